@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 
+import chromadb
+import numpy as np
 import pytest
+from chromadb.config import Settings
 
 from leafspan import BM25, DamagedIndex, Document, Embedder, F, HierarchicalSplitter, Index, Tree, Vector
 from leafspan.embedding import default_embedder
+from leafspan.engine import Flow
 from leafspan.indexing import Finding
 from leafspan.store import _connecting
+from leafspan.store._collection import Collection
 from leafspan.store._files import Files
 from tests.reading import forget_catalogue
 
 ALL = 10_000
+SETTINGS = Settings(anonymized_telemetry=False)
 WORDLLAMA = default_embedder()
 DOCUMENTS = [
     Document(f"d{n}", f"# Chapter {n}\n\n" + " ".join(f"In {n} there is sentence {m}." for m in range(12)), f"Title {n}")
@@ -173,3 +181,74 @@ def test_vectors_of_trees_are_made_anew_as_well(tmp_path: Path, monkeypatch: pyt
         index = Index.open(tmp_path / "kb", embedder=counting.embedder)
     assert {each.id: round(each.score, 4) for each in index.retrieve("chapter", Tree(), k=ALL, candidates=ALL)} == before
     assert index.doctor() == []
+
+
+def cut_all_links(folder: Path) -> None:
+    """Cut the links of Chroma's graph. The vectors stay, and without leafspan's copy nothing says that the files differ."""
+    gc.collect()  # nothing has the folder open any more
+    shutil.rmtree(folder / "leafspan.vectors")
+    for header in folder.glob("*/header.bin"):
+        *_, size = struct.unpack_from("<iQQQQ", header.read_bytes())
+        path = header.with_name("data_level0.bin")
+        content = bytearray(path.read_bytes())
+        for start in range(0, len(content) - size + 1, size):
+            content[start : start + 4] = bytes(4)  # number of links
+        path.write_bytes(content)
+        os.utime(path, (0, 0))  # older than the file that Chroma writes last
+
+
+@pytest.mark.parametrize("mirrored", [True, False])
+def test_a_graph_that_reaches_no_leaf_is_reported_and_repaired_from_the_mirror_or_from_chroma(
+    tmp_path: Path, mirrored: bool
+):
+    counting = Counting()
+    made(tmp_path / "kb", mirrored=True, embedder=counting.embedder)
+    cut_all_links(tmp_path / "kb")
+    if not mirrored:
+        shutil.rmtree(tmp_path / "kb" / "leafspan.mirror")
+    counting.embedded = 0
+    with Index.open(tmp_path / "kb", embedder=counting.embedder) as index:
+        (only,) = index.doctor(mend=False)
+        assert only.problem.startswith("searches by their own vectors missed")
+        assert only.problem.endswith("; doctor() writes their vectors again")
+        assert not only.mended
+        (only,) = index.doctor()
+        assert only.mended
+        assert index.doctor() == []
+    assert counting.embedded <= 1  # the text that shows which embedder it is
+    del index
+    gc.collect()
+    with Index.open(tmp_path / "kb", embedder=counting.embedder) as index:
+        assert index.doctor() == []
+
+
+def test_what_writing_the_vectors_again_does_not_repair_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def all_of_them(_: object, ids: Sequence[str]) -> Flow[set[str]]:
+        yield from ()
+        return set(ids)
+
+    made(tmp_path / "kb", mirrored=True)
+    monkeypatch.setattr(Collection, "not_found", all_of_them)
+    with Index.open(tmp_path / "kb", embedder=Counting().embedder) as index:
+        (only,) = index.doctor()
+    assert not only.mended
+    assert "delete documents that repeat the same text, or add the documents to a new index" in only.problem
+
+
+@pytest.mark.parametrize("client", [False, True])
+@pytest.mark.parametrize("share", [0.1, 0.9, 1.0])
+def test_vectors_without_a_direction_are_no_damage(tmp_path: Path, client: bool, share: float):
+    """As WordLlama has them for texts without a known word. They are similar to nothing, so no search can find them."""
+
+    def embed(texts: Sequence[str]) -> object:
+        vectors = np.random.default_rng(1).normal(size=(len(texts), 6))
+        return [
+            [0.0] * 6 if text.split()[0] == "none" else list(vector) for text, vector in zip(texts, vectors, strict=True)
+        ]
+
+    words = ["none"] * int(share * 100) + ["some"] * int((1 - share) * 100 + 0.5)
+    where = {"client": chromadb.EphemeralClient(SETTINGS)} if client else {"path": tmp_path / "kb"}
+    embedder = Embedder("six", embed, embed, local=True)
+    with Index.open(**where, name=f"no-direction-{share}", embedder=embedder, embedding_cache=False) as index:
+        index.add([Document(f"d{n}", f"{word} {n}") for n, word in enumerate(words)], progress=False)
+        assert index.doctor() == []

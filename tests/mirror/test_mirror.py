@@ -40,7 +40,7 @@ from leafspan import (
 from leafspan.documents import indexed_heads, titles_of_leaves
 from leafspan.engine import run
 from leafspan.lexical import describe_analyzer
-from leafspan.mirror import VectorCopy, WordPostings, _mirror, _segment_folder
+from leafspan.mirror import VectorCopy, WordPostings, _mirror, _segment, _segment_folder
 from leafspan.store import Met
 from leafspan.values import Section
 from tests.durability.versions import ALL, EMBEDDER, broken, document
@@ -402,6 +402,69 @@ def test_what_a_killed_first_writer_left_is_no_loss(place):
 
 
 # Several at once
+
+
+@pytest.mark.parametrize("recipe", ["words", "vectors"])
+def test_files_that_another_index_is_just_writing_are_no_loss(place, recipe, monkeypatch):
+    shutil.rmtree(place / "leafspan.mirror")
+    pieces, asked = _segment._pieces, []
+    with open_at(place) as one, open_at(place) as other:
+
+        def pieces_after_a_question(segment):
+            if not asked and (recipe == "vectors") == ("vectors" in segment.arrays):
+                asked.append("the other writes, too")
+                asked.append(answers(other))  # a false warning would be an error
+            yield from pieces(segment)
+
+        monkeypatch.setattr(_segment, "_pieces", pieces_after_a_question)
+        assert answers(one) == undamaged()
+    assert asked[1:] == [undamaged()]
+
+
+def write_a_file(folder):
+    (folder / "a.segment.1.writing").write_bytes(b"half")
+
+
+@pytest.mark.parametrize(("do", "emptied"), [(write_a_file, False), (Path.rmdir, False), (lambda folder: None, True)])
+def test_a_folder_that_another_process_is_making_or_removing_is_not_emptied(tmp_path, do, emptied):
+    for seconds in (0.0, 0.005, 0.03, 0.15):
+        (folder := tmp_path / f"after-{seconds}").mkdir()
+        other = threading.Timer(seconds, do, [folder])
+        other.start()
+        assert _segment_folder.SegmentFolder(folder).is_emptied() == emptied
+        other.join()
+
+
+def test_files_that_another_index_has_removed_by_a_newer_catalogue_are_no_loss(place, monkeypatch):
+    existing, deleted = _mirror.Mirror._existing, []
+    with open_at(place) as one, open_at(place) as other:
+        assert answers(other) == answers(one)
+        one.add(some_documents(5))
+
+        def existing_after_a_deletion(self, *arguments):
+            if not deleted:
+                deleted.extend(one.delete([f"d{number}" for number in range(1, 6)]))
+                assert not any(answers(one)[0])
+                assert not segments(place)
+            return existing(self, *arguments)
+
+        monkeypatch.setattr(_mirror.Mirror, "_existing", existing_after_a_deletion)
+        assert not any(answers(other)[0])  # a false warning would be an error
+    assert len(deleted) == 5
+
+
+def test_where_a_disk_is_full_no_empty_folder_stays_that_looks_like_a_loss(place, monkeypatch):
+    shutil.rmtree(place / "leafspan.mirror")
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch, open_at(place) as index:
+        patch.setattr(_segment_folder, "write_segment", full)
+        with pytest.warns(RuntimeWarning, match="nothing can be kept in"):
+            assert answers(index) == undamaged()
+    with open_at(place) as index:
+        assert answers(index) == undamaged()
 
 
 def test_two_indexes_on_one_folder_follow_each_other(tmp_path):

@@ -15,6 +15,10 @@ _SAMPLE = 1_000  # leaves that are searched by their own vectors, spread evenly
 # Share of them that may not be found. Chroma's search is not exact: of 30,000 random vectors of 256 dimensions, the
 # hardest to search, it misses 36 % in a whole index. Of a damaged graph next to nothing is found.
 _TOLERATED = 0.5
+_NOT_REACHED = (
+    "their vectors are all there, and writing them again does not help, as where very many texts are equal: delete "
+    "documents that repeat the same text, or add the documents to a new index"
+)
 
 
 def examine_database(store: Store) -> Flow[list[Finding]]:
@@ -69,14 +73,16 @@ def examine_vectors(
     most = max(2, int(_TOLERATED * sample))
     still = lost
     if lost and mend:
-        # From the mirror only: vectors that are there are not worth embedding again.
+        # As the mirror or Chroma has them: vectors that are there are not worth embedding again.
         again = every if len(lost) > most else lost
         yield from make_vectors_anew(store, copy, None, settings, timeout=timeout, again=again)
         still, _, _ = yield from _not_found(store)
     if len(lost) > most:
         named = sorted({LeafId.parse(id_).document_id for id_ in lost})
         problem = f"searches by their own vectors missed {len(lost)} of {sample} leaves that were tried"
-        findings.append(Finding(named[0], f"{problem}, of {len(named)} documents", mend and len(still) <= most))
+        is_mended = mend and len(still) <= most
+        remedy = "" if is_mended else f"; {_NOT_REACHED if mend else 'doctor() writes their vectors again'}"
+        findings.append(Finding(named[0], f"{problem}, of {len(named)} documents{remedy}", is_mended))
     return findings
 
 

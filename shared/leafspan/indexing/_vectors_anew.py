@@ -78,6 +78,8 @@ def make_vectors_anew(
                 if not wanted:
                     continue
                 vectors = {} if snapshot is None else (yield Call(_from_copy, (snapshot, wanted)))
+                if there := [id_ for id_ in wanted if id_ not in vectors and id_ not in missing]:
+                    vectors |= yield from read_consistently(store, partial(Reader.fetch_vectors, ids=there))
                 rest = [id_ for id_ in wanted if id_ not in vectors]
                 if rest and embed is not None and mend:
                     try:

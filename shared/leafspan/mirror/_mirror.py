@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -156,7 +156,7 @@ class Mirror:
             self._went_on = time.monotonic()
             if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:
                 return known  # another thread or task has made it meanwhile
-            snapshot, missing = yield Call(self._existing, (catalogue,), finish=True)
+            snapshot, missing = yield Call(self._existing, (catalogue, lambda: reader.is_stale), finish=True)
             if missing and not make:
                 return None
             if missing:
@@ -207,7 +207,7 @@ class Mirror:
             self._folder.ignore(files)
             if self._segments is not None:
                 self._segments = [each for each in self._segments if each not in wrong and each.path not in files]
-            _, missing = yield Call(self._existing, (catalogue,), finish=True)
+            _, missing = yield Call(self._existing, (catalogue, lambda: reader.is_stale), finish=True)
             if missing:
                 yield from self._make(reader.for_mirrors().of_chroma(), missing)
             yield Call(self._folder.remove_files, (files,), finish=True)
@@ -307,8 +307,15 @@ class Mirror:
         assert self._segments is not None
         return MirrorSnapshot(catalogue, self._segments)
 
-    def _existing(self, catalogue: Catalogue) -> tuple[MirrorSnapshot, list[Row]]:
-        """A snapshot of the segments that exist, including new files of other processes, and the rows that they lack."""
+    def _existing(
+        self, catalogue: Catalogue, is_stale: Callable[[], bool] = lambda: False
+    ) -> tuple[MirrorSnapshot, list[Row]]:
+        """A snapshot of the segments that exist, including new files of other processes, and the rows that they lack.
+
+        Args:
+            catalogue: The catalogue.
+            is_stale: Function that says whether there is a newer one, by which another process may have removed files.
+        """
         if self._segments is None:
             return self._open_segments(catalogue)
         self._segments = self._without_damaged(self._segments)
@@ -318,7 +325,7 @@ class Mirror:
             self._segments = self._folder.read(before)  # another process may have made what is missing
             if self._segments != before:
                 snapshot = self._snapshot_of(catalogue)
-            snapshot = self._with_lost_files_rewritten(snapshot)
+            snapshot = self._with_lost_files_rewritten(snapshot, is_stale)
         return snapshot, snapshot.missing()
 
     def _without_damaged(self, segments: list[OpenSegment]) -> list[OpenSegment]:
@@ -333,16 +340,16 @@ class Mirror:
         self._segments = self._folder.read([])
         snapshot = self._snapshot_of(catalogue)
         missing = snapshot.missing()
-        if missing and self._folder.was_emptied:
+        if missing and self._folder.is_emptied():
             warnings.warn(f"{self._folder} has lost its files; they are made anew", RuntimeWarning, stacklevel=2)
         return snapshot, missing
 
-    def _with_lost_files_rewritten(self, snapshot: MirrorSnapshot) -> MirrorSnapshot:
+    def _with_lost_files_rewritten(self, snapshot: MirrorSnapshot, is_stale: Callable[[], bool]) -> MirrorSnapshot:
         """The same snapshot, after the segments in use whose files are lost have been written to new files."""
         assert self._segments is not None
         used = [segment for segment, live in zip(self._segments, snapshot.live, strict=True) if live]
         lost = self._folder.lost(used)
-        if not lost:
+        if not lost or is_stale():
             return snapshot
         warnings.warn(f"{self._folder} has lost files; they are written anew", RuntimeWarning, stacklevel=2)
         rewritten = {each: self._folder.keep(Segment(each.documents, each.arrays)) for each in lost}

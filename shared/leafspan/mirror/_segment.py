@@ -60,11 +60,11 @@ def write_segment(path: Path, segment: Segment) -> None:
     A writer that is killed leaves a file whose name ends in ``UNFINISHED``. Nothing waits for the disk: a file that a power
     cut has torn is noticed when it is read.
     """
-    pieces = _pieces(segment)
-    front = next(pieces)
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}{UNFINISHED}")
     try:
-        with unfinished.open("xb") as file:
+        with unfinished.open("xb") as file:  # before the checksums, which take a while: a new folder must not stay empty
+            pieces = _pieces(segment)
+            front = next(pieces)
             file.write(_HEAD.pack(_MAGIC, _FORMAT, zlib.crc32(front)))
             file.write(front)
             for piece in pieces:

@@ -18,6 +18,7 @@ from leafspan.store import check_not_too_many
 _SUFFIX = ".segment"
 _MIRRORS = "leafspan.mirror"  # the folder of all mirrors in the folder of an index
 _ATTEMPTS = 5
+_LOOKS = (0.0, 0.01, 0.05, 0.2)  # seconds before each look at a folder that seems to have lost its files
 _ABANDONED_SECONDS = 600.0  # an unfinished file that has not grown for this long was left by a killed writer
 
 
@@ -34,13 +35,11 @@ class SegmentFolder:
     Attributes:
         path: The folder.
         read_only: Whether nothing must be written or removed there.
-        was_emptied: Whether the folder was there at the last ``read``, but all of its files had been deleted.
     """
 
     def __init__(self, folder: Path | None, *, read_only: bool = False) -> None:
         self.path = folder
         self.read_only = read_only
-        self.was_emptied = False
         self._ignored: set[Path] = set()  # files that are no longer needed, but cannot be removed
         self._missing: set[Path] = set()  # files that were missing at the last ``lost``
 
@@ -59,7 +58,6 @@ class SegmentFolder:
             return list(known)
         if not known and self._remove_abandoned():
             self._remove_if_empty()
-        self.was_emptied = self._is_empty()
         found = self._read_files({each.path: each for each in known if each.path is not None})
         return in_order(found.values()) + in_order(each for each in known if each.path not in found)
 
@@ -80,6 +78,7 @@ class SegmentFolder:
                         check_not_too_many(error, f"read {str(path)!r}")
                         warnings.warn(f"{error}; it is made anew", RuntimeWarning, stacklevel=3)
                         self._unlink(path)
+                        self._remove_if_empty()
             if not vanished:
                 break
         return found
@@ -115,9 +114,21 @@ class SegmentFolder:
             segments: Segments of the last ``read``.
         """
         missing = [each for each in segments if each.path is not None and not os.path.isfile(each.path)]
-        lost = [each for each in missing if self.was_emptied or not self._exists or each.path in self._missing]
+        all_lost = bool(missing) and (self.is_emptied() or not self._exists)
+        lost = [each for each in missing if all_lost or each.path in self._missing]
         self._missing = {each.path for each in missing if each.path is not None}
         return lost
+
+    def is_emptied(self) -> bool:
+        """Whether others have deleted all files: the folder is there, and stays empty.
+
+        Another process that makes or removes the folder leaves it empty for a moment, so it is looked at again.
+        """
+        for seconds in _LOOKS:
+            time.sleep(seconds)
+            if not self._is_empty():
+                return False
+        return True
 
     @property
     def _exists(self) -> bool:
@@ -138,6 +149,7 @@ class SegmentFolder:
                 write_segment(path, segment)
             return OpenSegment(read_segment(path), path)
         except (OSError, Damaged) as error:
+            self._remove_if_empty()
             reason = error.strerror if isinstance(error, OSError) else error
             warnings.warn(
                 f"nothing can be kept in {self} ({reason}), and is made again by each process", RuntimeWarning, stacklevel=2
@@ -169,11 +181,12 @@ class SegmentFolder:
     def remove_files(self, paths: Iterable[Path]) -> None:
         """Remove files that are no longer needed."""
         paths = list(paths)
+        if paths:
+            self._remove_abandoned()
         for path in paths:
             self._unlink(path)
         if paths:
-            self._remove_abandoned()
-            self._remove_if_empty()
+            self._remove_if_empty()  # at once: another process that finds it empty takes the files for lost
 
     def _paths(self) -> list[Path]:
         assert self.path is not None
@@ -195,9 +208,8 @@ class SegmentFolder:
             self._ignored.add(path)
 
     def _is_empty(self) -> bool:
-        assert self.path is not None
         try:
-            return not any(self.path.iterdir())
+            return self.path is not None and not any(self.path.iterdir())
         except OSError as error:
             check_not_too_many(error, f"look into {self}")
             return False

@@ -143,10 +143,16 @@ class Collection:
         return (yield from self.without_vectors(ids[:half])) | (yield from self.without_vectors(ids[half:]))
 
     def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """Those of these records that a search by their own vector does not find. Records with equal vectors are alike."""
+        """Those of these records that a search by their own vector does not find. Records with equal vectors are alike.
+
+        A vector of zeros, such as that of a text without a known word, is similar to nothing, so no search finds it.
+        """
         lost = set()
         for batch in _batches(list(ids), _FEW):
             found = yield from self.get(batch, ["embeddings"])
+            found = {id_: record for id_, record in found.items() if any(record["embedding"])}
+            if not found:
+                continue
             answer = yield from self.query([record["embedding"] for record in found.values()], 1, ["distances"])
             for id_, nearest, distances in zip(found, answer["ids"], answer["distances"], strict=True):
                 if id_ not in nearest and not (distances and distances[0] <= _SAME):
