@@ -84,7 +84,7 @@ def refused_records(folder: Path, *, drop: bool) -> dict[str, int]:
     """
     found = dict(_ask(folder, f"select collections.name, count(*) {_REFUSED} group by collections.name") or ())
     if found and drop:
-        _ask(folder, f"{_DROP} where seq_id in (select embeddings_queue.seq_id {_REFUSED})", write=True)
+        _ask(folder, f"{_DROP} where seq_id in (select embeddings_queue.seq_id {_REFUSED})")
     return found
 
 
@@ -134,13 +134,13 @@ _REFUSED = f"""
 _DROP = f"update embeddings_queue set operation = 3, id = '{_DROPPED}', vector = null, encoding = null, metadata = '{{}}'"
 
 
-def _ask(folder: Path, query: str, *values: str, write: bool = False) -> list[Any] | None:
-    """The rows of a query; None if the database cannot be asked now. ``write`` says that it changes something."""
+def _ask(folder: Path, query: str, *values: str) -> list[Any] | None:
+    """The rows of a query; None if the database cannot be asked now."""
     path = folder / DATABASE
     try:
         if not _is_open_here(path):
             return _rows(str(path), query, values)
-        answer = _ask_elsewhere(str(path), query, values, "rw" if write else "ro")
+        answer = _ask_elsewhere(str(path), query, values)
     except sqlite3.DatabaseError as error:
         check_not_too_many(error, f"read {str(path)!r}")
         if isinstance(error, sqlite3.OperationalError) and "no such table" not in str(error):
@@ -152,7 +152,7 @@ def _ask(folder: Path, query: str, *values: str, write: bool = False) -> list[An
 
 
 def _rows(path: str, query: str, values: tuple[str, ...]) -> list[Any]:
-    connection = sqlite3.connect(f"{Path(path).as_uri()}?mode={'rw' if os.access(path, os.W_OK) else 'ro'}", uri=True)
+    connection = sqlite3.connect(f"{Path(path).as_uri()}?mode={_mode(path)}", uri=True)
     try:
         with connection:  # one transaction
             return connection.execute(query, values).fetchall()
@@ -160,11 +160,16 @@ def _rows(path: str, query: str, values: tuple[str, ...]) -> list[Any]:
         connection.close()
 
 
-def _ask_elsewhere(path: str, query: str, values: tuple[str, ...], mode: str) -> dict[str, Any] | None:
+def _mode(path: str) -> str:
+    """How to open the database: a reader that may not write cannot undo what a killed writer has begun."""
+    return "rw" if os.access(path, os.W_OK) else "ro"
+
+
+def _ask_elsewhere(path: str, query: str, values: tuple[str, ...]) -> dict[str, Any] | None:
     """Ask in another process, since closing the database here would drop the locks of Chroma's copy of SQLite."""
     if not sys.executable:
         return None
-    command = [sys.executable, "-I", "-S", "-c", _ELSEWHERE, json.dumps([path, query, values, mode])]
+    command = [sys.executable, "-I", "-S", "-c", _ELSEWHERE, json.dumps([path, query, values, _mode(path)])]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=True, stdin=subprocess.DEVNULL)
         return dict(json.loads(done.stdout))

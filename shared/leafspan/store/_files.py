@@ -263,7 +263,13 @@ class Files:
         stored = (self._stored or {}).get(name)
         if stored is None or stored.last is None or self.lost.of(name):
             return False  # nothing was ever written, or it is known to be lost: Chroma begins with its log
-        return count_missing(self.path, name, ()) != 0  # what was lost may be in the log by now
+        missing = count_missing(self.path, name, ())  # what was lost may be in the log by now
+        if missing is None:
+            raise StorageFailed(
+                f"cannot tell whether Chroma's vectors of {stored.collection!r} in {str(self.path)!r} are whole, since "
+                "another program holds the database; try again when it has ended"
+            )
+        return missing > 0
 
     def _note_lost(self, files: VectorFiles, stored: StoredVectors | None) -> int | str:
         """Note how many vectors are now neither in the files nor in Chroma's log, if any."""
