@@ -42,13 +42,17 @@ from leafspan.engine import run
 from leafspan.lexical import describe_analyzer
 from leafspan.mirror import VectorCopy, WordPostings, _mirror, _segment, _segment_folder
 from leafspan.store import Met
+from leafspan.text import has_word
 from leafspan.values import Section
 from tests.durability.versions import ALL, EMBEDDER, broken, document
 from tests.event_loop import wait_for_the_loop
 
 pytestmark = pytest.mark.usefixtures("nothing_is_taken")
 
-_LETTERS = st.characters(exclude_categories=["Cs"]) | st.sampled_from("a.b ,'é’3東京가\n\u0301İI>")
+# Without hyphens, which at the end of a line join a word to the next line.
+_LETTERS = st.characters(exclude_categories=["Cs"], exclude_characters="-\u2010\u2011\xac\xad") | st.sampled_from(
+    "a.b ,'é’3東京가\n\u0301İI>"
+)
 SPLITTER = HierarchicalSplitter(leaf_words=6, parent_words=(20,))
 WORDS = ["oxygen", "oxygen", "oxygen", "steam", "steam", "engine", "forest", "river", "plague", "network", "piston", "cell"]
 QUERIES = ["oxygen", "steam engine", "forest river plague piston", "cell cell packet unknown"]
@@ -737,7 +741,7 @@ def test_the_shipped_analyzer_finds_the_same_terms_apart_as_in_one_text(language
     sections = [Section(0, 0, depth, heading) for depth, heading in enumerate(headings, start=1)]
     analyzer = Analyzer(language)
     (head,) = indexed_heads(title, sections, 1)
-    together = analyzer([f"{head}\n{text}"])
+    together = analyzer([f"{head}\n{text}"]) if has_word(text) else [[]]  # a leaf without a word is never found
     assert WordPostings(analyzer)._terms(titles_of_leaves(title, sections, 1), [text]) == together
 
 
