@@ -188,8 +188,16 @@ def test_so_it_is_for_a_retriever_of_a_host(index: Index):
     explained = [check(index, QUESTION, strategy, {"k": 2}, leaf) for leaf in index.leaves()]
     obstacles = [[(each.option, each.needed) for each in one.obstacles] for one in explained]
     # The retriever has leaves 0, 3, 6 and so on, and the first two of them are returned. A window of either option reaches
-    # those in between; the first option that does is named.
-    assert obstacles[:7] == [[], [("before", 2)], [("before", 1)], [], [("after", 1)], [("after", 2)], [("k", 3)]]
+    # those in between; the first option that does is named. Windows with two leaves before each hit touch and become one, so
+    # that more hits get a window, until there are two.
+    assert obstacles[:7] == [[], [("before", 2)], [("before", 1)], [], [("before", 2)], [("before", 2)], [("k", 3)]]
+
+
+def test_so_it_is_for_the_best_of_a_retriever_of_a_host(index: Index):
+    strategy = SentenceWindow(base=host(index), after=0)
+    explained = [check(index, QUESTION, strategy, {"k": 1}, leaf) for leaf in index.leaves()[:4]]
+    obstacles = [[(each.option, each.needed) for each in one.obstacles] for one in explained]
+    assert obstacles == [[], [("after", 1)], [("after", 2)], [("k", 2)]]  # a single window is united with none before it
 
 
 @examples(60)

@@ -32,7 +32,7 @@ BAD_OPTIONS = [
     ("TransformRetriever", {"base": 5}, "base must be a strategy or a HOST retriever, got 5"),
     ("TransformRetriever", {"keep_question": "yes"}, "keep_question must be True or False, got 'yes'"),
     ("RerankRetriever", {"rerank": None}, "Rerank must have a function rerank, or a diversity > 0, got neither"),
-    ("RerankRetriever", {"diversity": 1}, "diversity must be a number in [0, 1), got 1"),
+    ("RerankRetriever", {"diversity": 1.5}, "diversity must be a number in [0, 1], got 1.5"),
     ("RerankRetriever", {"depth": 0}, "depth must be a whole number >= 1, got 0"),
     ("RerankRetriever", {"on_failure": "drop"}, "on_failure must be one of 'raise', 'keep', got 'drop'"),
     ("DecayRetriever", {"scale": "30"}, "scale must be a number of days > 0, got '30'"),

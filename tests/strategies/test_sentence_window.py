@@ -86,12 +86,42 @@ def test_there_are_k_windows_as_long_as_there_are_hits_outside_of_them(ordinals,
     inside = {ordinal for window in windows for ordinal in range(window.span.first, window.span.last + 1)}
     assert len(windows) == k or (len(windows) < k and set(ordinals) <= inside)
     assert windows[0].score == 1 if ordinals else not windows
+    # Neighbours are not loaded where a window may have any length, so that only single leaves have a known one.
+    assert all((window.words is None) == (window.span.first < window.span.last) for window in windows)
 
 
 def test_the_base_is_asked_for_no_more_hits_than_get_a_window():
-    assert first_request(WIDE, k=5).most == 10  # windows may unite
+    assert first_request(WIDE, k=5).most == 2 * 5 + 1  # windows may unite; fewer than that are all there are
     assert first_request(WIDE).most is None
     assert first_request(WIDE, k=5, words=100).most is None  # the number of hits says whether there may be more
+
+
+@pytest.mark.parametrize(
+    ("found", "looks"),
+    [
+        ([0, 24, 1, 2, 3, 4, 5], [5]),  # 0 and 24 are apart, and no more hits are looked at
+        ([0, 1, 2, 3], [5]),  # one window, but fewer hits than the five that were asked for
+        ([0, 1, 2, 3, 24], [5]),  # the last of five
+        ([0, 1, 2, 3, 4, 24], [5, None]),  # one window of five hits, and then another one
+        (list(range(12)), [5, None]),  # one window of all
+    ],
+)
+def test_a_base_is_asked_again_only_where_it_may_have_more_and_windows_are_missing(
+    found: list[int], looks: list[int | None]
+):
+    row = hits(LEAVES, {ordinal: 1 - place / 100 for place, ordinal in enumerate(found)})
+    asked = []
+
+    class Base(Strategy):
+        def retrieve(self, queries, context):
+            yield from ()
+            asked.append(context.k)
+            return [row[: context.k]]
+
+    strategy = SentenceWindow(base=Base(), max_words=None)
+    with pytest.raises(StopIteration):
+        next(strategy.retrieve([Query("?")], RetrievalContext(48, k=2)))
+    assert asked == looks
 
 
 @pytest.mark.parametrize("base", [Vector(), Hybrid(), BM25()])

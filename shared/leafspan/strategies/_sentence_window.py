@@ -60,29 +60,34 @@ class SentenceWindow(Strategy):
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: the base, and a fetch of the neighbours, whose lengths say where a window ends."""
-        # Windows may unite, so more hits are asked for. With a budget, their number says whether to look again.
-        most = None if context.k is None or context.words is not None else 2 * context.k
+        # Windows may unite, so more hits are asked for than get one, and one more, without which there are no others.
+        # With a budget, the number of hits also says whether to look again, at more candidates.
+        most = None if context.k is None or context.words is not None else 2 * context.k + 1
+        lengths: dict[str, int] = {}
         results = yield from retrieve_leaves(self.base, queries, context, most=most)
-        windows = yield from self._windows(results, context)
+        windows = yield from self._windows(results, context, lengths)
         if any(len(hits) == most and len(own) < (context.k or 0) for hits, own in zip(results, windows, strict=True)):
-            windows = yield from self._windows((yield from retrieve_leaves(self.base, queries, context)), context)
+            results = yield from retrieve_leaves(self.base, queries, context)
+            windows = yield from self._windows(results, context, lengths)
         return windows
 
     def _windows(
-        self, results: Sequence[Sequence[Candidate]], context: RetrievalContext
+        self, results: Sequence[Sequence[Candidate]], context: RetrievalContext, lengths: dict[str, int]
     ) -> StrategyFlow[list[list[Candidate]]]:
-        """For each query the windows around its best hits: as many hits as it takes to have ``k`` windows."""
+        """For each query the windows around its best hits: as many hits as it takes to have ``k`` windows.
+
+        Lengths of leaves that are not known yet are loaded and added.
+        """
         longest = context.longest(self.max_words)
         best = [hits[: context.k] for hits in results]
-        lengths: dict[str, int] = {}
+        if longest is not None:  # or else they would be the lengths of some leaves of a window
+            lengths |= {hit.id: hit.words or 0 for hits in results for hit in hits}
         while True:
-            if longest is not None:
-                fitting = (self._fitting(hits, context.words) for hits in best)
-                around = (neighbours_of(hits, before=self.before, after=self.after) for hits in fitting)
-                new = dict.fromkeys(id_ for ids in around for id_ in ids if id_ not in lengths)
-                loaded: dict[str, Candidate] = yield Load(tuple(new))
-                found = (*loaded.values(), *(hit for hits in best for hit in hits))
-                lengths = {**{each.id: each.words or 0 for each in found}, **lengths}
+            if longest is not None and not self._neighbours(best, context).issubset(lengths):
+                # More hits than are needed now: where windows unite, one fetch is then enough for the next ones, too.
+                ahead = [hits[: 2 * len(some) + 1] for hits, some in zip(results, best, strict=True)]
+                loaded: dict[str, Candidate] = yield Load(tuple(sorted(self._neighbours(ahead, context) - lengths.keys())))
+                lengths |= {found.id: found.words or 0 for found in loaded.values()}
             windows = [
                 windows_around(
                     hits,
@@ -101,6 +106,11 @@ class SentenceWindow(Strategy):
             if list(map(len, more)) == list(map(len, best)):
                 return windows
             best = more
+
+    def _neighbours(self, results: Sequence[Sequence[Candidate]], context: RetrievalContext) -> set[str]:
+        """The ids of the leaves that windows may add to those of these hits that a budget may hold."""
+        fitting = (self._fitting(hits, context.words) for hits in results)
+        return {id_ for hits in fitting for id_ in neighbours_of(hits, before=self.before, after=self.after)}
 
     def _fitting(self, hits: Sequence[Candidate], budget: int | None) -> Sequence[Candidate]:
         """The best hits that a budget may hold; all without a budget."""
