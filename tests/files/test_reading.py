@@ -286,7 +286,7 @@ def test_links_within_a_folder_are_no_second_files_and_links_out_of_it_are_not_f
         ({"exclude": "deep/"}, ["a.md", "b.txt", "guide/c.md"]),
         ({"exclude": ["guide/deep", "*.txt"]}, ["a.md", "guide/c.md"]),
         ({"glob": "*.md", "exclude": "guide/**"}, ["a.md"]),
-        ({"glob": "*.MD"}, []),
+        ({"glob": ["*.MD", "*.txt"]}, ["b.txt", "guide/deep/e.txt"]),
     ],
 )
 def test_patterns_choose_the_files_of_a_folder(tmp_path: Path, options: dict[str, Any], read_files: list[str]):

@@ -104,6 +104,8 @@ def test_words_of_other_languages_are_folded_and_stemmed():
         "isparta",
     ]
     assert terms("ISLIK ıslık", language="turkish", stem=False) == ["islik", "islik"]
+    assert terms("ANKARALILAR AÇIKHAVA", language="turkish", stem=False) == ["ankaralilar", "acikhava"]  # no camel case
+    assert terms("HttpIstemci", language="turkish", stem=False) == ["httpistemci", "http", "istemci"]
     assert terms("हिन्दी", language="hindi", stem=False) == ["हिन्दी"]
     assert terms("ΟΔΟΣ οδός", language="greek")[0] == terms("οδός", language="greek")[0]
 

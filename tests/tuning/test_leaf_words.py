@@ -13,6 +13,7 @@ from leafspan import BM25, Document, HierarchicalSplitter, Index, InvalidArgumen
 from leafspan.tuning import _tune
 
 NUMBERS = range(44)
+LATER = 44  # no time of opening is the number of a station, which is a word of its own
 SPLITTER = HierarchicalSplitter(leaf_words=5, parent_words=(16, 40))
 
 
@@ -20,12 +21,12 @@ SPLITTER = HierarchicalSplitter(leaf_words=5, parent_words=(16, 40))
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """Facts of two sentences. The second one does not say what it is about, so a leaf must have both to be found."""
     with Index.open(tmp_path_factory.mktemp("facts") / "kb", splitter=SPLITTER, title_weight=0.0) as opened:
-        facts = [f"Visitors like station{n} very much. It is opened at {n} sharp." for n in NUMBERS]
+        facts = [f"Visitors like station{n} very much. It is opened at {n + LATER} sharp." for n in NUMBERS]
         opened.add(Document("stations", " ".join(facts)))
         yield opened
 
 
-QUESTIONS = [Question(f"When is station{n} opened?", [f"opened at {n} sharp"]) for n in NUMBERS]
+QUESTIONS = [Question(f"When is station{n} opened?", [f"opened at {n + LATER} sharp"]) for n in NUMBERS]
 OPTIONS = {"leaf_words": [12], "budgets": [12], "rounds": 1}
 
 
@@ -42,7 +43,7 @@ def test_longer_leaves_are_found_where_they_are_better(index: Index, tmp_path: P
     with Index.open(tmp_path / "kb", config=tmp_path / "tuned.yaml", title_weight=0.0) as longer:
         longer.add([index.get("stations")])
         assert longer.stats().splitter == HierarchicalSplitter(leaf_words=12, parent_words=(16, 40)).describe()
-        assert "at 7 sharp" in longer.retrieve("When is station7 opened?", k=1)[0].text
+        assert f"at {7 + LATER} sharp" in longer.retrieve("When is station7 opened?", k=1)[0].text
     assert "A new index must be made of the documents" in str(tuning)
 
 

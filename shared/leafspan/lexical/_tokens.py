@@ -62,10 +62,8 @@ def words_of(chunk: str, language: str, *, asked: bool = False) -> list[str]:
     if _BREAK in chunk:
         words = words_of(chunk.replace(_BREAK, "-"), language, asked=asked)
         return _with_more(words, words_of(chunk.replace(_BREAK, ""), language, asked=asked))
-    if language == "turkish":
-        chunk = chunk.replace("İ", "i").replace("I", "ı")
     english = language == "english"
-    folded = fold(chunk, accents=not english)
+    folded = _folded(chunk, language)
     if folded.isascii():
         words = [folded] if folded.isalnum() and (folded.isalpha() or folded.isdecimal()) else _in_piece(folded, english)
     else:
@@ -79,7 +77,7 @@ def words_of(chunk: str, language: str, *, asked: bool = False) -> list[str]:
                     words += piece
     if chunk[1:].islower() or chunk.isupper() or chunk.islower():
         return words
-    return _with_more(words, [fold(part, accents=not english) for part in _camel_parts(chunk, 3 if asked else 2)])
+    return _with_more(words, [_folded(part, language) for part in _camel_parts(chunk, 3 if asked else 2)])
 
 
 def find_plain_words(text: str) -> list[str]:
@@ -105,6 +103,12 @@ def find_plain_words(text: str) -> list[str]:
         else:
             found += [first + second for first, second in pairwise(piece)] or [piece]
     return found
+
+
+def _folded(text: str, language: str) -> str:
+    if language == "turkish":
+        text = text.replace("İ", "i").replace("I", "ı")
+    return fold(text, accents=language != "english")
 
 
 def _break(match: re.Match[str]) -> str:

@@ -22,7 +22,7 @@ _FRONT_MATTER = re.compile(
     )[ \t]*+(?=[\r\n]|\Z)""",
     re.VERBOSE,
 )
-_LONGEST = 1_000  # characters of a heading
+_LONGEST_HEADING = 1_000  # characters
 _CHARACTER = re.compile(r"[^\r\n]")
 LINE_END = re.compile(r"\r\n?|\n")
 """Where a line ends, for markdown-it as for an editor."""
@@ -30,7 +30,7 @@ LINE_END = re.compile(r"\r\n?|\n")
 # The line below the names of columns. A blank or a dash is taken in one way only (?+), as above.
 _DASHES = re.compile(r"[ \t]*+\|?+[ \t]*+:?+-++:?+[ \t]*+\|[-:| \t]*+[\r\n]*+")
 _PIPE = re.compile(r"(?<!\\)\|")
-_LONGEST = 200  # characters of column names
+_LONGEST_HEADER = 200  # characters of column names
 
 
 class Heading(NamedTuple):
@@ -79,7 +79,7 @@ def find_headings(text: str) -> list[Heading]:
     tokens = parser.parse((_CHARACTER.sub(" ", front) + text[len(front) :]).replace("\ufeff", ""))
     headings = []
     for token, content in pairwise(tokens):
-        if token.type == "heading_open" and token.map and token.level == 0 and len(content.content) <= _LONGEST:
+        if token.type == "heading_open" and token.map and token.level == 0 and len(content.content) <= _LONGEST_HEADING:
             first, after = token.map
             headings.append(Heading(starts[first], starts[after], int(token.tag[1]), content.content.strip()))
     return headings
@@ -116,7 +116,7 @@ def find_tables(text: str) -> list[Table]:
         names = _cells(lines[first])
         if any(names) and len(names) == len(_cells(lines[first + 1])):
             after = next((row for row in range(number, len(lines)) if "|" not in lines[row]), len(lines))
-            tables.append(Table(starts[first], starts[after], " | ".join(names)[:_LONGEST]))
+            tables.append(Table(starts[first], starts[after], " | ".join(names)[:_LONGEST_HEADER]))
             number = after + 1
     return tables
 

@@ -75,7 +75,8 @@ def refused_records(folder: Path, *, drop: bool) -> dict[str, int]:
     """The number of writes in Chroma's log that its tables have not taken, by the collection of an index. Mostly empty.
 
     Chroma takes a write into its log, and then all that is new there into its tables. What the tables refuse stays in the
-    log, before all that follows it, so that no later write of the collection can succeed.
+    log, before all that follows it, so that no later write of the collection can succeed. They refuse no deletion; Chroma
+    leaves deletions in the log of a collection that has never had a record.
 
     Args:
         folder: Folder of the embedded Chroma. No other process must write there meanwhile.
@@ -84,7 +85,7 @@ def refused_records(folder: Path, *, drop: bool) -> dict[str, int]:
     """
     found = dict(_ask(folder, f"select collections.name, count(*) {_REFUSED} group by collections.name") or ())
     if found and drop:
-        _ask(folder, f"{_DROP} where seq_id in (select embeddings_queue.seq_id {_REFUSED})")
+        _ask(folder, f"{_DROP} where seq_id in (select embeddings_queue.seq_id {_NOT_TAKEN})")
     return found
 
 
@@ -119,19 +120,21 @@ _LOG = """
     and topic like '%/' || (select collection from segments where id = ?)
     and seq_id > coalesce((select seq_id from max_seq_id where segment_id = ?), 0)
 """
-_DROPPED = "leafspan:refused"  # id of what is deleted in place of a write that the tables refuse
-_REFUSED = f"""
+_NOT_TAKEN = """
     from segments
     join collections on collections.id = segments.collection
     left join max_seq_id on max_seq_id.segment_id = segments.id
     join embeddings_queue on embeddings_queue.seq_id > coalesce(max_seq_id.seq_id, 0)
         and embeddings_queue.topic like '%/' || segments.collection
-    where segments.scope = 'METADATA' and embeddings_queue.id <> '{_DROPPED}' and (
+    where segments.scope = 'METADATA' and (
         collections.name like '%.leaves' or collections.name like '%.manifest' or collections.name like '%.texts'
     )
 """
+_REFUSED = f"{_NOT_TAKEN} and embeddings_queue.operation <> 3"  # 3 is a deletion
 # Not deleted, since Chroma would give the numbers of deleted rows again, which a client takes for old ones.
-_DROP = f"update embeddings_queue set operation = 3, id = '{_DROPPED}', vector = null, encoding = null, metadata = '{{}}'"
+_DROP = """
+    update embeddings_queue set operation = 3, id = 'leafspan:refused', vector = null, encoding = null, metadata = '{}'
+"""
 
 
 def _ask(folder: Path, query: str, *values: str) -> list[Any] | None:
