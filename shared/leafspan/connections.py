@@ -14,7 +14,8 @@ class BoundedProtocol(H11Protocol):
 
     A new connection must begin its request within uvicorn's ``timeout_keep_alive``. A request must be there as a whole some
     seconds after its first byte, and its answer must be read. A peer with too many connections loses one that waits for a
-    request; so does whoever has the most of them when a request would be refused by uvicorn's ``limit_concurrency``.
+    request; so does whoever has the most of them when a request would be refused by uvicorn's ``limit_concurrency``. New
+    connections are the last to be closed, however many others have been answered since they were made.
     """
 
     most_of_a_peer = 32
@@ -76,6 +77,9 @@ class BoundedProtocol(H11Protocol):
         cycle = self.cycle
         return cycle is None or cycle.response_complete or cycle.more_body
 
+    def _is_new(self, now: float) -> bool:
+        return self.cycle is None and now - self._since <= self.grace_seconds
+
     @property
     def _peer(self) -> str | None:
         return self.client and self.client[0]
@@ -84,8 +88,10 @@ class BoundedProtocol(H11Protocol):
         return [each for each in self.connections if isinstance(each, BoundedProtocol)]
 
     def _end_longest(self, connections: Iterable[BoundedProtocol]) -> bool:
-        """Close the one that has waited the longest for a request. False if none of them waits."""
-        longest = min((each for each in connections if each._is_waiting), key=lambda each: each._since, default=None)
+        """Close the one that has waited the longest for a request, a new one last. False if none of them waits."""
+        now = self.loop.time()
+        waiting = (each for each in connections if each._is_waiting)
+        longest = min(waiting, key=lambda each: (each._is_new(now), each._since), default=None)
         if longest is None:
             return False
         self.connections.discard(longest)

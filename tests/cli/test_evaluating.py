@@ -98,7 +98,8 @@ def test_strategies_are_compared_on_questions(kb: Path):
 def test_every_command_knows_the_same_strategies(kb: Path):
     def can_be_named_alone(name: str) -> bool:
         with suppress(InvalidArgument):
-            return bool(Strategy.from_config(name))
+            # Classes of other tests, or of a user, have names as well, but the commands do not know them.
+            return type(Strategy.from_config(name)).__module__.startswith("leafspan.")
         return False
 
     needs_a_private_view = {"pii-aware"}
@@ -240,7 +241,7 @@ def test_a_report_replaces_a_report_but_questions_may_have_been_edited(kb: Path)
         (["eval", "none.jsonl"], "questions must be a file in UTF-8, got 'none.jsonl': no such file or directory"),
         (["eval", "wrong.jsonl"], "wrong.jsonl, line 1: an answer must"),
         (["eval", "unknown.jsonl"], "a relevant document must be one of the index, got 'x.md'"),
-        (["eval", "good.jsonl", "-s", "bm52"], "must be one of 'auto-merging', "),
+        (["eval", "good.jsonl", "-s", "bm52"], "strategy must be one of 'vector', "),
         (
             ["eval", "good.jsonl", "--config", "kb.yaml", "--config", "other/kb.yaml"],
             "must have a name of its own, got 'kb'",

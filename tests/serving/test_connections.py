@@ -13,6 +13,7 @@ from functools import partial
 
 import pytest
 import uvicorn
+from uvicorn.server import ServerState
 
 from leafspan.connections import BoundedProtocol
 
@@ -25,6 +26,18 @@ class Quick(BoundedProtocol):
     grace_seconds = 0.2
     request_seconds = 0.6
     reading_seconds = 0.6
+
+
+class Patient(BoundedProtocol):
+    """Closes connections only for others: how busy the machine is does not matter."""
+
+    most_of_a_peer = 8
+    grace_seconds = request_seconds = reading_seconds = 600.0
+    made = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        type(self).made += 1
 
 
 async def app(scope, receive, send):
@@ -40,24 +53,36 @@ async def app(scope, receive, send):
 
 @contextmanager
 def serving(limit: int = 10) -> Iterator[int]:
+    with running(Quick, limit=limit, keep_alive=1) as (port, _):
+        yield port
+
+
+@contextmanager
+def running(protocol: type[BoundedProtocol], *, limit: int, keep_alive: int) -> Iterator[tuple[int, ServerState]]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(256)
         config = uvicorn.Config(
-            app, http=Quick, lifespan="off", ws="none", log_config=None, limit_concurrency=limit, timeout_keep_alive=1
+            app,
+            http=protocol,
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            limit_concurrency=limit,
+            timeout_keep_alive=keep_alive,
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])))
         thread.start()
         try:
-            yield listening.getsockname()[1]
+            yield listening.getsockname()[1], server.server_state
         finally:
             server.should_exit = True
             thread.join(60)
 
 
 def ask(port: int, path: str = "/") -> bytes:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=20) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=120) as answer:
         return answer.read()
 
 
@@ -71,6 +96,13 @@ def is_closed(connection: socket.socket, seconds: float) -> bool:
         return True
 
 
+def read_answer(connection: socket.socket) -> bytes:
+    answer = b""
+    while not answer.endswith(b"here") and (more := connection.recv(4096)):
+        answer += more
+    return answer
+
+
 def read_all(connection: socket.socket) -> int:
     """The number of bytes until the connection is closed."""
     count = 0
@@ -81,12 +113,35 @@ def read_all(connection: socket.socket) -> int:
 
 
 @pytest.mark.parametrize("begun", [b"", b"G", HEADER, HEADER + b"Content-Length: 5\r\n\r\nab"])
-def test_many_connections_that_do_not_ask_keep_nobody_out(begun: bytes):
-    with serving() as port, ExitStack() as stack:
+def test_many_connections_that_do_not_ask_keep_nobody_out(begun: bytes, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Patient, "made", 0)
+    with running(Patient, limit=10, keep_alive=600) as (port, state), ExitStack() as stack:
         for _ in range(100):
             connection = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
-            connection.sendall(begun)
+            with suppress(ConnectionError):  # it may have been closed for a later one
+                connection.sendall(begun)
+
+        def has_taken_all() -> bool:
+            return Patient.made == 100 and not state.tasks and (not begun or len(state.connections) < 10)
+
+        until = time.monotonic() + 120
+        while not has_taken_all() and time.monotonic() < until:
+            time.sleep(0.01)
+        assert has_taken_all()
         assert [ask(port) for _ in range(20)] == [b"here"] * 20
+
+
+@pytest.mark.parametrize("asked", [HEADER + b"\r\n", HEADER + b"Content-Length: 5\r\n\r\nab"])
+def test_a_new_connection_is_not_closed_for_those_that_were_answered_since(asked: bytes):
+    with running(Patient, limit=10, keep_alive=600) as (port, _), ExitStack() as stack:
+        connect = partial(socket.create_connection, ("127.0.0.1", port), 120)
+        new = stack.enter_context(connect())
+        for _ in range(30):
+            other = stack.enter_context(connect())
+            other.sendall(asked)
+            assert read_answer(other).endswith(b"here")
+        new.sendall(HEADER + b"\r\n")
+        assert read_answer(new).endswith(b"here")
 
 
 @pytest.mark.parametrize("drip", [b"", b"x", b"X-Header: 1\r\n"])

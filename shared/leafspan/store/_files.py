@@ -145,35 +145,36 @@ class Files:
         """Where Chroma is to open the files."""
         return Place(self.path)
 
-    def damage(self, deadline: float, *, mend: bool) -> FileDamage:
+    def damage(self, deadline: float, *, mend: bool, in_use: bool) -> FileDamage:
         """Compare all vector files, and their copies, with their checksums, though Chroma may have them open already.
 
         Args:
             deadline: Until when to wait for others, in seconds of ``time.monotonic``.
             mend: Whether to make a damaged copy of whole files again, and to drop what Chroma's tables refuse. Damaged
                 files are mended when Chroma opens them next.
+            in_use: Whether this process has them open. If not, they are checked and mended first, as Chroma opens them.
 
         Raises:
             WriterBusy: if another process does not let go of the files in time.
             StorageFailed: if they cannot be read.
         """
-        in_use: dict[str, str] = {}
+        damaged_in_use: dict[str, str] = {}
         copies: dict[str, str] = {}
-        with self.locked(deadline):
+        with self.locked(deadline, opening=not in_use):
             refused = refused_records(self.path, drop=mend)
             for files in self._vector_files():
                 if (recorded := files.recorded()) is None or not files.is_copied:
                     continue
                 name = files.place.name
                 if damaged := files.damaged(recorded):
-                    in_use[name] = ", ".join(damaged)
+                    damaged_in_use[name] = ", ".join(damaged)
                 elif damaged := files.damaged_copies(recorded):
                     copies[f"{COPIES}/{name}"] = ", ".join(damaged)
                     if mend:
                         self._back_up(files)
-        for name in in_use:
+        for name in damaged_in_use:
             self._known.pop(name, None)  # so that they are compared again before Chroma opens them
-        return FileDamage(in_use, copies, refused)
+        return FileDamage(damaged_in_use, copies, refused)
 
     def explain(self, error: BaseException, doing: str) -> StorageFailed | None:
         """What to raise from a failure of Chroma that a full or read-only disk explains; None for other failures."""

@@ -241,6 +241,11 @@ class Folder:
         assert self._opened is not None
         return self._opened
 
+    @property
+    def is_open(self) -> bool:
+        """Whether this process has Chroma open."""
+        return self._opened is not None and self._opened.process == os.getpid()
+
     def let_go(self, deadline: float) -> None:
         """Have Chroma opened anew when it is needed next. Only for the writer.
 

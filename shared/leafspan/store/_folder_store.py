@@ -345,7 +345,8 @@ class FolderStore:
         folder = self._open_folder()
         if not isinstance(folder.files, Files):
             return {}
-        found: FileDamage = yield Call(folder.files.damage, (deadline_after(timeout),), {"mend": mend}, finish=True)
+        how = {"mend": mend, "in_use": folder.is_open}
+        found: FileDamage = yield Call(folder.files.damage, (deadline_after(timeout),), how, finish=True)
         if found.in_use and mend:
             writer = yield from self.start_writing(timeout, None)  # nobody else writes with the client that is let go
             try:
