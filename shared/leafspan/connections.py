@@ -14,7 +14,7 @@ class BoundedProtocol(H11Protocol):
 
     A new connection must begin its request within uvicorn's ``timeout_keep_alive``. A request must be there as a whole some
     seconds after its first byte, and its answer must be read. A peer with too many connections loses one that waits for a
-    request; so does whoever has the most of them when a request would be refused by uvicorn's ``limit_concurrency``. New
+    request; so does the peer with most of them when a request would be refused by uvicorn's ``limit_concurrency``. New
     connections are the last to be closed, however many others have been answered since they were made.
     """
 

@@ -20,7 +20,7 @@ def check_can_be_written(path: str | Path) -> None:
     file = Path(path)
     if file.is_dir():
         raise _unwritable(file, "it is a folder")
-    if file.is_symlink() and not file.exists():  # whoever put it there chose a file that this process makes
+    if file.is_symlink() and not file.exists():  # its author would choose which file this process makes
         raise _unwritable(file, "it is a link to a file that does not exist")
     if not file.parent.is_dir():
         raise _unwritable(file, "there is no such folder; make it first")

@@ -19,7 +19,7 @@ def pack_lines(text: str, leaves: Sequence[Leaf]) -> str:
 
 
 def moved_down(packed: str, lines: int) -> str:
-    """The result of ``pack_lines`` for a text that has so many lines of its file before it."""
+    """The result of ``pack_lines``, moved down by the lines of the file that stand before the text."""
     first, comma, others = packed.partition(",")
     return f"{int(first) + lines}{comma}{others}" if first else packed
 

@@ -16,7 +16,7 @@ from leafspan.errors import IndexMismatch
 from leafspan.text import visible
 
 _logger = logging.getLogger(__name__)
-_warned: set[str] = set()  # names of embedders of which it was said that they share no vectors
+_warned: set[str] = set()  # names of embedders that the log has already named
 
 
 class IdentityRecord(Protocol):
