@@ -304,7 +304,7 @@ def in_fresh_processes(folder: Path, texts: Sequence[str]) -> Iterator[Figure]:
         return
     (folder / "texts.json").write_text(json.dumps(list(texts)))
     theirs = child(BUILDING_BM25S, folder)
-    for words in (folder / "kb" / "leafspan.mirror").glob("*/words-*"):
+    for words in (folder / "kb" / "leafspan.segments").glob("*/words-*"):
         shutil.rmtree(words)
     ours = child(BUILDING, folder)
     print(f"  memory while building {ours:.0f} MB, bm25s {theirs:.0f} MB")

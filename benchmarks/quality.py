@@ -55,7 +55,6 @@ from leafspan import (
     AutoMerging,
     Document,
     Embedder,
-    Evaluation,
     HierarchicalSplitter,
     Hybrid,
     Index,
@@ -66,6 +65,7 @@ from leafspan import (
     Strategy,
     Vector,
 )
+from leafspan.lab import Evaluation
 
 Recall = Mapping[int, float]  # by budget in words
 Scores = Mapping[str, Mapping[str, Sequence[float]]]  # of each question, by strategy and by what is measured

@@ -42,11 +42,13 @@ from question_sets import (
 from results import Figure, add_json_option, all_passed, print_figures, write_results
 from side_by_side import clocked, medians
 
-from leafspan import Bisecting, Clusterer, Covered, Document, Extractive, Index, RaptorClusters, Tree, Vector
-from leafspan.engine import Flow, Progress, run
+from leafspan import Document, Index, Tree, Vector
 from leafspan.examples import example_documents
+from leafspan.flows import Flow, Progress, run
 from leafspan.strategies import LeafId
-from leafspan.tree._growing import Tally, TreeDraft, TreeGrower, TreeNode
+from leafspan.trees import Bisecting, Clusterer, Extractive, RaptorClusters
+from leafspan.trees._growing import Tally, TreeDraft, TreeGrower, TreeNode
+from leafspan.values import Covered
 
 SIZE = 1_000  # leaves of the tree that both clusterers grow
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000)

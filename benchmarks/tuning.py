@@ -28,8 +28,9 @@ from question_sets import (
 )
 from results import Figure, add_json_option, all_passed, write_results
 
-from leafspan import Document, Hybrid, Index, Question, Strategy, Tuning
-from leafspan.evaluation import Answer
+from leafspan import Document, Hybrid, Index, Strategy
+from leafspan.lab import Question, Tuning
+from leafspan.lab.evaluation import Answer
 
 LEAST = 0.015
 BASES: dict[str, tuple[Strategy, bool]] = {  # and whether tuning must gain from there

@@ -18,8 +18,9 @@ from pathlib import Path
 import lightrag
 import lightrag.utils
 
-from leafspan import Index, LightRAG, LightRAGThread, lightrag_inputs, lightrag_options
+from leafspan import Index
 from leafspan.examples import example_documents
+from leafspan.sources import LightRAG, LightRAGThread, lightrag_inputs, lightrag_options
 
 logging.getLogger("lightrag").setLevel(logging.WARNING)
 NAME = re.compile(r"(?:[A-Z][a-zé]+ )+(?:von |van |de )?[A-Z][a-zé]+")

@@ -11,7 +11,8 @@ import secrets
 import tempfile
 from pathlib import Path
 
-from leafspan import Document, F, Index, PIIAware, Vault
+from leafspan import Document, F, Index
+from leafspan.private import PIIAware, Vault
 
 PEOPLE = ["Alice Smith", ["Robert Jones", "Bob Jones"], "Zoë Łuczak"]
 LETTERS = [

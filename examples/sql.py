@@ -9,7 +9,9 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-from leafspan import SQL, RefusedQuery, retrieve
+from leafspan import retrieve
+from leafspan.errors import RefusedQuery
+from leafspan.sources import SQL
 
 SHOP = """
 CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT, city TEXT, password TEXT);

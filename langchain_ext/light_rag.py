@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 from langchain_ext.documents import to_document
 from langchain_ext.retriever import NamedRetriever
-from leafspan import LightRAG, Strategy
+from leafspan import Strategy
 from leafspan.hosting import GraphKind, LightRAGMode, LightRAGShape
+from leafspan.sources import LightRAG
 
 
 class LightRAGRetriever(NamedRetriever):

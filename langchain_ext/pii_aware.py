@@ -8,7 +8,8 @@ from typing import ClassVar
 from pydantic import Field
 
 from langchain_ext.retriever import BasedRetriever
-from leafspan import PIIAware, Strategy, View
+from leafspan import Strategy, View
+from leafspan.private import PIIAware
 
 
 class PIIAwareRetriever(BasedRetriever):

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 from langchain_ext.documents import to_document
 from langchain_ext.language_model import as_generate
 from langchain_ext.retriever import NamedRetriever
-from leafspan import PropertyGraph, Strategy
+from leafspan import Strategy
 from leafspan.hosting import KEYWORD_PROMPT, GraphKind, PropertyGraphShape
+from leafspan.sources import PropertyGraph
 
 
 class PropertyGraphRetriever(NamedRetriever):

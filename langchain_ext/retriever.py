@@ -15,7 +15,7 @@ from langchain_ext.batches import Configs, afound_together, found_together
 from langchain_ext.child_runs import aall_ended, all_ended, with_run
 from langchain_ext.documents import to_document
 from langchain_ext.host_retriever import as_strategy
-from leafspan import Budget, Explanation, InvalidArgument, Passage, Strategy, View
+from leafspan import Budget, InvalidArgument, Passage, Strategy, View
 from leafspan.hosting import (
     CALL_OPTIONS,
     FilterPolicy,
@@ -43,6 +43,7 @@ from leafspan.hosting import (
     write_options,
     write_retriever,
 )
+from leafspan.lab import Explanation
 
 INDEX_KEY = "LEAFSPAN_INDEX"
 """The name that stands for the index in what LangChain's ``dumpd`` writes."""

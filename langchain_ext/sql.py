@@ -9,8 +9,9 @@ from pydantic import ConfigDict
 
 from langchain_ext.language_model import as_generate
 from langchain_ext.retriever import NamedRetriever
-from leafspan import SQL, Strategy
+from leafspan import Strategy
 from leafspan.hosting import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, Extract, Tables
+from leafspan.sources import SQL
 
 
 class SQLRetriever(NamedRetriever):

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from leafspan import LightRAG, Strategy
+from leafspan import Strategy
 from leafspan.hosting import GraphKind, LightRAGMode, LightRAGShape
+from leafspan.sources import LightRAG
 from llamaindex_ext.retriever import NamedRetriever
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from leafspan import PIIAware, Strategy, View
+from leafspan import Strategy, View
+from leafspan.private import PIIAware
 from llamaindex_ext.retriever import BasedRetriever
 
 

@@ -10,8 +10,9 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import QueryBundle
 
-from leafspan import PropertyGraph, Strategy
+from leafspan import Strategy
 from leafspan.hosting import KEYWORD_PROMPT, GraphKind, PropertyGraphShape, check_prompt
+from leafspan.sources import PropertyGraph
 from llamaindex_ext.language_model import as_generate
 from llamaindex_ext.retriever import NamedRetriever
 

@@ -11,7 +11,7 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
-from leafspan import Budget, Explanation, InvalidArgument, Passage, Query, Strategy, View, Where
+from leafspan import Budget, InvalidArgument, Passage, Query, Strategy, View, Where
 from leafspan.hosting import (
     FilterPolicy,
     Limits,
@@ -42,6 +42,7 @@ from leafspan.hosting import (
     to_filter,
     write_retriever,
 )
+from leafspan.lab import Explanation
 from llamaindex_ext.documents import to_scored_node
 from llamaindex_ext.engines import AnsweringRetriever
 from llamaindex_ext.events import DISPATCHER, say, say_traces

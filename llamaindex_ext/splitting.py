@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, NodeRelationship, TextNode
 
-from leafspan import Cut, InvalidArgument, InvalidDocument, Splitter
+from leafspan import InvalidArgument, Splitter
+from leafspan.errors import InvalidDocument
 from leafspan.hosting import cuts_at, shown
+from leafspan.splitting import Cut
 
 
 def splitter_from(node_parser: NodeParser) -> Splitter:

@@ -10,7 +10,7 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import QueryBundle
 
-from leafspan import SQL, Strategy
+from leafspan import Strategy
 from leafspan.hosting import (
     DEFAULT_REPAIR_PROMPT,
     DEFAULT_SQL_PROMPT,
@@ -20,6 +20,7 @@ from leafspan.hosting import (
     Tables,
     check_template,
 )
+from leafspan.sources import SQL
 from llamaindex_ext.language_model import as_generate
 from llamaindex_ext.retriever import NamedRetriever
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import Index
-from leafspan.mirror import Mirror
+from leafspan.segments import Mirror
 from leafspan.store._collection import Collection
 from tests import profiles  # noqa: F401 (it chooses how many examples Hypothesis tries)
 from tests.corpus import DOCUMENTS, SPLITTER

@@ -20,4 +20,4 @@ def reading_from_chroma() -> Iterator[None]:
 
 def forget_catalogue(folder: Path) -> None:
     """Remove what says what the indexes of a folder hold, so that Chroma must be opened to know."""
-    (folder / "leafspan.mirror" / "catalogue").unlink(missing_ok=True)
+    (folder / "leafspan.segments" / "catalogue").unlink(missing_ok=True)

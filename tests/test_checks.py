@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import leafspan
-from leafspan import F, HostRetriever, Hybrid, Index, InvalidArgument, UnusableResult, Vector, View
+from leafspan import F, HostRetriever, Hybrid, Index, InvalidArgument, Vector, View
 from leafspan.checks import (
     check_choice,
     check_flag,
@@ -29,6 +29,7 @@ from leafspan.checks import (
     what_makes_one,
     write_file,
 )
+from leafspan.errors import UnusableResult
 
 
 def message(check, *arguments, **options) -> str:

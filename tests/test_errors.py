@@ -18,9 +18,9 @@ ALLOWED = {
     # Python's own protocols: no pickling, no truth value, no such attribute, no such key
     ("shared/leafspan/store/_stored_rows.py", "KeyError"),
     ("shared/leafspan/view.py", "TypeError"),
-    ("shared/leafspan/privacy/_keys.py", "TypeError"),
-    ("shared/leafspan/privacy/_vault.py", "TypeError"),
-    ("shared/leafspan/sql/_database.py", "TypeError"),
+    ("shared/leafspan/private/pseudonyms/_keys.py", "TypeError"),
+    ("shared/leafspan/private/pseudonyms/_vault.py", "TypeError"),
+    ("shared/leafspan/sources/sql/_database.py", "TypeError"),
     ("shared/leafspan/filters/_builder.py", "TypeError"),
     ("shared/leafspan/filters/_expression.py", "TypeError"),
     ("shared/leafspan/errors.py", "AttributeError"),
@@ -29,17 +29,17 @@ ALLOWED = {
     ("shared/leafspan/indexing/_row_mending.py", "ValueError"),
     ("shared/leafspan/store/_as_written.py", "ValueError"),
     ("shared/leafspan/store/_manifest.py", "ValueError"),
-    ("shared/leafspan/tree/_summary_record.py", "ValueError"),
+    ("shared/leafspan/trees/_summary_record.py", "ValueError"),
     # caught in the module, as what yaml raises for numbers and dates: that field is left out
     ("shared/leafspan/files/_front_matter.py", "ValueError"),
     # caught as any other failure of the file system: the mirror stays in memory, and texts are embedded without the cache
-    ("shared/leafspan/mirror/_segment_folder.py", "OSError"),
+    ("shared/leafspan/segments/_segment_folder.py", "OSError"),
     ("shared/leafspan/embedding/_cache.py", "OSError"),
     # caught as what opening the file gives
     ("shared/leafspan/store/_descriptors.py", "IsADirectoryError"),
     # never reached: functions that must be given, and are never called
     ("shared/leafspan/store/_folder_store.py", "AssertionError"),
-    ("shared/leafspan/tree/_growing.py", "AssertionError"),
+    ("shared/leafspan/trees/_growing.py", "AssertionError"),
 }
 
 
@@ -76,7 +76,7 @@ def test_nothing_is_allowed_that_is_not_there():
 
 def test_nobody_raises_the_root_of_all_errors():
     """It says nothing that could be caught, and so each has a class of its own, but for mistakes in the program."""
-    an_index_that_is_closed_or_asynchronous = {"shared/leafspan/store/_folder_store.py", "shared/leafspan/engine/_flow.py"}
+    an_index_that_is_closed_or_asynchronous = {"shared/leafspan/store/_folder_store.py", "shared/leafspan/flows/_flow.py"}
     found = {path for path, name, _ in raised() if name == "LeafspanError"}
     assert found == an_index_that_is_closed_or_asynchronous
 

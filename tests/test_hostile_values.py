@@ -21,21 +21,8 @@ from pydantic import ValidationError
 import langchain_ext
 import leafspan
 import llamaindex_ext
-from leafspan import (
-    BM25,
-    Document,
-    F,
-    Files,
-    Index,
-    InvalidArgument,
-    Key,
-    LeafspanError,
-    Query,
-    Strategy,
-    Vault,
-    Vector,
-    View,
-)
+from leafspan import BM25, Document, F, Files, Index, InvalidArgument, LeafspanError, Query, Strategy, Vector, View
+from leafspan.private import Key, Vault
 from tests.corpus import DOCUMENTS, SPLITTER
 
 

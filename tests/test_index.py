@@ -20,29 +20,26 @@ from leafspan import (
     BM25,
     AutoMerging,
     Config,
-    Cut,
     DamagedIndex,
     Document,
     DocumentNotFound,
     Embedder,
     F,
     Filter,
-    ForkedProcess,
     HierarchicalSplitter,
     Index,
-    IndexMismatch,
     IndexNotFound,
     InvalidArgument,
-    InvalidDocument,
     LeafspanError,
     MultiQuery,
     Query,
     Recursive,
     SentenceWindow,
-    UnusableResult,
     Vector,
 )
 from leafspan.embedding import default_embedder
+from leafspan.errors import ForkedProcess, IndexMismatch, InvalidDocument, UnusableResult
+from leafspan.splitting import Cut
 from leafspan.store import MOST_RESULTS
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
 from tests.profiles import examples

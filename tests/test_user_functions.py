@@ -13,29 +13,25 @@ import numpy as np
 import pytest
 
 from leafspan import (
-    Abstractive,
     Budget,
     ChunkSplitter,
-    Cut,
     Document,
     Embedder,
-    FunctionFailed,
     Index,
     InvalidArgument,
-    Key,
     MultiQuery,
     Rerank,
     Router,
-    SourceFailed,
     Transform,
-    UnusableResult,
-    Vault,
     Vector,
     WriterBusy,
 )
 from leafspan.checks import beginning, name_of
 from leafspan.embedding import check_vectors
-from leafspan.errors import LeafspanError
+from leafspan.errors import FunctionFailed, LeafspanError, SourceFailed, UnusableResult
+from leafspan.private import Key, Vault
+from leafspan.splitting import Cut
+from leafspan.trees import Abstractive
 from tests.corpus import SPLITTER
 
 BEES = Document("bees", "Workers dance to show where flowers are. Karl von Frisch decoded the dance.")

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import Passage, Trace, TracedHit
+from leafspan import Passage
+from leafspan.trace import Trace, TracedHit
 from leafspan.values import (
     OUTSIDE_VERSION,
     Ancestor,

@@ -10,4 +10,5 @@ from leafspan.config import register_later
 
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
-register_later(__name__)
+for _room in ("strategies", "trees", "sources", "private", "lab"):
+    register_later(f"{__name__}.{_room}")

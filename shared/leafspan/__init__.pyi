@@ -1,64 +1,27 @@
 """Retrieval over spans of leaves, in one Chroma index, for LangChain, LlamaIndex and plain Python."""
 
-from .adopting import Adopted, SkippedRecord
 from .configuration import Config
 from .documents import chunks_of
 from .embedding import Embedder, EmbeddingCache
 from .errors import (
-    ConcurrentUpdate,
     DamagedIndex,
-    DamagedVault,
-    DatabaseUnavailable,
     DocumentNotFound,
-    EmptySource,
-    FinderFailed,
-    ForkedProcess,
-    FunctionFailed,
-    IndexMismatch,
     IndexNotFound,
     InvalidArgument,
-    InvalidDocument,
     LeafspanError,
     MissingExtra,
-    NotALeaf,
-    QueryFailed,
-    QueryTimeout,
-    RefusedQuery,
     RetrievalTimeout,
-    ServerTimeout,
-    SourceFailed,
-    SourceTimeout,
     StorageFailed,
-    StorageFull,
-    StorageReadOnly,
-    UnusableResult,
-    VaultNotFound,
     WriterBusy,
-    WrongKey,
 )
-from .evaluation import (
-    Answer,
-    Comparison,
-    Evaluation,
-    Question,
-    evaluate,
-    make_questions,
-    read_questions,
-    save_questions,
-)
-from .explaining import Explanation, Obstacle, Standing, TimedRequest
-from .files import Files, Skipped
+from .files import Files
 from .filters import F, Where
-from .graphs import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs, lightrag_options
 from .index import Index
 from .indexing import Added, DocumentInfo, Finding, Stats, Synced
 from .lexical import Analyzer, BM25Settings
-from .privacy import Analyzed, Found, Key, Patterns, Vault
-from .private_view import PrivateView
 from .retrieval import Passages, aretrieve, retrieve
 from .spans import Budget, joined
-from .splitting import ChunkSplitter, Cut, HierarchicalSplitter, Splitter
-from .sql import SQL
+from .splitting import ChunkSplitter, HierarchicalSplitter, Splitter
 from .strategies import (
     BM25,
     AutoMerging,
@@ -69,7 +32,6 @@ from .strategies import (
     Hybrid,
     MultiQuery,
     ParentDocument,
-    PIIAware,
     Recursive,
     RelevantSegments,
     Rerank,
@@ -80,42 +42,19 @@ from .strategies import (
     Tree,
     Vector,
 )
-from .trace import Filled, Merge, Trace, TracedHit
-from .tree import (
-    Abstractive,
-    Bisecting,
-    Clusterer,
-    Extractive,
-    FailedSummary,
-    RaptorClusters,
-    Summaries,
-    Summarizer,
-    TreesBuilt,
-)
-from .tuning import Tuning
-from .values import Chunk, Covered, Document, Outline, Passage, Query, Summary
+from .values import Chunk, Document, Passage, Query
 from .view import View
 
 __all__ = [
     "Index",
     "Config",
     "View",
-    "PrivateView",
-    "Vault",
-    "Key",
-    "Patterns",
-    "Analyzed",
-    "Found",
     "Document",
     "Chunk",
     "chunks_of",
     "Files",
     "Passage",
     "Passages",
-    "Outline",
-    "Summary",
-    "Summaries",
-    "Covered",
     "Query",
     "Budget",
     "joined",
@@ -138,85 +77,28 @@ __all__ = [
     "Decay",
     "Filter",
     "Tree",
-    "LightRAG",
-    "PropertyGraph",
-    "PIIAware",
     "HostRetriever",
-    "SQL",
-    "LightRAGThread",
-    "lightrag_inputs",
-    "lightrag_options",
     "retrieve",
     "aretrieve",
-    "evaluate",
-    "Evaluation",
-    "Comparison",
-    "Tuning",
-    "Question",
-    "Answer",
-    "make_questions",
-    "read_questions",
-    "save_questions",
     "Splitter",
     "HierarchicalSplitter",
     "ChunkSplitter",
-    "Cut",
     "Embedder",
     "EmbeddingCache",
     "Analyzer",
     "BM25Settings",
-    "Summarizer",
-    "Extractive",
-    "Abstractive",
-    "Clusterer",
-    "Bisecting",
-    "RaptorClusters",
     "Added",
     "Synced",
-    "Skipped",
-    "Adopted",
-    "SkippedRecord",
-    "TreesBuilt",
-    "FailedSummary",
     "DocumentInfo",
     "Stats",
     "Finding",
-    "Trace",
-    "TracedHit",
-    "Filled",
-    "Merge",
-    "Explanation",
-    "Obstacle",
-    "Standing",
-    "TimedRequest",
     "LeafspanError",
     "InvalidArgument",
-    "InvalidDocument",
-    "EmptySource",
-    "NotALeaf",
     "DocumentNotFound",
     "IndexNotFound",
-    "IndexMismatch",
     "DamagedIndex",
     "StorageFailed",
-    "StorageFull",
-    "StorageReadOnly",
-    "ServerTimeout",
-    "ForkedProcess",
-    "RefusedQuery",
-    "QueryFailed",
-    "QueryTimeout",
-    "DatabaseUnavailable",
     "WriterBusy",
-    "WrongKey",
-    "DamagedVault",
-    "VaultNotFound",
-    "FunctionFailed",
-    "UnusableResult",
-    "FinderFailed",
     "RetrievalTimeout",
-    "ConcurrentUpdate",
-    "SourceTimeout",
-    "SourceFailed",
     "MissingExtra",
 ]

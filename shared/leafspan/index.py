@@ -10,29 +10,31 @@ from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from leafspan import adopting, indexing, private_view, tuning
+from leafspan import adopting, indexing
 from leafspan.checks import check_choice, check_flag, shown, with_option_names
 from leafspan.configuration import Config
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions, TextsIn
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
-from leafspan.engine import Flow, arun, run
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
+from leafspan.flows import Flow, arun, run
+from leafspan.lab import tuning
 from leafspan.lexical import Analysis, BM25Settings
+from leafspan.private import views
 from leafspan.retrieval import Defaults, Sources, import_numpy
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
 from leafspan.store import DamageRule, EmbedderRecord, OnDamage, Store, has_index, open_store
 from leafspan.strategies import StrategyLike
-from leafspan.tree import Trees, check_summary
+from leafspan.trees import Trees, check_summary
 from leafspan.view import View
 
 if TYPE_CHECKING:
     from leafspan.adopting import Adopted
-    from leafspan.evaluation import Question
     from leafspan.indexing import Finding
-    from leafspan.privacy import Vault
-    from leafspan.private_view import PrivateView
-    from leafspan.tuning import Kind, Tuning
+    from leafspan.lab.evaluation import Question
+    from leafspan.lab.tuning import Kind, Tuning
+    from leafspan.private.pseudonyms import Vault
+    from leafspan.private.views import PrivateView
 
 Mode = Literal["rw", "r"]
 """Whether an index is read and written, or only read."""
@@ -422,7 +424,7 @@ class Index(View):
             InvalidArgument: if an option is of a wrong type, or no finder finds a kind to reveal.
             MissingExtra: if ``Patterns()`` is used, and Presidio is not installed.
         """
-        return private_view.PrivateView.of(
+        return views.PrivateView.of(
             self._sources,
             self._settings,
             self._timeout,

@@ -59,7 +59,7 @@ class Document:
 
     def _repr_html_(self) -> str:
         """A picture for notebooks: its length, headings and leaves, and its text."""
-        from leafspan.pictures import document_picture, embedded
+        from leafspan.lab.pictures import document_picture, embedded
 
         return embedded(document_picture(self))
 
@@ -472,7 +472,7 @@ class Passage:
 
     def _repr_html_(self) -> str:
         """A picture for notebooks: where it stands in its document, its text with what was found, and why."""
-        from leafspan.pictures import embedded, passage_picture
+        from leafspan.lab.pictures import embedded, passage_picture
 
         return embedded(passage_picture(self))
 

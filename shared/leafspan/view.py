@@ -7,13 +7,14 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 from warnings import warn
 
-from leafspan import explaining, indexing, tree
+from leafspan import indexing, trees
 from leafspan.checks import check_flag, checked_id, shown, with_option_names
 from leafspan.documents import IndexSettings, check_document, checked_keys
-from leafspan.engine import Flow, arun, arun_within, run, run_within
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileReading
 from leafspan.filters import constant, to_filter
+from leafspan.flows import Flow, arun, arun_within, run, run_within
+from leafspan.lab import explaining
 from leafspan.retrieval import Limits, Sources, check_timeout, retrieve_from_index, warm
 from leafspan.spans import Budget
 from leafspan.store import Scope
@@ -22,9 +23,9 @@ from leafspan.telemetry import Recording, recorded
 from leafspan.values import Document, Passage, Query
 
 if TYPE_CHECKING:
-    from leafspan.explaining import Explanation
     from leafspan.indexing import Added, DocumentInfo, Intake, Stats, Synced, SyncOptions
-    from leafspan.tree import Clusterer, TreesBuilt
+    from leafspan.lab.explaining import Explanation
+    from leafspan.trees import Clusterer, TreesBuilt
 
 Numbers = Sequence[float]
 F = TypeVar("F", bound=Callable[..., None])
@@ -737,11 +738,11 @@ class View:
         return indexing.surrounding_text(self._store, passage, indexing.Reach.of(before, after, words), self._scope)
 
     def _list_summaries(self, document_id: str | None) -> Flow[list[Passage]]:
-        return tree.list_summaries(self._store, self._sources.trees, document_id, self._scope)
+        return trees.list_summaries(self._store, self._sources.trees, document_id, self._scope)
 
     def _list_tree(self, document_id: str | None, leaves: bool) -> Flow[list[Passage]]:
         check_flag("leaves", leaves)
-        summaries = tree.Summaries((yield from self._list_summaries(document_id)))
+        summaries = trees.Summaries((yield from self._list_summaries(document_id)))
         if leaves and summaries:
             summaries += yield from self._list_leaves(document_id)
         return summaries
@@ -771,7 +772,7 @@ class View:
         )
 
     def _forget(self, ids: Sequence[str]) -> Flow[None]:
-        return tree.forget_documents(self._sources.trees, ids, self._timeout)
+        return trees.forget_documents(self._sources.trees, ids, self._timeout)
 
     def _build(
         self,
@@ -784,16 +785,18 @@ class View:
         progress: bool | None,
     ) -> Flow[TreesBuilt]:
         check_flag("dry_run", dry_run)  # a build that was meant to be one may be paid for
-        plan = tree.Plan(
-            tree.Bisecting() if clusterer is None else clusterer,
-            tree.to_summarizer(summarizer),
+        plan = trees.Plan(
+            trees.Bisecting() if clusterer is None else clusterer,
+            trees.to_summarizer(summarizer),
             summarizer is not None,
             max_layers,
             across_documents,
             partition_by,
         )
-        options = tree.BuildOptions(self._embed, self._settings.title_weight, self._scope, self._timeout, progress, dry_run)
-        return tree.build_trees(self._sources.trees, plan, self._store, options)
+        options = trees.BuildOptions(
+            self._embed, self._settings.title_weight, self._scope, self._timeout, progress, dry_run
+        )
+        return trees.build_trees(self._sources.trees, plan, self._store, options)
 
     def _ingest(
         self,

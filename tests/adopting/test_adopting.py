@@ -21,19 +21,9 @@ from llama_index.core.schema import NodeRelationship, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
-from leafspan import (
-    BM25,
-    Adopted,
-    AutoMerging,
-    Document,
-    F,
-    Index,
-    IndexMismatch,
-    IndexNotFound,
-    InvalidArgument,
-    SentenceWindow,
-    Vector,
-)
+from leafspan import BM25, AutoMerging, Document, F, Index, IndexNotFound, InvalidArgument, SentenceWindow, Vector
+from leafspan.adopting import Adopted
+from leafspan.errors import IndexMismatch
 from leafspan.store import ForeignCollection
 from tests.adopting.collections import (
     LangChainEmbedder,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from leafspan import Document, F, InvalidArgument, InvalidDocument, RetrievalTimeout
+from leafspan import Document, F, InvalidArgument, RetrievalTimeout
 from leafspan.agents import agent_tools
+from leafspan.errors import InvalidDocument
 
 
 def test_tools_change_nothing_unless_they_are_told_to(shared_index):

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from leafspan import Document, HostRetriever, Index, Vault, View
+from leafspan import Document, HostRetriever, Index, View
 from leafspan.agents import AgentTool, agent_tools
+from leafspan.private import Vault
 from leafspan.strategies import HostResult
 from tests.corpus import SPLITTER, TEA
 

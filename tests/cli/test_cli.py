@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from leafspan import Abstractive, Bisecting, Document, FailedSummary, Index, RaptorClusters, Tree, TreesBuilt, WriterBusy
+from leafspan import Document, Index, Tree, WriterBusy
 from leafspan.cli import app
 from leafspan.cli._demo import COMPARED
 from leafspan.cli._frameworks import FRAMEWORKS
@@ -21,11 +21,12 @@ from leafspan.cli._show_tree import tree_lines
 from leafspan.cli._strategies import STRATEGIES
 from leafspan.cli._theme import THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACES, theme_coverage
 from leafspan.embedding import CheckedEmbedder
-from leafspan.engine import Call
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
+from leafspan.flows import Call
 from leafspan.indexing import summaries_of
-from leafspan.mirror._segment import Segment, read_segment, write_segment
+from leafspan.segments._segment import Segment, read_segment, write_segment
 from leafspan.store._collection import Collection
+from leafspan.trees import Abstractive, Bisecting, FailedSummary, RaptorClusters, TreesBuilt
 from tests.lateness import longer_and_longer
 
 FORMATS = Path(__file__).parent.parent / "store" / "formats"
@@ -600,7 +601,7 @@ def test_the_doctor_mends_leaves_of_versions_that_do_not_count(kb):
 
 
 def test_the_doctor_compares_the_copies_with_chroma_if_it_is_asked_to(kb):
-    (path,) = next((kb / "leafspan.mirror").glob("*/vectors-2")).iterdir()
+    (path,) = next((kb / "leafspan.segments").glob("*/vectors-2")).iterdir()
     segment = read_segment(path)
     vectors = segment.arrays["vectors"]
     write_segment(path, Segment(segment.documents, {**segment.arrays, "vectors": vectors[::-1]}))

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from leafspan import Config, Hybrid, Index, save_questions
+from leafspan import Config, Hybrid, Index
+from leafspan.lab import save_questions
 from tests.cli.test_cli import fails, leafspan
-from tests.tuning.conftest import CHAPTERS, PARTS, QUESTIONS, SPLITTER, TOO_LITTLE_ON_WORDS
+from tests.lab.tuning.conftest import CHAPTERS, PARTS, QUESTIONS, SPLITTER, TOO_LITTLE_ON_WORDS
 
 TUNE = ("tune", "questions.jsonl", "--budget", "12", "--budget", "36")
 

@@ -23,17 +23,17 @@ from leafspan import (
     HierarchicalSplitter,
     Hybrid,
     Index,
-    IndexMismatch,
     InvalidArgument,
     RelevantSegments,
     SentenceWindow,
     Tree,
-    Vault,
     Vector,
 )
 from leafspan.config import config_text, parse_config
+from leafspan.errors import IndexMismatch
+from leafspan.private import Vault
 from tests.config.test_strategies import STRATEGIES
-from tests.private_view.people import KEY
+from tests.private.views.people import KEY
 from tests.profiles import examples
 
 KB = """

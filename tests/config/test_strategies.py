@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from leafspan import (
     BM25,
-    SQL,
     AutoMerging,
     BM25Settings,
     Config,
@@ -28,7 +27,6 @@ from leafspan import (
     InvalidArgument,
     MultiQuery,
     ParentDocument,
-    PIIAware,
     Query,
     Recursive,
     RelevantSegments,
@@ -41,6 +39,8 @@ from leafspan import (
 )
 from leafspan.config import config_name, config_text, parse_config, schema_of
 from leafspan.config._kinds import kinds_below
+from leafspan.private import PIIAware
+from leafspan.sources import SQL
 from leafspan.strategies import Strategy
 from tests.profiles import examples
 

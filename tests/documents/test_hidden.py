@@ -10,7 +10,8 @@ from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.node_parser import SentenceWindowNodeParser
 from llama_index.core.schema import TextNode
 
-from leafspan import Chunk, Document, Index, InvalidDocument, SentenceWindow, Vector, chunks_of
+from leafspan import Chunk, Document, Index, SentenceWindow, Vector, chunks_of
+from leafspan.errors import InvalidDocument
 
 TEA = Document("tea", "Green tea is steamed.", metadata={"path": "/srv/tea.md", "topic": "food"}, hidden=("path",))
 

@@ -23,9 +23,10 @@ from llama_index.core import SimpleDirectoryReader
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.schema import ImageDocument, ImageNode, TextNode
 
-from leafspan import Document, Index, InvalidArgument, InvalidDocument
+from leafspan import Document, Index, InvalidArgument
 from leafspan.documents import content_hash, to_document
 from leafspan.documents._identity import described, made_id
+from leafspan.errors import InvalidDocument
 from tests.pdf import pdf
 from tests.profiles import examples
 

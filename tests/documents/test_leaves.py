@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import Cut, Document
+from leafspan import Document
 from leafspan.documents import find_sections, indexed_heads, indexed_texts, make_leaves, titles_of_leaves
-from leafspan.splitting import Heading
+from leafspan.splitting import Cut, Heading
 from leafspan.values import Ancestor, Section
 from tests.profiles import examples
 

@@ -11,9 +11,10 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from leafspan import Chunk, Document, InvalidArgument, InvalidDocument, chunks_of
+from leafspan import Chunk, Document, InvalidArgument, chunks_of
 from leafspan.documents import clean_metadata, read_documents, to_document
 from leafspan.documents._metadata import flatten, title_in
+from leafspan.errors import InvalidDocument
 
 
 class Colour(str, enum.Enum):  # noqa: UP042 (a member is to be a str of another type)

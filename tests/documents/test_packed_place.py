@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from leafspan import IndexMismatch
 from leafspan.documents import pack_place, unpack_place
+from leafspan.errors import IndexMismatch
 from leafspan.values import Ancestor, Leaf, LeafId
 
 ID = LeafId("a#b", "0a1b2c3d", 3)

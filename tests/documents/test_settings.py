@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from leafspan import Analyzer, BM25Settings, DamagedIndex, HierarchicalSplitter, IndexMismatch, InvalidArgument
+from leafspan import Analyzer, BM25Settings, DamagedIndex, HierarchicalSplitter, InvalidArgument
 from leafspan.documents import IndexSettings, OpenOptions
+from leafspan.errors import IndexMismatch
 
 SPLITTER = HierarchicalSplitter(leaf_words=8, parent_words=(24, 80), unit="characters")
 GIVEN = OpenOptions(

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from leafspan import BM25, AutoMerging, F, Vector
-from leafspan.engine import run
-from leafspan.mirror import _mirror, _segment
+from leafspan.flows import run
+from leafspan.segments import _mirror, _segment
 from leafspan.store import _catalogue_file
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._collection import Collection

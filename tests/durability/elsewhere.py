@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from leafspan import Index
-from leafspan.engine import run
+from leafspan.flows import run
 from leafspan.store._writing_process import WritingProcess
 
 SECONDS = 60.0

@@ -140,7 +140,7 @@ if __name__ == "__main__":
         folder = Path(job["place"]) / "kb"
         shutil.copytree(whole, folder)
         if bare:  # so that Chroma is read
-            shutil.rmtree(folder / "leafspan.mirror")
+            shutil.rmtree(folder / "leafspan.segments")
         flip(folder / name, place, bit)
         met = forked(lambda: look(str(Path(job["place"]) / "kb")))
         print(json.dumps({"flip": [name, place, bit, bare], **met}), flush=True)

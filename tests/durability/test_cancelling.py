@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import Document, Index
-from leafspan.engine import run
+from leafspan.flows import run
 from leafspan.store import Reader
 
 

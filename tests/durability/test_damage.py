@@ -148,7 +148,7 @@ def test_vectors_without_a_copy_are_made_anew(tmp_path: Path, folders: tuple[Pat
     shutil.rmtree(vectors(place))
     shutil.rmtree(place / "leafspan.vectors")
     if not with_mirror:
-        shutil.rmtree(place / "leafspan.mirror")
+        shutil.rmtree(place / "leafspan.segments")
     met = meet(place)
     assert met["first"]["missing"] == met["first"]["wrong"] == met["first"]["raw"] == []
     (told,) = met["first"]["told"]
@@ -214,7 +214,7 @@ def test_each_file_with_each_damage_gives_a_right_answer_or_says_so(
         elif name == "copy":
             file = rng.choice(sorted((place / "leafspan.vectors").glob("*/*")))
         elif name == "mirror":
-            file = rng.choice(sorted((place / "leafspan.mirror").glob("*/*/*")))
+            file = rng.choice(sorted((place / "leafspan.segments").glob("*/*/*")))
         else:
             file = place / name
         if not file.exists() or (kind in ("bit", "cut", "zeroes") and not file.stat().st_size):

@@ -81,7 +81,7 @@ def check(whole: tuple[Path, dict[str, Any]], place: Path, flips: list[Flip]) ->
 
 def modes(name: str) -> tuple[bool, ...]:
     """Whether the copies are removed before, so that Chroma is read: there a flip in a copy makes no difference."""
-    return (False,) if name.startswith("leafspan.mirror") else (False, True)
+    return (False,) if name.startswith("leafspan.segments") else (False, True)
 
 
 def test_a_bit_in_each_file_changes_no_answer(tmp_path: Path, whole: tuple[Path, dict[str, Any]]):
@@ -93,14 +93,14 @@ def test_a_bit_in_each_file_changes_no_answer(tmp_path: Path, whole: tuple[Path,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["leafspan.mirror", "leafspan", "vectors", DATABASE])
+@pytest.mark.parametrize("part", ["leafspan.segments", "leafspan", "vectors", DATABASE])
 def test_a_bit_at_the_head_in_the_middle_and_at_the_end_of_each_file_changes_no_answer(
     tmp_path: Path, whole: tuple[Path, dict[str, Any]], part: str
 ):
     flips: list[Flip] = []
     for name, size in files(whole[0]).items():
         kind = name.split("/")[0]
-        if part != (kind if kind in ("leafspan.mirror", DATABASE) else "leafspan" if "leafspan" in kind else "vectors"):
+        if part != (kind if kind in ("leafspan.segments", DATABASE) else "leafspan" if "leafspan" in kind else "vectors"):
             continue
         rng = random.Random(name)
         if name == DATABASE:  # the head of the file, and of each page, and somewhere in it

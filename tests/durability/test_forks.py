@@ -147,7 +147,7 @@ def test_a_process_forked_before_anything_was_opened_can_open_an_index(tmp_path:
 _BUSY = """
 import os, sys, threading
 from leafspan import Hybrid, Index
-from leafspan.mirror import Mirror
+from leafspan.segments import Mirror
 from leafspan.store import _folder
 
 index = Index.open(sys.argv[1])

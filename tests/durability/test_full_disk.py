@@ -15,7 +15,8 @@ _SECONDS = 100
 
 _SCRIPT = """
 import json, os, sys, time
-from leafspan import Document, HierarchicalSplitter, Index, LeafspanError, StorageFull, Vector
+from leafspan import Document, HierarchicalSplitter, Index, LeafspanError, Vector
+from leafspan.errors import StorageFull
 from leafspan.store import _connecting
 
 _connecting._HNSW["sync_threshold"] = 500

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from leafspan import BM25, F, Index, Vector
-from leafspan.mirror import _mirror
+from leafspan.segments import _mirror
 from tests.durability.children import ForkServer, child
 from tests.durability.versions import ALL, document, open_index
 
@@ -68,7 +68,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[list[tuple[str, s
 
 
 def files(place: Path) -> list[Path]:
-    return sorted(place.glob("leafspan.mirror/*/*/*"))
+    return sorted(place.glob("leafspan.segments/*/*/*"))
 
 
 def check(place: Path, expected: list[list[tuple[str, str, float]]]) -> None:

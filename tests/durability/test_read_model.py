@@ -30,10 +30,10 @@ from leafspan import (
     ParentDocument,
     RelevantSegments,
     SentenceWindow,
-    StorageReadOnly,
     Tree,
     Vector,
 )
+from leafspan.errors import StorageReadOnly
 from leafspan.store import _folder
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.reading import forget_catalogue
@@ -72,7 +72,7 @@ def everything(index: Index | leafspan.View) -> list[Any]:
 
 
 def test_everything_is_read_without_chroma_and_is_the_same(folder: Path, without_chroma: Callable[[], None]):
-    shutil.rmtree(shutil.copytree(folder, folder.with_name("bare")) / "leafspan.mirror")
+    shutil.rmtree(shutil.copytree(folder, folder.with_name("bare")) / "leafspan.segments")
     with Index.open(folder.with_name("bare")) as index:
         expected = everything(index)
         scoped = everything(index.scoped(F("year") > 1800))
@@ -85,7 +85,7 @@ def test_everything_is_read_without_chroma_and_is_the_same(folder: Path, without
 def test_what_is_missing_is_made_again_so_that_the_next_process_needs_no_chroma(
     folder: Path, without_chroma: Callable[[], None]
 ):
-    shutil.rmtree(folder / "leafspan.mirror")
+    shutil.rmtree(folder / "leafspan.segments")
     with Index.open(folder) as index:
         expected = everything(index)
     without_chroma()
@@ -95,11 +95,11 @@ def test_what_is_missing_is_made_again_so_that_the_next_process_needs_no_chroma(
 
 def test_a_process_of_an_earlier_version_that_writes_is_noticed(folder: Path):
     """It counts its change, and writes no catalogue and no copy of the texts."""
-    kept = (folder / "leafspan.mirror" / "catalogue").read_bytes()
+    kept = (folder / "leafspan.segments" / "catalogue").read_bytes()
     with Index.open(folder) as index:
         index.add(Document("late", "A document that was added late."))
-    (folder / "leafspan.mirror" / "catalogue").write_bytes(kept)
-    for copied in folder.glob("leafspan.mirror/*/records-1"):
+    (folder / "leafspan.segments" / "catalogue").write_bytes(kept)
+    for copied in folder.glob("leafspan.segments/*/records-1"):
         shutil.rmtree(copied)
     with Index.open(folder) as index:
         assert index.get("late").text == "A document that was added late."
@@ -197,7 +197,7 @@ def test_what_others_write_beside_an_open_index_is_no_matter(
 def test_a_byte_that_has_changed_in_any_of_its_files_changes_no_answer(folder: Path, pattern: str):
     with Index.open(folder) as index:
         expected = everything(index)
-    for path in sorted(folder.glob(f"leafspan.mirror/{pattern}")):
+    for path in sorted(folder.glob(f"leafspan.segments/{pattern}")):
         whole = path.read_bytes()
         for place in range(5, len(whole), max(1, len(whole) // 4)):
             path.parent.mkdir(exist_ok=True)  # it goes with its last file, if nothing is searched after that
@@ -215,7 +215,7 @@ def test_bytes_that_change_behind_an_index_that_is_open_change_no_answer(folder:
         expected = everything(index)
     with Index.open(folder, mode=mode) as index:
         index.get(DOCUMENTS[0].id)
-        for path in sorted(folder.glob(f"leafspan.mirror/{pattern}")):
+        for path in sorted(folder.glob(f"leafspan.segments/{pattern}")):
             with path.open("r+b") as file:
                 whole = file.read()
                 for place in range(len(whole) // 3, len(whole), 997):
@@ -229,7 +229,7 @@ def test_an_index_that_is_opened_to_read_writes_nothing(folder: Path):
     def state() -> dict[str, object]:
         return {str(each): (each.stat().st_mtime_ns, each.stat().st_size) for each in sorted(folder.rglob("*"))}
 
-    for lost in (None, "leafspan.mirror"):
+    for lost in (None, "leafspan.segments"):
         if lost:
             shutil.rmtree(folder / lost)
         before = state()

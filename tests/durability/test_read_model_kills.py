@@ -67,7 +67,7 @@ def check_kill(place: Path, server: ForkServer, before: Path, undisturbed: dict[
     with open_index(where) as earlier, Index.open(place, embedder=EMBEDDER, mode="r") as reading:
         for index in (earlier, reading):
             check_reader(index, versions(OLD))
-        code = server.write(where, add=NEW, batch=ALL, often=True, die_at_write=[str(place / "leafspan.mirror"), step])
+        code = server.write(where, add=NEW, batch=ALL, often=True, die_at_write=[str(place / "leafspan.segments"), step])
         assert code in (0, -signal.SIGKILL)
         texts = versions(OLD, NEW) if code else versions(NEW)
         with Index.open(place, embedder=EMBEDDER, mode="r") as later:
@@ -108,11 +108,11 @@ def test_after_a_kill_at_any_step_of_making_a_copy_again_the_next_doctor_goes_on
     tmp_path: Path, fork_server: ForkServer, before: Path
 ):
     wrong = shutil.copytree(before, tmp_path / "wrong")
-    for path in sorted(wrong.glob("leafspan.mirror/*/vectors-2/*.segment"))[:2]:
+    for path in sorted(wrong.glob("leafspan.segments/*/vectors-2/*.segment"))[:2]:
         alter(path, another_vector)
     for step in itertools.count():
         place = shutil.copytree(wrong, tmp_path / "kb")
-        dying = [str(place / "leafspan.mirror"), step]
+        dying = [str(place / "leafspan.segments"), step]
         code = fork_server.write({"path": str(place)}, doctor=True, die_at_write=dying)
         assert code in (0, -signal.SIGKILL)
         with open_index({"path": str(place)}) as index:

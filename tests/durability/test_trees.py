@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 
 from leafspan import Index, WriterBusy
-from leafspan.engine import run
+from leafspan.flows import run
 from leafspan.strategies import Tree
 from tests.durability.children import _ROOT, Child, ForkServer
 from tests.durability.tree_child import DIED, build, open_index
 from tests.lateness import ends_within
-from tests.tree.building import check_laws, document, name_of, records, rows_of, same_records
+from tests.trees.building import check_laws, document, name_of, records, rows_of, same_records
 
 # In fours: a has 4 + 1 summaries, b 2 + 1, c 1, d none, e 5 + 1 + 1; above the five of them there are 1 + 1.
 COUNTS = {"a": 16, "b": 8, "c": 4, "d": 1, "e": 20}

@@ -197,7 +197,8 @@ def test_after_a_kill_at_any_step_of_making_vectors_anew_the_next_doctor_goes_on
 _ON_A_FULL_DISK = """
 import json, sys, warnings
 from pathlib import Path
-from leafspan import LeafspanError, StorageFull, Vector
+from leafspan import LeafspanError, Vector
+from leafspan.errors import StorageFull
 from tests.durability.test_vector_repair import ALL, LEAVES, Counting, SPLITTER
 from leafspan import Index
 

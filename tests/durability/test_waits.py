@@ -126,7 +126,7 @@ def test_a_write_that_failed_is_not_followed_by_another_one_of_the_same_client(
 
 
 def test_a_lock_whose_file_was_deleted_stops_its_writer(waiting: Index, tmp_path: Path):
-    from leafspan.engine import run
+    from leafspan.flows import run
 
     writer = run(waiting._store.start_writing(1, None))
     (tmp_path / "kb" / "leafspan.lock").unlink()

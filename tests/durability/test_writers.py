@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from leafspan import Index, WriterBusy
-from leafspan.engine import Call, run
+from leafspan.flows import Call, run
 from leafspan.store._collection import Collection
 from tests.durability.children import Child, child
 from tests.durability.versions import document, open_index, records, text_of

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from leafspan import Index, LeafspanError, StorageFailed, Vector, WriterBusy
-from leafspan.engine import Call, _head_start, run
+from leafspan.flows import Call, _head_start, run
 from leafspan.indexing import _ingest
 from leafspan.store import _folder_store, _writing_process
 from leafspan.store._collection_elsewhere import CollectionElsewhere

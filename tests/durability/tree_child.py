@@ -20,9 +20,9 @@ import chromadb
 from chromadb.config import Settings
 
 from leafspan import Index
-from leafspan.tree import Abstractive
+from leafspan.trees import Abstractive
 from tests.durability.child import die_before_step, say
-from tests.tree.building import EMBEDDER, SPLITTER, Asked, fours
+from tests.trees.building import EMBEDDER, SPLITTER, Asked, fours
 
 DIED = 9  # the return code of a process whose language model has killed it
 

@@ -11,8 +11,8 @@ import chromadb
 import numpy as np
 from chromadb.config import Settings
 
-from leafspan import Adopted, Document, DocumentNotFound, Embedder, HierarchicalSplitter, Index, Passage, Strategy
-from leafspan.adopting import _adopt
+from leafspan import Document, DocumentNotFound, Embedder, HierarchicalSplitter, Index, Passage, Strategy
+from leafspan.adopting import Adopted, _adopt
 from leafspan.store._manifest import CHANGES_ID
 
 SPLITTER = HierarchicalSplitter(leaf_words=12, parent_words=(40,))

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from llama_index.core.embeddings import BaseEmbedding
 
-from leafspan import Document, Embedder, Index, IndexMismatch, InvalidArgument, MissingExtra, Vector
+from leafspan import Document, Embedder, Index, InvalidArgument, MissingExtra, Vector
 from leafspan.embedding import blend, default_embedder, to_embedder
 from leafspan.embedding._wordllama import _model
+from leafspan.errors import IndexMismatch
 
 
 def vector(text: str, dimension: int = 16) -> list[float]:

@@ -12,12 +12,13 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
-from leafspan import Document, Embedder, FunctionFailed, Index, WriterBusy
+from leafspan import Document, Embedder, Index, WriterBusy
 from leafspan.embedding import embed_in_batches
 from leafspan.embedding._embedders import to_embedder
 from leafspan.embedding._failures import asks_for_less, may_pass, retry_after
 from leafspan.embedding._retrying import RetryingEmbedder
-from leafspan.engine import arun, run
+from leafspan.errors import FunctionFailed
+from leafspan.flows import arun, run
 from tests.embedding.test_embedding import vector
 
 REQUEST = httpx.Request("POST", "https://example.org/embeddings")

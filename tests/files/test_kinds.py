@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import Document, Files, Index, InvalidArgument, InvalidDocument, Skipped
+from leafspan import Document, Files, Index, InvalidArgument
 from leafspan.documents import check_document, read_documents
-from leafspan.files import FileReading
+from leafspan.errors import InvalidDocument
+from leafspan.files import FileReading, Skipped
 from leafspan.files._decoding import whole_characters
 from tests.pdf import pdf
 from tests.profiles import examples

@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from leafspan import Files, Index, InvalidDocument, Skipped
+from leafspan import Files, Index
 from leafspan.documents import check_document
-from leafspan.files import FileReading, _opening
-from leafspan.pictures import page
+from leafspan.errors import InvalidDocument
+from leafspan.files import FileReading, Skipped, _opening
+from leafspan.lab.pictures import page
 from tests.files.test_kinds import read
 from tests.pdf import pdf
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 from llama_index.core import Settings
 
-from leafspan import Bisecting, Index
+from leafspan import Index
+from leafspan.trees import Bisecting
 from tests.corpus import DOCUMENTS, SPLITTER
 
 TREE = {"clusterer": Bisecting(size=3), "across_documents": True}

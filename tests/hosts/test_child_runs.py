@@ -22,10 +22,12 @@ from langchain_ext import (
     VectorRetriever,
     child_runs,
 )
-from leafspan import F, Hybrid, Index, LeafspanError, SourceFailed, Vault
+from leafspan import F, Hybrid, Index, LeafspanError
+from leafspan.errors import SourceFailed
+from leafspan.private import Vault
 from tests.corpus import QUESTIONS
 from tests.lateness import longer_and_longer
-from tests.private_view.people import KEY
+from tests.private.views.people import KEY
 
 BEES = QUESTIONS[0]
 

@@ -30,16 +30,15 @@ from leafspan import (
     Index,
     InvalidArgument,
     MultiQuery,
-    NotALeaf,
     ParentDocument,
     Query,
     RelevantSegments,
     SentenceWindow,
-    SourceFailed,
     Strategy,
     Tree,
     Vector,
 )
+from leafspan.errors import NotALeaf, SourceFailed
 from leafspan.strategies import Candidate, Filtered, RetrievalContext, StrategyFlow
 from tests.corpus import DOCUMENTS, QUESTIONS, TEXTS
 from tests.hosts.contract import HOSTS, RETRIEVERS, Host, Result, needed

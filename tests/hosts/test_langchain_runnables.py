@@ -11,7 +11,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import RunnableLambda
 
 from langchain_ext import EnsembleRetriever, MultiQueryRetriever, SentenceWindowRetriever, leaf_documents
-from leafspan import Index, InvalidArgument, SourceFailed, Vector
+from leafspan import Index, InvalidArgument, Vector
+from leafspan.errors import SourceFailed
 from tests.corpus import QUESTIONS
 from tests.hosts.contract import HOSTS
 

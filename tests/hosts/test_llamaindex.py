@@ -26,8 +26,9 @@ from llama_index.core.schema import IndexNode, MetadataMode, NodeRelationship, N
 from llama_index.core.tools import RetrieverTool
 
 import llamaindex_ext
-from leafspan import AutoMerging, Hybrid, Index, InvalidArgument, Vault
+from leafspan import AutoMerging, Hybrid, Index, InvalidArgument
 from leafspan.embedding import default_embedder
+from leafspan.private import Vault
 from llamaindex_ext import (
     AutoMergingRetriever,
     EnsembleRetriever,

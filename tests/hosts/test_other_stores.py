@@ -13,7 +13,8 @@ from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle, TextN
 
 import langchain_ext
 import llamaindex_ext
-from leafspan import Index, InvalidArgument, NotALeaf, Vector
+from leafspan import Index, InvalidArgument, Vector
+from leafspan.errors import NotALeaf
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.hosts.contract import HOSTS, Host
 

@@ -28,7 +28,8 @@ from pydantic import Field
 
 import langchain_ext
 import llamaindex_ext
-from leafspan import F, FunctionFailed, Index, InvalidArgument, SentenceWindow, Vector
+from leafspan import F, Index, InvalidArgument, SentenceWindow, Vector
+from leafspan.errors import FunctionFailed
 from tests.corpus import QUESTIONS
 from tests.hosts.contract import HOSTS, Host, LangChain, LlamaIndex, WritingLLM, words_in_common
 

@@ -14,11 +14,11 @@ from llama_index.core.graph_stores import SimplePropertyGraphStore
 import leafspan
 from leafspan import Index, Passage, View
 from tests.corpus import SPLITTER
-from tests.graphs.scripted import QUESTION, filled_thread, maker, property_graph, small_index
 from tests.hosts.contract import HOSTS, Host, LangChain, WritingLLM
-from tests.private_view.people import DOCUMENTS as PEOPLE
-from tests.private_view.people import KNOWN, fixed_vault
-from tests.sql.shop import SQLITE
+from tests.private.views.people import DOCUMENTS as PEOPLE
+from tests.private.views.people import KNOWN, fixed_vault
+from tests.sources.graphs.scripted import QUESTION, filled_thread, maker, property_graph, small_index
+from tests.sources.sql.shop import SQLITE
 
 
 @dataclass(frozen=True)

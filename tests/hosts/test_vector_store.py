@@ -21,9 +21,11 @@ from langchain_tests.integration_tests import VectorStoreIntegrationTests
 
 import leafspan
 from langchain_ext import AutoMergingRetriever, HybridRetriever, SpanVectorStore
-from leafspan import F, Index, InvalidArgument, InvalidDocument, Vault
+from leafspan import F, Index, InvalidArgument
+from leafspan.errors import InvalidDocument
+from leafspan.private import Vault
 from tests.corpus import BEES, QUESTIONS, SPLITTER, TEA
-from tests.private_view.people import KEY
+from tests.private.views.people import KEY
 
 FOX = Document(id="fox", page_content="The fox sleeps at noon.", metadata={"tenant": "a"})
 OWL = Document(id="owl", page_content="The owl sleeps by day.", metadata={"tenant": "b"})

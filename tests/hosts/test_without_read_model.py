@@ -31,9 +31,9 @@ def bare_index(request: pytest.FixtureRequest, forest: Index, tmp_path_factory: 
     """
     place = tmp_path_factory.mktemp(request.param) / "kb"
     shutil.copytree(forest._store._folder.path, place)  # type: ignore[attr-defined]
-    shutil.rmtree(place / "leafspan.mirror")
+    shutil.rmtree(place / "leafspan.segments")
     if request.param != "lost":
-        (place / "leafspan.mirror").write_text("in the way")
+        (place / "leafspan.segments").write_text("in the way")
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "none":
             patch.setattr(SearchIndexes, "of", without_copies(SearchIndexes.of))
@@ -56,7 +56,7 @@ def without_copies(make):
 def test_the_core_and_both_hosts_give_the_same_without_a_read_model(bare_index: Index, forest: Index, scenario: Scenario):
     expected = [shown(passages) for passages in ask(forest, scenario)]
     folder = bare_index._store._folder  # type: ignore[attr-defined]
-    if (place := folder.path / "leafspan.mirror").is_dir():
+    if (place := folder.path / "leafspan.segments").is_dir():
         shutil.rmtree(place)  # also while the index is open
     assert [*map(shown, ask(bare_index, scenario))] == expected
     assert seen_in_langchain(scenario.in_langchain(bare_index).invoke(QUESTIONS[1])) == expected[1]

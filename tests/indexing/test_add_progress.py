@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import ChunkSplitter, Document, FunctionFailed, HierarchicalSplitter, Index
-from leafspan.engine import Progress
+from leafspan import ChunkSplitter, Document, HierarchicalSplitter, Index
+from leafspan.errors import FunctionFailed
+from leafspan.flows import Progress
 from leafspan.store import _folder_store
 from leafspan.store._writing_process import SWITCH
 from tests.corpus import DOCUMENTS

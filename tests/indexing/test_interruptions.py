@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from leafspan import Document, FunctionFailed, Index, InvalidDocument
+from leafspan import Document, Index
 from leafspan.embedding import default_embedder
+from leafspan.errors import FunctionFailed, InvalidDocument
 from leafspan.store._collection import Collection
 from tests.corpus import DOCUMENTS, SPLITTER
 

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from chromadb.api.models.Collection import Collection as ChromaCollection
 
-from leafspan import Cut, Document, FunctionFailed, Index, StorageFailed
+from leafspan import Document, Index, StorageFailed
+from leafspan.errors import FunctionFailed
+from leafspan.splitting import Cut
 
 PATIENCE = 60  # seconds
 

@@ -20,19 +20,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.documents import Document as LangChainDocument
 
-from leafspan import (
-    Document,
-    EmptySource,
-    F,
-    Files,
-    Index,
-    InvalidArgument,
-    InvalidDocument,
-    Skipped,
-    Synced,
-    View,
-)
-from leafspan.files import _formats
+from leafspan import Document, F, Files, Index, InvalidArgument, Synced, View
+from leafspan.errors import EmptySource, InvalidDocument
+from leafspan.files import Skipped, _formats
 from tests.durability.versions import EMBEDDER, SPLITTER
 from tests.profiles import examples
 

@@ -16,7 +16,7 @@ from chromadb.config import Settings
 
 from leafspan import BM25, DamagedIndex, Document, Embedder, F, HierarchicalSplitter, Index, Tree, Vector
 from leafspan.embedding import default_embedder
-from leafspan.engine import Flow
+from leafspan.flows import Flow
 from leafspan.indexing import Finding
 from leafspan.store import _connecting
 from leafspan.store._collection import Collection
@@ -90,7 +90,7 @@ def test_lost_vectors_are_made_anew_as_they_were(tmp_path: Path, mirrored: bool,
     assert len(before) == len(ids)
     del index
     if not mirrored:
-        shutil.rmtree(tmp_path / "kb" / "leafspan.mirror")
+        shutil.rmtree(tmp_path / "kb" / "leafspan.segments")
     lose_vectors(tmp_path / "kb")
     counting = Counting()
     with pytest.warns(RuntimeWarning, match="records are missing, and are to be made anew"):
@@ -205,7 +205,7 @@ def test_a_graph_that_reaches_no_leaf_is_reported_and_repaired_from_the_mirror_o
     made(tmp_path / "kb", mirrored=True, embedder=counting.embedder)
     cut_all_links(tmp_path / "kb")
     if not mirrored:
-        shutil.rmtree(tmp_path / "kb" / "leafspan.mirror")
+        shutil.rmtree(tmp_path / "kb" / "leafspan.segments")
     counting.embedded = 0
     with Index.open(tmp_path / "kb", embedder=counting.embedder) as index:
         (only,) = index.doctor(mend=False)

@@ -17,7 +17,7 @@ from chromadb.config import Settings
 from leafspan import BM25, Embedder, F, Finding, Hybrid, Index, InvalidArgument, Vector
 from leafspan.embedding import default_embedder
 from leafspan.indexing import _verifying
-from leafspan.mirror._segment import Segment, read_segment, write_segment
+from leafspan.segments._segment import Segment, read_segment, write_segment
 from leafspan.store._catalogue_file import CatalogueFile
 from leafspan.store._change_file import ChangeFile
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
@@ -148,7 +148,7 @@ def test_a_copy_that_counts_no_more_than_another_one_is_found_as_well(folder: Pa
 
 
 def test_what_the_copies_of_a_tree_have_otherwise_is_named_and_made_again(folder: Path):
-    (tree,) = {*folder.glob("leafspan.mirror/*/records-1/*")} - {*segments(folder, "records")}
+    (tree,) = {*folder.glob("leafspan.segments/*/records-1/*")} - {*segments(folder, "records")}
     altered = alter(tree, another_text)
     with Index.open(folder) as index:
         (found,) = index.doctor(verify=True)
@@ -190,18 +190,18 @@ def test_a_file_that_is_damaged_while_it_is_open_is_named_and_made_again(folder:
 
 
 def test_a_row_of_the_catalogue_that_is_damaged_is_named_and_the_file_written_again(folder: Path):
-    path = folder / "leafspan.mirror" / "catalogue"
+    path = folder / "leafspan.segments" / "catalogue"
     content = path.read_bytes()
     path.write_bytes(content.replace(b'"words":', b'"wordz":', 1))
     said = "the checksum of a row in the catalogue is not that of its content"
     with Index.open(folder) as index:
         for mend in (False, True):
-            assert index.doctor(verify=True, mend=mend) == [Finding("leafspan.mirror/catalogue", said, mended=mend)]
+            assert index.doctor(verify=True, mend=mend) == [Finding("leafspan.segments/catalogue", said, mended=mend)]
         assert index.doctor(verify=True) == []
 
 
 def test_a_row_that_the_catalogue_has_otherwise_is_named_and_written_again(folder: Path):
-    file = CatalogueFile(folder / "leafspan.mirror" / "catalogue")
+    file = CatalogueFile(folder / "leafspan.segments" / "catalogue")
     count = ChangeFile(folder / "leafspan.changes").count
     known = file.read("kb", count)
     assert known is not None
@@ -319,7 +319,7 @@ def test_what_is_damaged_in_chroma_is_named_as_by_any_doctor_and_its_copy_is_lef
 
 
 def test_what_is_missing_beside_chroma_is_no_difference(folder: Path):
-    shutil.rmtree(folder / "leafspan.mirror")
+    shutil.rmtree(folder / "leafspan.segments")
     with Index.open(folder) as index:
         assert index.doctor(verify=True) == []
 

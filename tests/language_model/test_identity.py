@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from leafspan import Bisecting
 from leafspan.language_model import identity_of, model_name
+from leafspan.trees import Bisecting
 
 
 def make(name):

@@ -14,7 +14,7 @@ from mcp.types import TextContent
 
 from leafspan import Document, F, Index
 from leafspan.agents import AgentTool, ToolResult, agent_tools
-from leafspan.engine import Call
+from leafspan.flows import Call
 from leafspan.mcp_server import make_server
 from tests.cli.test_terminal import HOSTILE, dangerous
 

@@ -13,7 +13,7 @@ from leafspan.spans._merging import _Node, fill
 from tests.peers.llamaindex_trees import over, parsed, retriever_over, theirs
 from tests.peers.trees import SCORES, outermost, results, tree, trees_with_hits
 from tests.profiles import examples
-from tests.trees import hit
+from tests.word_trees import hit
 
 siblings = st.integers(2, 12).flatmap(
     lambda count: st.tuples(

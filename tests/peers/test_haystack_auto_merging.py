@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from leafspan.spans import auto_merge
 from tests.peers.trees import Result, ancestry, families, outermost, results, tree, trees_with_hits
 from tests.profiles import examples
-from tests.trees import hit
+from tests.word_trees import hit
 
 
 def peer(leaves, **shape):

@@ -14,7 +14,7 @@ from leafspan import Strategy, Vector
 from leafspan.strategies import LoadedVectorSearch, MultiQuery, RetrievalContext
 from leafspan.values import Query
 from tests.profiles import examples
-from tests.trees import hit, tree
+from tests.word_trees import hit, tree
 
 LEAVES = tree(*[5] * 6)
 BY_ID = {leaf.id: leaf for leaf in LEAVES}

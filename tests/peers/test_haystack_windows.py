@@ -7,11 +7,12 @@ from haystack.document_stores.in_memory import InMemoryDocumentStore
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import Cut, Document
+from leafspan import Document
 from leafspan.documents import make_leaves
 from leafspan.spans import windows_around
+from leafspan.splitting import Cut
 from tests.profiles import examples
-from tests.trees import hit
+from tests.word_trees import hit
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
 SCORES = st.permutations(range(60))

@@ -12,7 +12,7 @@ from leafspan.spans import auto_merge
 from tests.peers.llamaindex_trees import over, parsed, retriever_over, theirs
 from tests.peers.trees import SCORES, Result, outermost, results, tree, trees_with_hits
 from tests.profiles import examples
-from tests.trees import hit
+from tests.word_trees import hit
 
 THRESHOLDS = st.sampled_from([0.3, 0.5, 0.75])
 

@@ -8,11 +8,12 @@ from llama_index.core.node_parser import SentenceWindowNodeParser
 from llama_index.core.postprocessor import MetadataReplacementPostProcessor
 from llama_index.core.schema import NodeWithScore
 
-from leafspan import Cut, Document
+from leafspan import Document
 from leafspan.documents import make_leaves
 from leafspan.spans import windows_around
+from leafspan.splitting import Cut
 from tests.profiles import examples
-from tests.trees import hit
+from tests.word_trees import hit
 
 SENTENCES = ["One a. ", "Two b. ", "Three c.\n\n", "Four d. ", "Five e."]
 

@@ -21,7 +21,8 @@ from chromadb.config import Settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import Budget, Cut, Document, Index, Passage, Tree, Vector
+from leafspan import Budget, Document, Index, Passage, Tree, Vector
+from leafspan.splitting import Cut
 from tests.profiles import examples
 
 DIMENSION = 8

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from leafspan.documents import make_leaves
 from leafspan.splitting import Cut
 from leafspan.values import Candidate, Document, Leaf
-from tests.trees import hit
+from tests.word_trees import hit
 
 # From the square roots of primes: no weighted sum of some equals one of others, so means of different hits never tie.
 SCORES = [math.sqrt(n) % 1 for n in range(2, 200) if all(n % d for d in range(2, math.isqrt(n) + 1))]

@@ -9,7 +9,6 @@ import pytest
 from leafspan import (
     BM25,
     AutoMerging,
-    Cut,
     Document,
     Filter,
     Hybrid,
@@ -20,6 +19,7 @@ from leafspan import (
     Strategy,
     Vector,
 )
+from leafspan.splitting import Cut
 
 BLANK = [" \n\t", "\u200b\u00ad", "* * *\n---", "\u2026"]
 STRATEGIES: list[Strategy] = [

@@ -26,7 +26,7 @@ from leafspan import (
 )
 from leafspan.strategies import HostResult, NoteWhyEmpty
 from tests.corpus import QUESTIONS, SPLITTER
-from tests.private_view.people import fixed_vault
+from tests.private.views.people import fixed_vault
 
 QUESTION = QUESTIONS[0]
 

@@ -26,13 +26,12 @@ from leafspan import (
     Index,
     InvalidArgument,
     MultiQuery,
-    NotALeaf,
     ParentDocument,
     RelevantSegments,
     SentenceWindow,
-    SourceFailed,
     Vector,
 )
+from leafspan.errors import NotALeaf, SourceFailed
 from leafspan.strategies import CallFunction, HostResult, Passage, Strategy, Trace, outside_candidate
 from tests.corpus import DOCUMENTS, SPLITTER
 from tests.profiles import examples

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import AutoMerging, Budget, ParentDocument, Query, SentenceWindow
-from leafspan.engine import run
+from leafspan.flows import run
 from leafspan.retrieval import Defaults, Limits, Sources, retrieve_from_index
 from leafspan.store import Catalogue, Row, StoredLeaf
 from leafspan.strategies import Strategy
 from tests.profiles import examples
-from tests.trees import trees_with_hits
+from tests.word_trees import trees_with_hits
 
 
 @dataclass(frozen=True)

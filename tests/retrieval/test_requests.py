@@ -9,12 +9,12 @@ from chromadb.config import Settings
 
 from leafspan import Hybrid, Index, InvalidArgument, SentenceWindow, Strategy, Vector, retrieve
 from leafspan.embedding import default_embedder
-from leafspan.engine import in_thread
+from leafspan.flows import in_thread
 from leafspan.retrieval import _leaf_reader
 from leafspan.search import _bounds
 from leafspan.strategies import CallFunction, LoadPassages, LoadVectors, RetrievalContext
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
-from tests.trees import hits, tree
+from tests.word_trees import hits, tree
 
 
 class Asking(Strategy):

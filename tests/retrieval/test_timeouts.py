@@ -31,15 +31,15 @@ from leafspan import (
     RetrievalTimeout,
     Strategy,
     Transform,
-    Vault,
     Vector,
 )
+from leafspan.private import Vault
 from leafspan.search import _vectors
 from leafspan.store._collection import Collection
 from leafspan.strategies import CallFunction
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.lateness import ends_within, longer_and_longer
-from tests.private_view.people import KEY
+from tests.private.views.people import KEY
 
 QUESTION = QUESTIONS[0]
 TIMEOUT = 0.3
@@ -308,7 +308,7 @@ async def test_a_chroma_that_hangs_ends_in_time_also_while_the_copy_of_the_words
 def test_one_that_waits_for_another_thread_s_copy_is_told_of_it_after_a_minute_without_progress(
     index: Index, chroma: Gate, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("leafspan.mirror._mirror._PATIENCE", TIMEOUT)
+    monkeypatch.setattr("leafspan.segments._mirror._PATIENCE", TIMEOUT)
     shutil.rmtree(index._store.cache_folder)
     waiting_at(chroma, monkeypatch, "get")
     chroma.close()

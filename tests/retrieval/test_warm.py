@@ -10,8 +10,9 @@ import chromadb
 import pytest
 from chromadb.config import Settings
 
-from leafspan import Document, F, Index, IndexMismatch, Tree
-from leafspan.mirror import VectorCopy, WordPostings
+from leafspan import Document, F, Index, Tree
+from leafspan.errors import IndexMismatch
+from leafspan.segments import VectorCopy, WordPostings
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.embedding.test_embedding import as_function
 
@@ -161,8 +162,8 @@ async def test_a_server_is_warmed_by_its_asynchronous_client(chroma_server, buil
 
 
 def test_the_copies_of_many_leaves_show_a_bar(index: Index, monkeypatch, capsys):
-    monkeypatch.setattr("leafspan.mirror._mirror._MIN_FOR_PROGRESS", 1)
-    monkeypatch.setattr("leafspan.engine._progress._TICK", 0)
+    monkeypatch.setattr("leafspan.segments._mirror._MIN_FOR_PROGRESS", 1)
+    monkeypatch.setattr("leafspan.flows._progress._TICK", 0)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     index.warm()
     assert "Indexing words: 100%" in capsys.readouterr().err

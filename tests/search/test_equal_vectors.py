@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from chromadb.config import Settings
 
-from leafspan import Cut, Document, Embedder, F, Index, Vector
-from leafspan.engine import run
+from leafspan import Document, Embedder, F, Index, Vector
+from leafspan.flows import run
 from leafspan.search import misses_some
+from leafspan.splitting import Cut
 from leafspan.values import Hit
 
 SETTINGS = Settings(anonymized_telemetry=False)

@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan.embedding import normalize
-from leafspan.engine import in_thread, run
-from leafspan.mirror import MirrorSnapshot, vector_arrays
-from leafspan.mirror._segment import Segment
-from leafspan.mirror._snapshot import OpenSegment
+from leafspan.flows import in_thread, run
 from leafspan.search import _bounds, _scanning
 from leafspan.search._bounds import Bounds
 from leafspan.search._scanning import best, rank, scan
 from leafspan.search._vectors import leaf_vectors, similarities
+from leafspan.segments import MirrorSnapshot, vector_arrays
+from leafspan.segments._segment import Segment
+from leafspan.segments._snapshot import OpenSegment
 from leafspan.store import Catalogue, DocumentTable, Row, Selection
 from leafspan.values import LeafId
 from tests.durability.elsewhere import wait_until

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from leafspan import Cut, Document, Embedder, F, Index
+from leafspan import Document, Embedder, F, Index
 from leafspan.embedding import Embed
-from leafspan.engine import Call, Flow
+from leafspan.flows import Call, Flow
+from leafspan.splitting import Cut
 from leafspan.view import View
 from tests.simulation.choices import Choices
 from tests.simulation.server import Client, Server

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import leafspan.index
-import leafspan.mirror
+import leafspan.segments
 import leafspan.store
 import leafspan.view
-from leafspan.engine import Call, _concurrent
-from leafspan.mirror import _segment
+from leafspan.flows import Call, _concurrent
 from leafspan.search import _indexes, _vectors
+from leafspan.segments import _segment
 from leafspan.store import _caller, _files, _folder, _folder_store, _foreign, _read_only_files, _vector_files
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._database_facts import StoredVectors
@@ -36,11 +36,11 @@ from tests.simulation.records import LINKS
 from tests.simulation.scenario import number_beside
 from tests.simulation.world import CALLS, Process, World
 
-for _room in (leafspan.store, leafspan.mirror):  # those that are loaded lazily have to be replaced in, too
+for _room in (leafspan.store, leafspan.segments):  # those that are loaded lazily have to be replaced in, too
     for _module in pkgutil.iter_modules(_room.__path__):
         importlib.import_module(f"{_room.__name__}.{_module.name}")
 
-_ROOMS = ("leafspan.store", "leafspan.mirror")
+_ROOMS = ("leafspan.store", "leafspan.segments")
 _TOGETHER = (_concurrent._run_in_spare_threads, _concurrent._run_in_own_threads)
 """What ``run_together`` and ``run_concurrently`` call: here, their flows are threads of the simulated process."""
 _PER_PROCESS: tuple[tuple[Any, str, Callable[[World], Any]], ...] = (
@@ -243,7 +243,7 @@ def _switch_memory(world: World) -> Callable[[Process | None, Process], None]:
 
 
 class Driver:
-    """Carries out flows as ``leafspan.engine.run`` and ``arun`` do, with a point before each call."""
+    """Carries out flows as ``leafspan.flows.run`` and ``arun`` do, with a point before each call."""
 
     def __init__(self, world: World) -> None:
         self._world = world

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from leafspan import Passage, Trace
+from leafspan import Passage
 from leafspan.spans import citation
+from leafspan.trace import Trace
 from leafspan.values import Covered, Summary
 
 V = "00000000"

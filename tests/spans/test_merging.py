@@ -8,7 +8,7 @@ from leafspan import AutoMerging, InvalidArgument
 from leafspan.spans import auto_merge
 from leafspan.spans._merging import _Node, fill
 from tests.profiles import examples
-from tests.trees import hits, spans, tree, trees_with_hits
+from tests.word_trees import hits, spans, tree, trees_with_hits
 
 
 def merge(found, *, threshold=0.5, fill_gaps=0, max_level=None, max_words=None, score="mean"):

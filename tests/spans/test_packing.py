@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import Budget, FunctionFailed, InvalidArgument, Passage, Trace, TracedHit
+from leafspan import Budget, InvalidArgument, Passage
+from leafspan.errors import FunctionFailed
 from leafspan.spans import joined, shortlist, within_budget
 from leafspan.spans._packing import longest_prefix
 from leafspan.text import count_words
-from leafspan.trace import Calibrated, CutToBudget
+from leafspan.trace import Calibrated, CutToBudget, Trace, TracedHit
 from leafspan.values import Candidate, Span, Summary
 
 V = "00000000"

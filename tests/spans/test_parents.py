@@ -4,7 +4,7 @@ import pytest
 
 from leafspan import InvalidArgument, ParentDocument
 from leafspan.spans import parents_of
-from tests.trees import hits, spans, tree
+from tests.word_trees import hits, spans, tree
 
 
 def test_parents_come_in_hit_order_each_once_with_the_best_score():

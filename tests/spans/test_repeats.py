@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import Covered, Summary, Trace
 from leafspan.spans import without_repeats
-from leafspan.values import Candidate, Span
+from leafspan.trace import Trace
+from leafspan.values import Candidate, Covered, Span, Summary
 
 
 def leaf(ordinal: int, words: int = 1, document_id: str = "d") -> Candidate:

@@ -9,7 +9,7 @@ from leafspan.spans import unite
 from leafspan.trace import Trace
 from leafspan.values import Candidate
 from tests.profiles import examples
-from tests.trees import hit, spans, tree
+from tests.word_trees import hit, spans, tree
 
 LEAVES = tree(20)
 

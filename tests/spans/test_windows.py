@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from leafspan import InvalidArgument, SentenceWindow
 from leafspan.spans import neighbours_of, windows_around
 from tests.profiles import examples
-from tests.trees import hits, spans, tree, trees_with_hits
+from tests.word_trees import hits, spans, tree, trees_with_hits
 
 
 def test_a_hit_comes_with_its_neighbours():

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import Cut, Document
+from leafspan import Document
 from leafspan.documents import make_leaves
 from leafspan.spans import runs_within_budget, short_gaps
 from leafspan.spans._packing import longest_prefix
+from leafspan.splitting import Cut
 from leafspan.values import Candidate
 from tests.profiles import examples
-from tests.trees import hits, spans, tree, trees_with_hits
+from tests.word_trees import hits, spans, tree, trees_with_hits
 
 # Every leaf of these trees is one word of four characters.
 

@@ -10,18 +10,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from wcwidth import iter_graphemes
 
-from leafspan import (
-    ChunkSplitter,
-    Cut,
-    Document,
-    FunctionFailed,
-    HierarchicalSplitter,
-    InvalidArgument,
-    InvalidDocument,
-    UnusableResult,
-)
+from leafspan import ChunkSplitter, Document, HierarchicalSplitter, InvalidArgument
 from leafspan.documents import find_sections, indexed_heads, indexed_texts, make_leaves, pack_place, unpack_place
-from leafspan.splitting import check_cuts, cuts_at, describe_splitter, find_headings, find_tables, front_matter, to_cuts
+from leafspan.errors import FunctionFailed, InvalidDocument, UnusableResult
+from leafspan.splitting import (
+    Cut,
+    check_cuts,
+    cuts_at,
+    describe_splitter,
+    find_headings,
+    find_tables,
+    front_matter,
+    to_cuts,
+)
 from leafspan.splitting._grouping import group
 from leafspan.store import Row
 from leafspan.text import count_words

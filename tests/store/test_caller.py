@@ -11,7 +11,7 @@ import httpx
 import pytest
 from chromadb.config import Settings
 
-from leafspan import ServerTimeout
+from leafspan.errors import ServerTimeout
 from leafspan.store._caller import Caller
 from leafspan.store._chroma import _with_timeout
 

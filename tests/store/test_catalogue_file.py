@@ -43,7 +43,7 @@ def read_or_none(file: CatalogueFile, name: str, count: int) -> object:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "leafspan.mirror" / "catalogue"
+    return tmp_path / "leafspan.segments" / "catalogue"
 
 
 def test_a_process_learns_what_another_one_has_kept_and_each_change(path: Path):

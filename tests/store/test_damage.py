@@ -12,11 +12,12 @@ import chromadb
 import pytest
 from chromadb.config import Settings
 
-from leafspan import BM25, DamagedIndex, Document, F, Hybrid, Index, Vault, Vector
+from leafspan import BM25, DamagedIndex, Document, F, Hybrid, Index, Vector
+from leafspan.private import Vault
 from leafspan.store import Met, Row
 from leafspan.store._manifest import CHANGES_ID, token_columns
 from tests.durability.versions import EMBEDDER, SPLITTER, document, records
-from tests.private_view.people import KEY
+from tests.private.views.people import KEY
 from tests.store.tampering import count_a_change
 
 NAMES = ["first", "second", "third"]

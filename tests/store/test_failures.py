@@ -18,21 +18,9 @@ import httpx
 import pytest
 from chromadb.config import Settings
 
-from leafspan import (
-    ConcurrentUpdate,
-    DamagedIndex,
-    Document,
-    Finding,
-    Index,
-    InvalidArgument,
-    LeafspanError,
-    ServerTimeout,
-    StorageFailed,
-    StorageFull,
-    StorageReadOnly,
-    Vector,
-)
-from leafspan.engine import arun, run
+from leafspan import DamagedIndex, Document, Finding, Index, InvalidArgument, LeafspanError, StorageFailed, Vector
+from leafspan.errors import ConcurrentUpdate, ServerTimeout, StorageFull, StorageReadOnly
+from leafspan.flows import arun, run
 from leafspan.search import _vectors
 from leafspan.store._caller import Caller
 from leafspan.store._collection import Collection
@@ -314,7 +302,7 @@ _LEAVES = "(select id from collections where name = 'kb.leaves')"
 
 def test_a_collection_that_chroma_cannot_open_is_damage(tmp_path: Path):
     place = altered(tmp_path / "kb", f"delete from segments where scope = 'METADATA' and collection = {_LEAVES}")
-    shutil.rmtree(place / "leafspan.mirror")
+    shutil.rmtree(place / "leafspan.segments")
     with Index.open(place, embedding_cache=False) as index:
         assert index.count() == 1  # which the manifest says
         for ask in (lambda: index.retrieve("rivers"), lambda: index.get("a"), index.doctor):

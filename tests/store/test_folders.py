@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import BM25, DamagedIndex, Document, Index, StorageFailed, Vector
-from leafspan.engine import run
+from leafspan.flows import run
 from leafspan.store import _connecting, has_index
 from tests.corpus import DOCUMENTS
 
@@ -35,7 +35,8 @@ def test_a_new_folder_can_be_read_by_its_user_only_and_one_that_is_there_stays_a
 
 
 @pytest.mark.parametrize(
-    "name", ["leafspan.lock", "leafspan.files", "leafspan.changes", "leafspan.vectors", "leafspan.mirror", "chroma.sqlite3"]
+    "name",
+    ["leafspan.lock", "leafspan.files", "leafspan.changes", "leafspan.vectors", "leafspan.segments", "chroma.sqlite3"],
 )
 def test_a_link_in_the_folder_is_not_followed(tmp_path: Path, name: str):
     with Index.open(tmp_path / "kb") as index:
@@ -84,8 +85,8 @@ def test_a_mirror_behind_a_link_is_kept_in_memory(tmp_path: Path):
     with Index.open(tmp_path / "kb") as index:
         index.add(DOCUMENTS)
         (tmp_path / "elsewhere").mkdir()
-        shutil.rmtree(tmp_path / "kb" / "leafspan.mirror")
-        (tmp_path / "kb" / "leafspan.mirror").symlink_to(tmp_path / "elsewhere")
+        shutil.rmtree(tmp_path / "kb" / "leafspan.segments")
+        (tmp_path / "kb" / "leafspan.segments").symlink_to(tmp_path / "elsewhere")
         with pytest.warns(RuntimeWarning, match="is a link, which is not followed"):
             assert index.retrieve("anything", BM25()) is not None
     assert list((tmp_path / "elsewhere").iterdir()) == []

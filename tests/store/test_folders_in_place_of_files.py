@@ -104,7 +104,7 @@ def test_a_folder_in_the_place_of_the_catalogue_is_told_of_once(
     whole: Path, tmp_path: Path, use: Callable[[Path], list[str]]
 ):
     path = copied(whole, tmp_path / "kb")
-    put_a_folder(path / "leafspan.mirror" / "catalogue")
+    put_a_folder(path / "leafspan.segments" / "catalogue")
     with pytest.warns(RuntimeWarning, match="catalogue' must be a file, and is a folder: Chroma is read") as told:
         assert use(path) == list(COLOURS)
     assert len(told) == 1
@@ -112,7 +112,7 @@ def test_a_folder_in_the_place_of_the_catalogue_is_told_of_once(
 
 def test_an_empty_folder_in_the_place_of_the_catalogue_makes_room_for_it(whole: Path, tmp_path: Path):
     path = copied(whole, tmp_path / "kb")
-    catalogue = path / "leafspan.mirror" / "catalogue"
+    catalogue = path / "leafspan.segments" / "catalogue"
     catalogue.unlink()
     catalogue.mkdir()
     assert read(path) == list(COLOURS)

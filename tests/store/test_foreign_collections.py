@@ -12,7 +12,8 @@ import pytest
 from llama_index.core.schema import TextNode
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
-from leafspan import Document, Index, IndexMismatch, IndexNotFound
+from leafspan import Document, Index, IndexNotFound
+from leafspan.errors import IndexMismatch
 from leafspan.store._foreign import ForeignCollection
 
 STORES = pytest.mark.parametrize("store", ["folder", "server"])

@@ -15,7 +15,9 @@ from typing import Any
 
 import pytest
 
-from leafspan import Abstractive, Document, F, Hybrid, Index, IndexMismatch, Tree
+from leafspan import Document, F, Hybrid, Index, Tree
+from leafspan.errors import IndexMismatch
+from leafspan.trees import Abstractive
 from leafspan.values import LeafId
 
 FORMATS = Path(__file__).parent / "formats"

@@ -9,7 +9,7 @@ import pytest
 from chromadb.api.models.Collection import Collection as ChromaCollection
 
 from leafspan import Document, Index
-from leafspan.engine import arun, run
+from leafspan.flows import arun, run
 from leafspan.store._caller import Caller
 from leafspan.store._collection import Collection
 from leafspan.store._portions import Portions

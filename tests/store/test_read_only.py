@@ -12,18 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from leafspan import (
-    BM25,
-    AutoMerging,
-    DamagedIndex,
-    Document,
-    F,
-    Hybrid,
-    Index,
-    RelevantSegments,
-    StorageReadOnly,
-    Vector,
-)
+from leafspan import BM25, AutoMerging, DamagedIndex, Document, F, Hybrid, Index, RelevantSegments, Vector
+from leafspan.errors import StorageReadOnly
 from leafspan.store import _connecting
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 
@@ -166,7 +156,7 @@ def of_chroma_alone(tmp_path: Path) -> Path:
     """An index without what is derived from it, where none can be made."""
     with Index.open(tmp_path / "kb") as index:
         index.add(Document("a", "The text."))
-    for derived in ("leafspan.catalogue", "leafspan.mirror"):
+    for derived in ("leafspan.catalogue", "leafspan.segments"):
         shutil.rmtree(tmp_path / "kb" / derived, ignore_errors=True)
     return tmp_path / "kb"
 

@@ -6,9 +6,10 @@ from math import sqrt
 
 import pytest
 
-from leafspan import ConcurrentUpdate, DamagedIndex
+from leafspan import DamagedIndex
 from leafspan.documents import pack_place
-from leafspan.engine import run
+from leafspan.errors import ConcurrentUpdate
+from leafspan.flows import run
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import Catalogue, Met, MetDamage, Reader, Row, StaleRead, read_consistently
 from leafspan.store._manifest import CHANGES_ID, columns, token_columns

@@ -9,7 +9,8 @@ from pathlib import Path
 import chromadb
 import pytest
 
-from leafspan import Document, Index, IndexMismatch
+from leafspan import Document, Index
+from leafspan.errors import IndexMismatch
 from leafspan.store import Row
 
 STORES = pytest.mark.parametrize("store", ["folder", "server"])

@@ -13,8 +13,9 @@ from chromadb.config import Settings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from leafspan import Chunk, Document, F, Files, Index, InvalidDocument, StorageFailed
+from leafspan import Chunk, Document, F, Files, Index, StorageFailed
 from leafspan.documents import _accepting, _metadata
+from leafspan.errors import InvalidDocument
 from leafspan.store._change_file import ChangeFile
 from tests.durability.versions import EMBEDDER, SPLITTER
 

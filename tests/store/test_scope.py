@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import F, InvalidDocument
+from leafspan import F
+from leafspan.errors import InvalidDocument
 from leafspan.store import Catalogue, Row, Scope
 from tests.profiles import examples
 

@@ -17,26 +17,23 @@ from llama_index.core.vector_stores import MetadataFilter, MetadataFilters
 import leafspan.strategies
 from leafspan import (
     AutoMerging,
-    Bisecting,
     Document,
     DocumentNotFound,
-    Extractive,
     HierarchicalSplitter,
     HostRetriever,
     Index,
-    IndexMismatch,
     InvalidArgument,
-    InvalidDocument,
     LeafspanError,
     ParentDocument,
-    PIIAware,
     Query,
     SentenceWindow,
     Vector,
 )
-from leafspan.engine import run
+from leafspan.errors import IndexMismatch, InvalidDocument
 from leafspan.filters import F, Where
+from leafspan.flows import run
 from leafspan.lexical import BM25Settings
+from leafspan.private import PIIAware
 from leafspan.store import Catalogue, Row, Scope
 from leafspan.strategies import (
     BM25,
@@ -59,6 +56,7 @@ from leafspan.strategies import (
     Tree,
     Watched,
 )
+from leafspan.trees import Bisecting, Extractive
 from tests.profiles import examples
 
 A, B = F("tenant") == "a", F("tenant") == "b"

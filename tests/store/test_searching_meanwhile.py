@@ -13,7 +13,7 @@ from chromadb.config import Settings
 
 from leafspan import Document, F, HierarchicalSplitter, Index, Vector
 from leafspan.embedding import default_embedder
-from leafspan.engine import Flow, run
+from leafspan.flows import Flow, run
 from leafspan.search import _vectors
 from leafspan.store import Reader, read_consistently
 from leafspan.store._collection import Collection

@@ -14,18 +14,8 @@ import chromadb
 import pytest
 from chromadb.config import Settings
 
-from leafspan import (
-    BM25,
-    Document,
-    F,
-    Hybrid,
-    Index,
-    RetrievalTimeout,
-    ServerTimeout,
-    StorageFailed,
-    Vector,
-    WriterBusy,
-)
+from leafspan import BM25, Document, F, Hybrid, Index, RetrievalTimeout, StorageFailed, Vector, WriterBusy
+from leafspan.errors import ServerTimeout
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.hostile_proxy import HostileProxy, proxy_before
 from tests.lateness import ends_within, longer_and_longer

@@ -22,7 +22,6 @@ from leafspan import (
     F,
     Hybrid,
     Index,
-    IndexMismatch,
     InvalidArgument,
     RelevantSegments,
     SentenceWindow,
@@ -32,6 +31,7 @@ from leafspan import (
 from leafspan.cli import app
 from leafspan.documents import FORMATS
 from leafspan.embedding import default_embedder
+from leafspan.errors import IndexMismatch
 from leafspan.store import _text_columns
 from leafspan.store._text_columns import packed_texts, unpacked_texts
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER

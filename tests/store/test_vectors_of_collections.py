@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leafspan.engine import run
+from leafspan.flows import run
 from tests.store.memory import Records
 
 

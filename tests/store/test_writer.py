@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.engine import Call, run
+from leafspan.flows import Call, run
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import Row, _writer
 from leafspan.store._manifest import unpack_rows

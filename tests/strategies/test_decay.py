@@ -13,7 +13,7 @@ from leafspan.strategies import Filtered, HostResult, HostRetriever, RetrievalCo
 from leafspan.strategies._dates import to_microseconds
 from leafspan.values import Query
 from tests.profiles import examples
-from tests.trees import hits, spans, tree
+from tests.word_trees import hits, spans, tree
 
 LEAVES = tree(4, 4, 4)
 NOW = "2026-05-21"

@@ -15,7 +15,7 @@ from leafspan.strategies._fuse import FUSIONS, Ranked, fuse
 from leafspan.trace import Contribution, Fused, TracedHit
 from leafspan.values import Query
 from tests.profiles import examples
-from tests.trees import hit, hits, spans, tree
+from tests.word_trees import hit, hits, spans, tree
 
 LEAVES = tree(4, 4, 4)
 QUERY = Query("What?")

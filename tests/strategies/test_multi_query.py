@@ -12,7 +12,7 @@ from leafspan.strategies import Embed, Generate, MultiQuery, RetrievalContext
 from leafspan.trace import Contribution, Fused, TracedHit
 from leafspan.values import Query
 from tests.profiles import examples
-from tests.trees import hits, spans, tree
+from tests.word_trees import hits, spans, tree
 
 LEAVES = tree(4, 4, 4)
 CONTEXT = RetrievalContext(10)

@@ -27,10 +27,10 @@ from leafspan import (
     Recursive,
     SentenceWindow,
     Strategy,
-    Trace,
     Vector,
 )
 from leafspan.strategies import HostResult, Passage, RetrievalContext, outside_candidate
+from leafspan.trace import Trace
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.lateness import ends_within
 from tests.profiles import examples

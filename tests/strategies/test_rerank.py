@@ -13,7 +13,6 @@ from leafspan import (
     BM25,
     Ensemble,
     F,
-    FunctionFailed,
     Hybrid,
     Index,
     InvalidArgument,
@@ -27,6 +26,7 @@ from leafspan import (
     retrieve,
 )
 from leafspan.embedding import default_embedder
+from leafspan.errors import FunctionFailed
 from leafspan.strategies import (
     CallFunction,
     Embed,
@@ -41,7 +41,7 @@ from leafspan.strategies import (
 )
 from tests.corpus import QUESTIONS
 from tests.profiles import examples
-from tests.trees import hits, spans, tree
+from tests.word_trees import hits, spans, tree
 
 LEAVES = tree(4, 4, 4)
 CONTEXT = RetrievalContext(10)

@@ -30,7 +30,7 @@ from tests.corpus import QUESTIONS
 from tests.event_loop import wait_for_the_loop
 from tests.lateness import ends_within, longer_and_longer
 from tests.profiles import examples
-from tests.trees import hits, spans, tree
+from tests.word_trees import hits, spans, tree
 
 LEAVES = tree(4, 4, 4)
 CONTEXT = RetrievalContext(10, k=3)

@@ -10,7 +10,7 @@ from leafspan import Hybrid, Index, InvalidArgument, Query, SentenceWindow, Stra
 from leafspan.strategies import BM25, RetrievalContext
 from tests.corpus import QUESTIONS
 from tests.profiles import examples
-from tests.trees import hits, tree
+from tests.word_trees import hits, tree
 
 LEAVES = tree(12, 12, 12, 12)
 

@@ -23,7 +23,7 @@ from leafspan.embedding import default_embedder
 from leafspan.language_model import PROMPTS
 from leafspan.strategies import Generate, HostResult, HostRetriever, RetrievalContext
 from tests.corpus import QUESTIONS
-from tests.trees import hits, spans, tree
+from tests.word_trees import hits, spans, tree
 
 LEAVES = tree(4, 4, 4)
 CONTEXT = RetrievalContext(10)

@@ -18,8 +18,6 @@ from leafspan import (
     BM25,
     AutoMerging,
     Budget,
-    Covered,
-    Cut,
     Document,
     Ensemble,
     F,
@@ -31,8 +29,9 @@ from leafspan import (
     Vector,
     joined,
 )
+from leafspan.splitting import Cut
 from leafspan.strategies import RetrievalContext
-from leafspan.values import Hit, LeafId
+from leafspan.values import Covered, Hit, LeafId
 
 
 def cosine(text: str) -> float:

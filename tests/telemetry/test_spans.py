@@ -19,22 +19,12 @@ from opentelemetry.trace import StatusCode
 
 import leafspan
 from langchain_ext import HybridRetriever as LangChainsRetriever
-from leafspan import (
-    F,
-    HostRetriever,
-    Hybrid,
-    Index,
-    InvalidArgument,
-    MultiQuery,
-    Query,
-    RetrievalTimeout,
-    SourceFailed,
-    Vector,
-)
+from leafspan import F, HostRetriever, Hybrid, Index, InvalidArgument, MultiQuery, Query, RetrievalTimeout, Vector
+from leafspan.errors import SourceFailed
 from leafspan.strategies import CallFunction, HostResult, Strategy
 from llamaindex_ext import HybridRetriever as LlamaIndexRetriever
 from tests.corpus import QUESTIONS
-from tests.private_view.people import DOCUMENTS, is_in_the_clear, opened
+from tests.private.views.people import DOCUMENTS, is_in_the_clear, opened
 
 BEES, PIER, TEA, GOODS = QUESTIONS
 KIND = "openinference.span.kind"

@@ -12,7 +12,7 @@ from leafspan.adopting._plan import Plan, PlannedDocument
 from leafspan.adopting._report import Adopted
 from leafspan.adopting._source import Source
 from leafspan.documents import IndexSettings, content_hash
-from leafspan.engine import Call, Flow, Progress
+from leafspan.flows import Call, Flow, Progress
 from leafspan.indexing import check_splitter, finish, finish_interrupted, split_document, write_group
 from leafspan.store import Reader, Row, Store, read_consistently
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from leafspan.documents import CHUNK_ID
-from leafspan.engine import Flow
+from leafspan.flows import Flow
 from leafspan.store import Reader, Row, Store, read_consistently
 
 ADOPTED_KEY = "adopted"

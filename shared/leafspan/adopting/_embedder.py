@@ -8,8 +8,8 @@ from leafspan.adopting._plan import Plan
 from leafspan.adopting._record import embedded_texts, read_record
 from leafspan.adopting._source import Source
 from leafspan.embedding import Embedder, check_vectors, normalize
-from leafspan.engine import Flow
 from leafspan.errors import IndexMismatch
+from leafspan.flows import Flow
 
 _COMPARED = 8  # records whose texts are embedded again
 _SAME = 0.99  # cosine of a text's vector with the stored one, at least

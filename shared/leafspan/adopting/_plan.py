@@ -11,8 +11,8 @@ from leafspan.adopting._report import SkippedRecord
 from leafspan.adopting._source import Source
 from leafspan.checks import check_flag, shown
 from leafspan.documents import clean_metadata
-from leafspan.engine import Call, Flow, Progress
 from leafspan.errors import InvalidArgument, InvalidDocument
+from leafspan.flows import Call, Flow, Progress
 from leafspan.reserved import is_reserved
 
 DELETED = "it was deleted while the collection was read"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.checks import check_path, is_unicode, shown
-from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument
+from leafspan.flows import Call, Flow
 from leafspan.store import MADE_BY_LEAFSPAN, ForeignCollection, find_collection, open_chroma
 
 

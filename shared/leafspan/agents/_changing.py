@@ -8,7 +8,7 @@ from typing import Any
 from leafspan.agents._limits import LONGEST_ID
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._tool import AgentTool, ToolResult
-from leafspan.engine import Call, Flow
+from leafspan.flows import Call, Flow
 from leafspan.values import Document
 from leafspan.view import View
 

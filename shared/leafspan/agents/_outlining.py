@@ -12,7 +12,7 @@ from leafspan.agents._passages import covered, place_fields, title_of
 from leafspan.agents._ranges import leaf_end, leaf_start
 from leafspan.agents._searching import DATA
 from leafspan.agents._tool import AgentTool, ToolResult
-from leafspan.engine import Call, Flow
+from leafspan.flows import Call, Flow
 from leafspan.indexing import DocumentInfo
 from leafspan.values import Passage
 from leafspan.view import View

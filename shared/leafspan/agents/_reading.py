@@ -13,8 +13,8 @@ from leafspan.agents._passages import about_fields, place_fields, title_of
 from leafspan.agents._ranges import leaf_end, leaf_start, range_to_read
 from leafspan.agents._searching import DATA
 from leafspan.agents._tool import AgentTool, ToolResult
-from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument
+from leafspan.flows import Call, Flow
 from leafspan.values import Passage
 from leafspan.view import View
 

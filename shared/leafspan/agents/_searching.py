@@ -11,8 +11,8 @@ from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import is_worth_showing, passage_fields
 from leafspan.agents._strategies import OWN, WHEN, usual_strategies
 from leafspan.agents._tool import AgentTool, ToolResult
-from leafspan.engine import Call, Flow
 from leafspan.filters import filter_from_option
+from leafspan.flows import Call, Flow
 from leafspan.strategies import Strategy
 from leafspan.view import View
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from leafspan.agents._limits import shortened
 from leafspan.agents._parameter import Parameter, read_arguments, schema_of
-from leafspan.engine import Flow, arun_within, run_within
 from leafspan.errors import RetrievalTimeout
+from leafspan.flows import Flow, arun_within, run_within
 from leafspan.text import escaped_in_json, visible
 from leafspan.values import Passage
 

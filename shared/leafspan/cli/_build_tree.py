@@ -13,7 +13,7 @@ from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
 from leafspan.index import Index
 from leafspan.indexing import summaries_of
-from leafspan.tree import Abstractive, Bisecting, Clusterer, Extractive, RaptorClusters, TreesBuilt
+from leafspan.trees import Abstractive, Bisecting, Clusterer, Extractive, RaptorClusters, TreesBuilt
 
 CLUSTERERS: dict[str, Clusterer] = {"bisecting": Bisecting(), "raptor": RaptorClusters()}
 """The clusterers by their names on the command line."""

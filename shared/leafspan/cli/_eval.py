@@ -26,10 +26,10 @@ from leafspan.cli._standard_input import given_questions
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
-from leafspan.evaluation import BUDGETS, Evaluation, Question, check_can_plot, read_questions
-from leafspan.evaluation import evaluate as evaluate_strategies
 from leafspan.files import FileNames, real_path
 from leafspan.index import Index
+from leafspan.lab.evaluation import BUDGETS, Evaluation, Question, check_can_plot, read_questions
+from leafspan.lab.evaluation import evaluate as evaluate_strategies
 from leafspan.strategies import Strategy
 
 _COMPARED = ("vector", "bm25", "hybrid", "relevant-segments")

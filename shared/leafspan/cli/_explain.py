@@ -14,8 +14,8 @@ from leafspan.cli._standard_input import one_text
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.cli._thresholds import hidden_by_query, is_worth_printing, k_of_query, with_answer_probability
 from leafspan.config import config_name
-from leafspan.explaining import Explanation
 from leafspan.index import Index
+from leafspan.lab.explaining import Explanation
 
 
 def explain(

@@ -10,9 +10,9 @@ import typer
 
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
-from leafspan.evaluation import BUDGETS
 from leafspan.filters import Where as Filter
 from leafspan.filters import filter_from_option
+from leafspan.lab.evaluation import BUDGETS
 
 
 def named_path(text: str) -> Path:

@@ -68,7 +68,7 @@ def report(
 
     The file needs nothing from elsewhere, and runs no script. Several strategies are shown side by side.
     """
-    from leafspan.pictures import Answered  # not at the top: other commands need not wait for what draws
+    from leafspan.lab.pictures import Answered  # not at the top: other commands need not wait for what draws
 
     check_output(output, force=force or (output.is_file() and is_report(output)))
     asked = _asked(questions or [], questions_file)
@@ -125,8 +125,8 @@ def _places(results: Iterable[list[Passage]]) -> Callable[[str], list[tuple[int,
 
 def _page(index: Index, answers: list[Any], *, trees: bool, strategies: str) -> str:
     from leafspan.indexing import facts_of
-    from leafspan.pictures import index_picture, tree_picture
-    from leafspan.pictures import report as report_page
+    from leafspan.lab.pictures import index_picture, tree_picture
+    from leafspan.lab.pictures import report as report_page
 
     appendix: dict[str, Any] = {}
     if trees:

@@ -44,7 +44,7 @@ def serve(
     Only this machine can reach them, and only who has the address, which is printed. With --where, only documents that
     match can be seen. Ctrl-C ends it.
     """
-    from leafspan.serving import serve as serve_view
+    from leafspan.lab.serving import serve as serve_view
 
     check_number("timeout", timeout, above=0)
     chosen = _strategies(config or [])

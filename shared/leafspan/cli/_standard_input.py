@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TextIO
 
 from leafspan.errors import InvalidArgument
-from leafspan.evaluation import Question, questions_in_lines
+from leafspan.lab.evaluation import Question, questions_in_lines
 
 STDIN = "-"
 """The argument that stands for standard input."""

@@ -8,7 +8,7 @@ from typing import Any
 from leafspan.agents import is_worth_showing
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
-from leafspan.explaining import Explanation
+from leafspan.lab.explaining import Explanation
 from leafspan.retrieval import DEFAULT_K
 from leafspan.strategies import Hybrid, Strategy
 from leafspan.values import Passage

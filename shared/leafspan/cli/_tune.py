@@ -24,9 +24,9 @@ from leafspan.cli._standard_input import given_questions
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
-from leafspan.evaluation import BUDGETS
 from leafspan.index import Index
-from leafspan.tuning import Kind
+from leafspan.lab.evaluation import BUDGETS
+from leafspan.lab.tuning import Kind
 
 
 def tune(

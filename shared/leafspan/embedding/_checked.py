@@ -11,8 +11,8 @@ from leafspan.checks import calling
 from leafspan.embedding._cache import CacheFile, Space, text_key
 from leafspan.embedding._embedders import PROBE, Embedder, EmbedderIdentity, check_vectors
 from leafspan.embedding._retrying import RetryingEmbedder
-from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch
+from leafspan.flows import Call, Flow
 from leafspan.text import visible
 
 _logger = logging.getLogger(__name__)

@@ -14,8 +14,8 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import shown, unusable
-from leafspan.engine import Call, Flow
 from leafspan.errors import InvalidArgument
+from leafspan.flows import Call, Flow
 
 if TYPE_CHECKING:
     import numpy as np

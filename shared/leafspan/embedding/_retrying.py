@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from leafspan.checks import calling
 from leafspan.embedding._embedders import Embedder, check_vectors
 from leafspan.embedding._failures import asks_for_less, may_pass, retry_after
-from leafspan.engine import Call, Flow
+from leafspan.flows import Call, Flow
 
 if TYPE_CHECKING:
     import numpy as np

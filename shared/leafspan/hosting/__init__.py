@@ -8,7 +8,6 @@ from leafspan.agents import AgentTool, agent_tool, agent_tools, error_text
 from leafspan.checks import changed_options, check_choice, check_flag, check_number, check_option_names, check_whole, shown
 from leafspan.documents import with_any_metadata
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
-from leafspan.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
 from leafspan.hosting._given import Given, place_among
 from leafspan.hosting._options import (
     CALL_OPTIONS,
@@ -48,9 +47,10 @@ from leafspan.language_model import (
 )
 from leafspan.retrieval import Limits, check_timeout
 from leafspan.scoring import Shape
+from leafspan.sources.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
+from leafspan.sources.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS, Extract, Tables
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
-from leafspan.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS, Extract, Tables
 from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked, StrategyLike, Watched, Watcher
 
 __all__ = [

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from leafspan.checks import shown, what_makes_one
 from leafspan.errors import InvalidArgument
-from leafspan.strategies import PIIAware, Strategy
+from leafspan.private import PIIAware
+from leafspan.strategies import Strategy
 from leafspan.view import View
 
 S = TypeVar("S", bound=Strategy)

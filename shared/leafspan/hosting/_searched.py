@@ -7,7 +7,7 @@ from typing import Any
 
 from leafspan.checks import check_option_names, shown
 from leafspan.errors import InvalidArgument
-from leafspan.explaining import Explanation
+from leafspan.lab.explaining import Explanation
 from leafspan.retrieval import aretrieve, retrieve
 from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_queries, to_strategy
 from leafspan.view import View

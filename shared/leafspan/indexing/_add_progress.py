@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
-from leafspan.engine import Progress
+from leafspan.flows import Progress
 from leafspan.values import Document
 
 _STEPS = 3  # each character is split, embedded and written

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from leafspan.checks import is_unicode, shown
-from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument
 from leafspan.filters import constant, to_filter
+from leafspan.flows import Flow
 from leafspan.indexing._write_group import finish, finish_interrupted
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
-from leafspan.engine import Flow, Progress
+from leafspan.flows import Flow, Progress
 from leafspan.indexing._document_check import CheckLeaf, DocumentToCheck, Verdict, check_documents
 from leafspan.store import Row, Store, Writer, read_consistently, read_place
 from leafspan.values import LeafId, leaf_ids

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
-from leafspan.engine import Call, Flow
+from leafspan.flows import Call, Flow
 from leafspan.indexing._row_mending import mended_row
 from leafspan.indexing._whole_document import is_proven, problem_of_content, put_together
 from leafspan.reserved import STRUCTURE_KEY

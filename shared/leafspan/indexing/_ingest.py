@@ -12,9 +12,9 @@ from typing import Any
 
 from leafspan.documents import IndexSettings, content_hash, distinct, read_documents
 from leafspan.embedding import Embed, blend, embed_in_batches
-from leafspan.engine import Call, Flow, HeadStart, asked_whether_awaited, run_together
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileDocument, Skipped
+from leafspan.flows import Call, Flow, HeadStart, asked_whether_awaited, run_together
 from leafspan.indexing._add_progress import AddProgress
 from leafspan.indexing._intake import Intake
 from leafspan.indexing._known_files import KnownFiles, file_values, lines_before, other_than_the_file

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from leafspan.engine import Call, Flow
 from leafspan.files import FileDocument, FileNames
+from leafspan.flows import Call, Flow
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
 

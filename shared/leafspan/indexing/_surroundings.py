@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from leafspan.checks import check_whole, shown
-from leafspan.engine import Flow
 from leafspan.errors import DocumentNotFound, InvalidArgument
+from leafspan.flows import Flow
 from leafspan.spans import grown_within
 from leafspan.store import Reader, Row, Scope, StaleRead, Store, StoredLeaf, leaf_passage, read_consistently
 from leafspan.values import LeafId, Passage, leaf_ids, run_of_id

@@ -9,9 +9,9 @@ from functools import partial
 from leafspan.checks import check_flag
 from leafspan.documents import IndexSettings
 from leafspan.embedding import Embed
-from leafspan.engine import Call, Flow
 from leafspan.errors import EmptySource
 from leafspan.files import FileNames, FileReading, Skipped
+from leafspan.flows import Call, Flow
 from leafspan.indexing._coverage import Coverage, FileCoverage, to_coverage
 from leafspan.indexing._deleting import Forget, delete_documents, is_half_deleted
 from leafspan.indexing._ingest import take_in

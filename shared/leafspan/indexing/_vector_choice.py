@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from leafspan.documents import IndexSettings
 from leafspan.embedding import Embed
-from leafspan.engine import Flow
 from leafspan.errors import IndexMismatch
+from leafspan.flows import Flow
 from leafspan.indexing._doctor import Finding
 from leafspan.indexing._vectors_anew import embedded_again
 from leafspan.store import Row, Store

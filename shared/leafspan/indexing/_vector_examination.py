@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from leafspan.documents import IndexSettings
 from leafspan.embedding import Embed
-from leafspan.engine import Flow
+from leafspan.flows import Flow
 from leafspan.indexing._doctor import Finding
 from leafspan.indexing._vectors_anew import make_vectors_anew
-from leafspan.mirror import Mirror
+from leafspan.segments import Mirror
 from leafspan.store import Reader, Store, read_consistently
 from leafspan.values import LeafId
 

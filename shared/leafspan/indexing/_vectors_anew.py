@@ -10,9 +10,9 @@ from typing import Any
 
 from leafspan.documents import IndexSettings, indexed_heads, indexed_texts
 from leafspan.embedding import Embed, blend, embed_in_batches
-from leafspan.engine import Call, Flow, Progress
 from leafspan.errors import IndexMismatch
-from leafspan.mirror import Mirror
+from leafspan.flows import Call, Flow, Progress
+from leafspan.segments import Mirror
 from leafspan.store import Reader, Row, Store, StoredLeaf, grouped, read_consistently
 from leafspan.values import Document, LeafId
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 from leafspan.documents import IndexSettings
 from leafspan.embedding import Embed
-from leafspan.engine import Call, Flow, Progress
 from leafspan.errors import DamagedIndex, StorageFailed
+from leafspan.flows import Call, Flow, Progress
 from leafspan.indexing._doctor import Examination, Finding
 from leafspan.indexing._vector_choice import VectorChoice, VectorPair, choose_vectors, some_leaves
 from leafspan.indexing._vectors_anew import write_vectors
-from leafspan.mirror import Mirror, OpenSegment, are_same
+from leafspan.segments import Mirror, OpenSegment, are_same
 from leafspan.store import DocumentToWrite, Reader, Row, Store, grouped, read_consistently
 from leafspan.values import LeafId, leaf_ids
 

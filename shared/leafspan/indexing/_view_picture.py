@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from leafspan.engine import Flow, run
 from leafspan.errors import LeafspanError
+from leafspan.flows import Flow, run
 from leafspan.indexing._contents import DocumentInfo, Stats, summaries_of
 
 
@@ -15,7 +15,7 @@ def view_picture(title: str, documents: Flow[list[DocumentInfo]], stats: Flow[St
         documents: Its documents.
         stats: It in numbers.
     """
-    from leafspan.pictures import embedded, index_picture
+    from leafspan.lab.pictures import embedded, index_picture
 
     try:
         listed, known = run(documents), run(stats)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from leafspan.engine import Call, Flow
 from leafspan.errors import ConcurrentUpdate, DamagedIndex, WriterBusy
+from leafspan.flows import Call, Flow
 from leafspan.indexing._split_document import SplitDocument
 from leafspan.store import DocumentToWrite, Scope, Store
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, ClassVar, Protocol, get_args
 
 from leafspan.checks import shown
-from leafspan.engine import Call, Flow, run_concurrently
 from leafspan.errors import InvalidArgument
+from leafspan.flows import Call, Flow, run_concurrently
 from leafspan.retrieval._asking_hosts import ask_call
 from leafspan.retrieval._host_results import outside_results
 from leafspan.retrieval._language_model import generate_texts

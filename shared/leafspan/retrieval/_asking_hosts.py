@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from leafspan.checks import shown
-from leafspan.engine import Call
 from leafspan.errors import LeafspanError, SourceFailed
+from leafspan.flows import Call
 from leafspan.strategies import AskHost
 
 

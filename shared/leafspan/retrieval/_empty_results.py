@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leafspan.engine import Flow
+from leafspan.flows import Flow
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._widening import Result
 from leafspan.store import Reader

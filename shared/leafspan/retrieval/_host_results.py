@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from leafspan.checks import shown
-from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument, NotALeaf
 from leafspan.filters import Where
+from leafspan.flows import Flow
 from leafspan.retrieval._leaf_reader import LeafReader
 from leafspan.scoring import scores_in_order
 from leafspan.store import MOST_RESULTS, Reader, Row, Scope, StoredLeaf

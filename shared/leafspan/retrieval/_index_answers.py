@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, ClassVar
 
-from leafspan.engine import Flow, run_together
 from leafspan.errors import InvalidArgument
+from leafspan.flows import Flow, run_together
 from leafspan.retrieval._answers import Answers
 from leafspan.retrieval._host_results import outside_results, recognise
 from leafspan.retrieval._leaf_reader import LeafReader
@@ -37,7 +37,7 @@ from leafspan.strategies import (
     TreeRoots,
     VectorSearch,
 )
-from leafspan.tree import SummaryReader, document_of
+from leafspan.trees import SummaryReader, document_of
 from leafspan.values import Candidate, LeafId, Passage
 
 

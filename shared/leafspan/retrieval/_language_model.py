@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from leafspan.engine import Call, Flow
+from leafspan.flows import Call, Flow
 from leafspan.strategies import Generate
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
-from leafspan.engine import Call, Flow
+from leafspan.flows import Call, Flow
 from leafspan.search import (
     Scan,
     SearchIndexes,

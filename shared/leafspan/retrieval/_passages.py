@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from leafspan.store import Row, StaleRead, leaf_passage
-from leafspan.tree import document_of, summary_passage
+from leafspan.trees import document_of, summary_passage
 from leafspan.values import Candidate, Passage
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from leafspan.engine import Flow
+from leafspan.flows import Flow
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.strategies import AskHost, CallFunction, Request
 

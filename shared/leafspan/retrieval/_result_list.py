@@ -49,7 +49,7 @@ class Passages(list[Passage]):
 
     def _repr_html_(self) -> str:
         """A picture for notebooks: the documents as strips with the passages on them, then the passages."""
-        from leafspan.pictures import embedded, results_picture
+        from leafspan.lab.pictures import embedded, results_picture
 
         return embedded(results_picture(self, self.question, self.words, why_empty=self.why_empty))
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 from itertools import chain, filterfalse
 from typing import Any
 
-from leafspan.engine import Flow
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
+from leafspan.flows import Flow
 from leafspan.retrieval._empty_results import why_empty
 from leafspan.retrieval._host_results import matches_outside
 from leafspan.retrieval._index_answers import IndexAnswers
@@ -24,7 +24,7 @@ from leafspan.store import Met, Reader, Scope, read_consistently
 from leafspan.strategies import RetrievalContext, Strategy, at_least, check_strategy, to_queries
 from leafspan.text import has_word
 from leafspan.trace import Trace
-from leafspan.tree import document_of
+from leafspan.trees import document_of
 from leafspan.values import Candidate, Passage, Query
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import filterfalse
 from typing import Any
 
-from leafspan.engine import Flow
+from leafspan.flows import Flow
 from leafspan.lexical import Analyzer
 from leafspan.retrieval._answers import Answers, QuestionEmbedder
 from leafspan.retrieval._empty_results import why_found_none

@@ -10,7 +10,7 @@ from leafspan.embedding import CheckedEmbedder
 from leafspan.retrieval._defaults import Defaults
 from leafspan.search import SearchIndexes
 from leafspan.store import Store
-from leafspan.tree import Trees
+from leafspan.trees import Trees
 
 
 @dataclass(frozen=True, slots=True)

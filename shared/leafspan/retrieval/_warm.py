@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from leafspan.embedding import EmbedderIdentity
-from leafspan.engine import Flow
+from leafspan.flows import Flow
 from leafspan.retrieval._sources import Sources
 from leafspan.search import SearchIndexes, nearest_leaves
 from leafspan.store import Reader, read_consistently

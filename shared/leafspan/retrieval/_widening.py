@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from leafspan.engine import Flow
+from leafspan.flows import Flow
 from leafspan.strategies import RetrievalContext
 from leafspan.values import Candidate, Passage, Query
 

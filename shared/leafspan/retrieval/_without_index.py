@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from leafspan.checks import calling, with_option_names
 from leafspan.embedding import Embedder, check_vectors, default_embedder, to_embedder
-from leafspan.engine import Flow, arun_within, run_within
+from leafspan.flows import Flow, arun_within, run_within
 from leafspan.retrieval._limits import Limits, check_timeout
 from leafspan.retrieval._retrieve_outside import retrieve_outside
 from leafspan.spans import Budget

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakSet
 
-from leafspan.engine import on_other_core
-from leafspan.mirror import Codes
+from leafspan.flows import on_other_core
+from leafspan.segments import Codes
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leafspan.documents import IndexSettings
-from leafspan.engine import Flow
-from leafspan.mirror import Mirror, RecordCopy, VectorCopy, records_in
+from leafspan.flows import Flow
 from leafspan.search._document_names import DocumentNames
 from leafspan.search._words import LexicalIndex
+from leafspan.segments import Mirror, RecordCopy, VectorCopy, records_in
 from leafspan.store import Catalogue, Derived, DocumentToWrite, Reader, Store
 
 

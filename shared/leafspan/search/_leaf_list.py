@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leafspan.engine import Flow
+from leafspan.flows import Flow
 from leafspan.store import Reader
 from leafspan.strategies import ListLeaves
 from leafspan.values import Hit, LeafId

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from leafspan.mirror import MirrorSnapshot
+from leafspan.segments import MirrorSnapshot
 from leafspan.store import Catalogue
 from leafspan.values import LeafId
 

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from leafspan.engine import Call, Flow
+from leafspan.flows import Call, Flow
 from leafspan.mentions import (
     MOST_NAMESAKES,
     Link,

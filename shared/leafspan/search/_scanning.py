@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.embedding import normalize
 from leafspan.lexical import score_reached_by
-from leafspan.mirror import MirrorSnapshot, in_parts
 from leafspan.search._bounds import ROUNDING, Bounds
+from leafspan.segments import MirrorSnapshot, in_parts
 from leafspan.store import Catalogue, Selection
 from leafspan.values import Hit, LeafId, to_hits
 

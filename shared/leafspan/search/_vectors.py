@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 from leafspan.embedding import normalize
-from leafspan.engine import Call, Flow
 from leafspan.filters import Where
-from leafspan.mirror import Mirror, MirrorSnapshot
+from leafspan.flows import Call, Flow
 from leafspan.search._leaf_rows import rows_of
 from leafspan.search._scanning import Scan, rank, scan, vectors_of
+from leafspan.segments import Mirror, MirrorSnapshot
 from leafspan.store import MOST_RESULTS, Catalogue, Reader, Selection, can_use_embedded_chroma
 from leafspan.values import Hit, LeafId
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.checks import check_choice
-from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch
+from leafspan.flows import Call, Flow
 from leafspan.lexical import Analysis, BM25Settings, Corpus, NodeScores, RankBM25, best, keeps_leaf_words, to_terms
-from leafspan.mirror import Mirror, MirrorSnapshot, WordPostings, in_parts
 from leafspan.search._evidence import Evidence
 from leafspan.search._leaf_rows import rows_of
 from leafspan.search._soft_matches import SoftMatcher, words_of
+from leafspan.segments import Mirror, MirrorSnapshot, WordPostings, in_parts
 from leafspan.store import Catalogue, Reader, Selection
 from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes, SoftMatches
 from leafspan.values import LeafId, to_hits

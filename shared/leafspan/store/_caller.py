@@ -12,7 +12,7 @@ from inspect import iscoroutinefunction
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from leafspan.engine import Call, in_thread
+from leafspan.flows import Call, in_thread
 from leafspan.store._failures import late_answer, translated
 
 _LEAST_SECONDS = 1.0  # to answer in: a timeout of 0 means that no other writer is waited for

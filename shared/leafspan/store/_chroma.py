@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from leafspan.engine import Call
+from leafspan.flows import Call
 from leafspan.store._caller import Caller, server_of
 from leafspan.store._collection import Collection
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.embedding import EmbedderIdentity
-from leafspan.engine import Flow
 from leafspan.errors import StorageReadOnly
+from leafspan.flows import Flow
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._chroma import Chroma
 from leafspan.store._collection import Collection

@@ -9,8 +9,8 @@ from itertools import zip_longest
 from typing import Any
 
 from leafspan.embedding import without_extremes
-from leafspan.engine import Call, Flow, asked_whether_awaited
 from leafspan.errors import DamagedIndex, ServerTimeout
+from leafspan.flows import Call, Flow, asked_whether_awaited
 from leafspan.store._caller import Caller
 from leafspan.store._files_use import Use
 from leafspan.store._portions import Portions

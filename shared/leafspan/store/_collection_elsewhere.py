@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from leafspan.engine import Call, Flow
+from leafspan.flows import Call, Flow
 from leafspan.store._writing_messages import Ask
 from leafspan.store._writing_process import WritingProcess
 

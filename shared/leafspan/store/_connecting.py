@@ -14,8 +14,8 @@ from platformdirs import user_cache_path
 
 from leafspan.checks import check_number, check_path, shown
 from leafspan.documents import FORMATS
-from leafspan.engine import Call, Flow
 from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument
+from leafspan.flows import Call, Flow
 from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._chroma import Chroma
 from leafspan.store._client_store import ClientStore, Connection, last_token

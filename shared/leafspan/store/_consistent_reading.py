@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from leafspan.engine import Call, Flow
 from leafspan.errors import ConcurrentUpdate
+from leafspan.flows import Call, Flow
 from leafspan.store._damage import Met
 from leafspan.store._failures import LeafGone
 from leafspan.store._reader import Reader

@@ -141,7 +141,7 @@ def _remains(folder: Path) -> str:
     """What a folder still has of an index; empty if nothing."""
     if not folder.is_dir():
         return ""
-    if any((folder / name).is_dir() and entries(folder / name) for name in ("leafspan.vectors", "leafspan.mirror")):
+    if any((folder / name).is_dir() and entries(folder / name) for name in ("leafspan.vectors", "leafspan.segments")):
         return "copies"
     if any(is_vector_folder(each) and each.is_dir() for each in entries(folder)):
         return "vectors"

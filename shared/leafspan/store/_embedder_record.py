@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from leafspan.embedding import EmbedderIdentity
-from leafspan.engine import Flow
+from leafspan.flows import Flow
 from leafspan.store._store import Store
 
 

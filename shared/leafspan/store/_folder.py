@@ -88,7 +88,7 @@ class Folder:
         self.changes_of_others: int | None = None
         self._mutex = threading.Lock()
         self._synced = self.changes.count
-        self._catalogue_file = CatalogueFile(path / "leafspan.mirror" / _catalogue_name(tenant, database))
+        self._catalogue_file = CatalogueFile(path / "leafspan.segments" / _catalogue_name(tenant, database))
         if isinstance(self.files, Files):
             self.files.forget = self._catalogue_file.forget
         self._read_up_to: dict[str, int] = {}

@@ -10,8 +10,8 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from leafspan.embedding import EmbedderIdentity
-from leafspan.engine import Call, Flow, asked_whether_awaited
 from leafspan.errors import LeafspanError
+from leafspan.flows import Call, Flow, asked_whether_awaited
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._chroma import Chroma
@@ -484,7 +484,7 @@ _TEXTS: dict[str, Any] = {"embedding_function": None, "configuration": {"hnsw": 
 
 def _mirror_folder(folder: Folder, id_: str) -> Path:
     """The folder for what is derived from an index: beside the index, unless that is read-only and has none."""
-    own = folder.path / "leafspan.mirror" / id_
+    own = folder.path / "leafspan.segments" / id_
     return user_cache_path("leafspan") / id_ if folder.read_only and not own.is_dir() else own
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.checks import shown
-from leafspan.engine import Flow
 from leafspan.errors import IndexNotFound, InvalidArgument
+from leafspan.flows import Flow
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._caller import Caller
 from leafspan.store._chroma import Chroma

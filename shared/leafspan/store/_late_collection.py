@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from leafspan.engine import Flow
+from leafspan.flows import Flow
 from leafspan.store._collection import Collection
 from leafspan.store._opened import Opened
 

@@ -8,7 +8,7 @@ from leafspan.errors import StorageFailed
 from leafspan.store._database_file import DATABASE, entries, is_vector_folder
 from leafspan.store._vector_files import IDS, VECTORS
 
-_OWN = ("leafspan.lock", "leafspan.files", "leafspan.changes", "leafspan.vectors", "leafspan.mirror")
+_OWN = ("leafspan.lock", "leafspan.files", "leafspan.changes", "leafspan.vectors", "leafspan.segments")
 
 
 def check_links(folder: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from leafspan.engine import Flow
 from leafspan.errors import IndexMismatch
+from leafspan.flows import Flow
 from leafspan.store._chroma import Chroma
 from leafspan.store._foreign import MADE_BY_LEAFSPAN, ForeignCollection, foreign_names, get_handle
 from leafspan.store._naming import is_manifest, leaves_name, manifest_name

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import Any
 
-from leafspan.engine import Call
+from leafspan.flows import Call
 
 _SECONDS = 0.055  # that one write should take; some take twice as long, when Chroma merges parts of its word index
 _FEWEST = 100  # records. Below that, what each write costs by itself is most of its time

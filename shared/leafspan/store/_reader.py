@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, TypeVar
 
-from leafspan.engine import Flow
+from leafspan.flows import Flow
 from leafspan.store._as_written import check_record, check_text
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
 from leafspan.store._checksums import text_is_as_written

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from leafspan.embedding import EmbedderIdentity
-from leafspan.engine import Flow
+from leafspan.flows import Flow
 from leafspan.store._catalogue import Visibility
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._reader import CopiedRecords, Reader

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from collections.abc import Collection as Collected
 from typing import Any, NamedTuple
 
-from leafspan.engine import Flow
+from leafspan.flows import Flow
 from leafspan.store._collection import Collection
 
 Records = dict[str, dict[str, Any]]

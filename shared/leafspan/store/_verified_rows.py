@@ -9,7 +9,7 @@ from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._manifest import Row
 from leafspan.store._row_block import DamagedCatalogue
 
-CATALOGUE = "leafspan.mirror/catalogue"
+CATALOGUE = "leafspan.segments/catalogue"
 """What a difference is named after that concerns no document."""
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from leafspan.engine import Flow
 from leafspan.errors import DamagedIndex
 from leafspan.filters import Where
+from leafspan.flows import Flow
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
 from leafspan.store._current_leaves import sort_out, version_of
 from leafspan.store._damage import DamageRule, Met

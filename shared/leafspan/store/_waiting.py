@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from leafspan.engine import Call, Flow
 from leafspan.errors import WriterBusy
+from leafspan.flows import Call, Flow
 
 WAITS = "leafspan.waits"
 """The logger to which a wait for another writer is told, as INFO."""

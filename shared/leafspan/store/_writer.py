@@ -8,7 +8,7 @@ from collections.abc import Collection as Collected
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-from leafspan.engine import Call, Flow, HeadStart, run_together
+from leafspan.flows import Call, Flow, HeadStart, run_together
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._checksums import pack_checksums

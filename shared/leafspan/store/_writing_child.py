@@ -13,8 +13,8 @@ import warnings
 from contextlib import suppress
 from typing import Any, BinaryIO
 
-from leafspan.engine import run
 from leafspan.errors import StorageFailed, WriterBusy
+from leafspan.flows import run
 from leafspan.store._collection import Collection
 from leafspan.store._file_lock import FileLock
 from leafspan.store._folder import Folder, folder_at

@@ -36,7 +36,7 @@ from ._for_authors import (
     scored,
     unite,
 )
-from ._fuse import Fusion
+from ._fuse import Fusion, Ranked, fuse
 from ._host_reranker import HostReranker, Reranked
 from ._host_retriever import HostRetriever
 from ._hybrid import Hybrid
@@ -46,7 +46,6 @@ from ._named import name_strategies
 from ._other_index import OtherIndex
 from ._over_base import OverBase
 from ._parent_document import ParentDocument
-from ._pii_aware import PIIAware
 from ._queries import query_texts, to_queries
 from ._query_vectors import query_vectors
 from ._recursive import Recursive
@@ -92,6 +91,8 @@ from ._vector import Vector
 from ._watched import Watched, Watcher
 
 __all__ = [
+    "Ranked",
+    "fuse",
     # the strategies
     "Vector",
     "BM25",
@@ -109,7 +110,6 @@ __all__ = [
     "Decay",
     "Filter",
     "Tree",
-    "PIIAware",
     "Filtered",
     "AtLeast",
     "HostRetriever",

@@ -8,7 +8,7 @@ A strategy's ``retrieve`` is a generator that does no I/O. The protocol between 
    says what its answer is. An error of a request ends the retrieval; it is not thrown into the strategy.
 4. The strategy returns its candidates. It runs another strategy by ``yield from base.retrieve(...)``.
 
-So a strategy knows neither the store nor asyncio, and a test can answer its requests by hand. Flows of ``leafspan.engine``
+So a strategy knows neither the store nor asyncio, and a test can answer its requests by hand. Flows of ``leafspan.flows``
 work in the same way one level below: the retrieval is a flow, and turns each request into calls.
 """
 

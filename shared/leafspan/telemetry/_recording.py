@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from leafspan.engine import Flow
 from leafspan.errors import LeafspanError
+from leafspan.flows import Flow
 from leafspan.telemetry._attributes import KIND, document_attributes, input_attributes, to_json, valid
 from leafspan.telemetry._hiding import Hiding
 from leafspan.telemetry._tracer import opentelemetry

@@ -9,7 +9,8 @@ import re
 import tempfile
 from collections.abc import Sequence
 
-from leafspan import Index, LightRAG, LightRAGThread, Passage, PropertyGraph, lightrag_inputs, lightrag_options
+from leafspan import Index, Passage
+from leafspan.sources import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs, lightrag_options
 from tools.site.pictures._boxes import draw_boxes
 from tools.site.pictures._drawing import Drawing
 from tools.site.pictures._strips import LEGEND, draw_strips

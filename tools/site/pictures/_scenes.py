@@ -10,7 +10,6 @@ from pathlib import Path
 
 from leafspan import (
     BM25,
-    SQL,
     AutoMerging,
     Decay,
     Document,
@@ -19,10 +18,8 @@ from leafspan import (
     Filter,
     Hybrid,
     Index,
-    Key,
     MultiQuery,
     ParentDocument,
-    PIIAware,
     Recursive,
     RelevantSegments,
     Rerank,
@@ -31,11 +28,12 @@ from leafspan import (
     Strategy,
     Transform,
     Tree,
-    Vault,
     Vector,
     retrieve,
 )
 from leafspan.examples import example_documents
+from leafspan.private import Key, PIIAware, Vault
+from leafspan.sources import SQL
 from leafspan.strategies import filtered
 from tools.site.pictures import _graphs
 from tools.site.pictures._boxes import draw_boxes, draw_table

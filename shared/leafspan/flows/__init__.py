@@ -1,0 +1,29 @@
+"""Runs flows: algorithms written once, without I/O, that a blocking driver and one for asyncio carry out."""
+
+from leafspan.flows._call import Call, Flow, asked_whether_awaited
+from leafspan.flows._concurrent import run_concurrently, run_together
+from leafspan.flows._flow import arun, run
+from leafspan.flows._head_start import HeadStart
+from leafspan.flows._progress import Progress
+from leafspan.flows._run_within import arun_within, run_within
+from leafspan.flows._threads import in_thread, on_other_core
+from leafspan.flows._within import acall_within, call_within, late
+
+__all__ = [
+    "Call",
+    "Flow",
+    "HeadStart",
+    "Progress",
+    "acall_within",
+    "arun",
+    "arun_within",
+    "asked_whether_awaited",
+    "call_within",
+    "in_thread",
+    "late",
+    "on_other_core",
+    "run",
+    "run_concurrently",
+    "run_together",
+    "run_within",
+]

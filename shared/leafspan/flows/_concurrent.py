@@ -1,0 +1,198 @@
+"""Flows that run at the same time: ``run_concurrently`` with a timeout each, ``run_together`` for work of our own."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import wait
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from leafspan.flows._call import Call, Flow
+from leafspan.flows._deadline import current_deadline
+from leafspan.flows._flow import arun, run
+from leafspan.flows._threads import in_spare_thread
+
+
+def run_together(flows: Sequence[Flow[Any]], *, finish: bool = True) -> Call:
+    """A call that runs flows at the same time; its result is a list with the result or the Exception of each.
+
+    It is for work of the package's own that ends soon, or is seldom, and uses threads that stay for the next time. The last
+    flow runs in the caller's thread, and before it every flow for which no thread is free. So calls can nest: no thread
+    waits for a flow that has not begun, and a flow never waits for the one that runs it. The last flow may wait for the
+    others, as for a ``HeadStart``. A cancelled task waits until each flow has let go of what it holds, such as a lock.
+
+    Args:
+        flows: The flows.
+        finish: Whether an interruption (Ctrl-C) of the caller waits for the end of the other flows. Otherwise each of them
+            ends at its next call, and lets go of what it holds. Default: True.
+    """
+    return Call(_run_in_spare_threads, (flows, finish), native=_arun_together, what="")
+
+
+def run_concurrently(flows: Sequence[Flow[Any]], timeouts: Sequence[float | None]) -> Call:
+    """A call that runs flows at the same time; its result is a list with the result or the Exception of each.
+
+    A flow that takes longer than its timeout (in seconds, None for no limit) has a TimeoutError as its result.
+
+    ``run`` uses a thread for each flow, with the context variables of the caller. A late flow goes on in its thread, and
+    its result is dropped. ``arun`` uses a task for each flow, and cancels it when it is late or when the caller is
+    cancelled; a thread that such a task waits for goes on. A single flow without a timeout runs in the caller's thread.
+    What is no Exception (KeyboardInterrupt, SystemExit, CancelledError) is raised at once.
+
+    Raises:
+        ValueError: if there is not one timeout for each flow.
+    """
+    limited = [_Limited(flow, timeout) for flow, timeout in zip(flows, timeouts, strict=True)]
+    return Call(_run_in_own_threads, (limited,), native=_arun_limited, what="")
+
+
+class _Limited(NamedTuple):
+    """A flow, and the seconds it may take."""
+
+    flow: Flow[Any]
+    timeout: float | None
+
+    @property
+    def late(self) -> TimeoutError:
+        """The error that is the result of a late flow."""
+        return TimeoutError(f"not done after {self.timeout:g} seconds")
+
+
+def _run_in_own_threads(flows: Sequence[_Limited]) -> list[Any]:
+    if len(flows) == 1 and flows[0].timeout is None:
+        return [_outcome(flows[0].flow)]
+    finished: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+    outer = current_deadline.get()
+    start = time.monotonic()
+    deadlines = {number: None if each.timeout is None else start + each.timeout for number, each in enumerate(flows)}
+    for number, each in enumerate(flows):
+        _start_thread(number, each.flow, finished)
+    results: dict[int, Any] = {}
+    while deadlines:
+        try:
+            seconds = _seconds_to_first(deadlines)
+            if outer is not None:
+                seconds = outer.left if seconds is None else min(seconds, outer.left)
+            number, result = finished.get(timeout=seconds)
+        except queue.Empty:
+            if outer is not None and outer.is_over:
+                raise outer.error() from None
+            now = time.monotonic()
+            late = [number for number, deadline in deadlines.items() if deadline is not None and deadline <= now]
+            results |= {number: flows[number].late for number in late}
+            for number in late:
+                del deadlines[number]
+            continue
+        if isinstance(result, BaseException) and not isinstance(result, Exception):
+            raise result
+        if number in deadlines:  # or it was late, and has its TimeoutError
+            del deadlines[number]
+            results[number] = result
+    return [results[number] for number in range(len(flows))]
+
+
+def _start_thread(number: int, flow: Flow[Any], finished: queue.SimpleQueue[tuple[int, Any]]) -> None:
+    """Run the flow in a thread that reports its number and its outcome."""
+
+    def report() -> None:
+        try:
+            outcome = _outcome(flow)
+        except BaseException as error:  # raised by whoever waits
+            outcome = error
+        finished.put((number, outcome))
+
+    # A context can be entered only once: each thread has a copy of its own.
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(report,), name=f"leafspan flow {number + 1}", daemon=True).start()
+
+
+def _seconds_to_first(deadlines: dict[int, float | None]) -> float | None:
+    """How long to wait for the first deadline, None where there is none."""
+    times = [deadline for deadline in deadlines.values() if deadline is not None]
+    return max(0.0, min(times) - time.monotonic()) if times else None
+
+
+def _run_in_spare_threads(flows: Sequence[Flow[Any]], finish: bool) -> list[Any]:
+    *others, own = flows
+    given_up = threading.Event()
+    started = [in_spare_thread(_outcome, flow if finish else _unless(given_up, flow)) for flow in others]
+    try:
+        outcomes = [_outcome(flow) if future is None else None for flow, future in zip(others, started, strict=True)]
+        last = _outcome(own)
+        return [each if future is None else future.result() for each, future in zip(outcomes, started, strict=True)] + [
+            last
+        ]
+    except BaseException:
+        given_up.set()
+        raise
+    finally:
+        wait([future for future in started if future is not None])
+
+
+def _unless(given_up: threading.Event, flow: Flow[Any]) -> Flow[Any]:
+    """The flow, into which a KeyboardInterrupt is raised in place of its next call when it is given up."""
+    answer: Any = None
+    failure: BaseException | None = None
+    is_told = False
+    while True:
+        try:
+            request = flow.throw(failure) if failure else flow.send(answer)
+        except StopIteration as stop:
+            return stop.value
+        answer = failure = None
+        if given_up.is_set() and not is_told:  # only once: what it calls after that lets go of what it holds
+            is_told, failure = True, KeyboardInterrupt()
+            continue
+        try:
+            answer = yield request
+        except BaseException as error:
+            failure = error
+
+
+async def _arun_together(flows: Sequence[Flow[Any]], finish: bool) -> list[Any]:  # cancelling ends all of them
+    tasks = [asyncio.ensure_future(_aoutcome(_Limited(flow, None))) for flow in flows]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        await _cancelled(tasks)
+
+
+async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait until all have ended, whatever cancels the caller meanwhile: gather waits for one only."""
+    for task in tasks:
+        task.cancel()
+    while running := [task for task in tasks if not task.done()]:
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait(running)
+
+
+def _outcome(flow: Flow[Any]) -> Any:
+    """The flow's result, or the Exception that ended it."""
+    try:
+        return run(flow, current_deadline.get())
+    except Exception as error:
+        return error
+
+
+async def _arun_limited(flows: Sequence[_Limited]) -> list[Any]:
+    tasks = [asyncio.ensure_future(_aoutcome(each)) for each in flows]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+async def _aoutcome(limited: _Limited) -> Any:
+    limit = asyncio.timeout(limited.timeout)
+    try:
+        async with limit:
+            return await arun(limited.flow, current_deadline.get())
+    except Exception as error:
+        # The flow may have a TimeoutError of its own.
+        return limited.late if limit.expired() and isinstance(error, TimeoutError) else error

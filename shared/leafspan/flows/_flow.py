@@ -1,0 +1,173 @@
+"""Flows, the calls they yield, and the two drivers that carry them out.
+
+A flow is a generator that does no I/O itself. The protocol between a flow and its driver:
+
+1. The flow yields a ``Call``, or a sequence of calls that do not depend on each other.
+2. The driver makes the calls. ``run`` makes them here and now, one after the other; ``arun`` awaits them, those of a
+   sequence together, and never blocks the event loop. Flows that only read run in threads then.
+3. The driver sends back the result, or a list of results in the order of the calls. If a call failed, it throws the
+   error into the flow, at the ``yield`` that asked for it.
+4. What the flow returns is the result of ``run`` and ``arun``.
+5. If a deadline is over, the driver makes no further calls. It throws ``Stopped`` into the flow, so that the flow lets go
+   of what it holds; calls that it asks for meanwhile are not made. A cancelled task throws its CancelledError.
+
+A flow calls another one by ``yield from``. So every algorithm is written once, runs in a plain script and in an event loop,
+and can be tested without either. httpx does the same with its ``auth_flow``, psycopg with its ``generators``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from leafspan.errors import LeafspanError
+from leafspan.flows._aside import Aside, Returned
+from leafspan.flows._call import Call, Flow
+from leafspan.flows._deadline import Deadline, Stopped, stop_flow
+from leafspan.flows._threads import in_thread
+
+T = TypeVar("T")
+
+_MOST_THREADS = 32  # that are waited for in one event loop
+
+
+def run(flow: Flow[T], deadline: Deadline | None = None) -> T:
+    """The flow's result. Blocks until it is there.
+
+    Args:
+        flow: The flow.
+        deadline: When to go no further. The call that is being made then is waited for. Default: never.
+
+    Raises:
+        RetrievalTimeout: if the deadline is over before the flow is done.
+    """
+    answer: Any = None
+    failure: BaseException | None = None
+    try:
+        while True:
+            try:
+                request = flow.throw(failure) if failure else flow.send(answer)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+            answer = failure = None
+            if deadline is not None:
+                deadline.waits(flow, request)
+            try:
+                if isinstance(request, Call):
+                    answer = _perform(request, deadline)
+                else:
+                    answer = [_perform(call, deadline) for call in request]
+            except BaseException as error:
+                failure = error
+            if deadline is not None and deadline.is_over:
+                late = deadline.error()
+                stop_flow(flow)
+                raise late
+    finally:
+        failure = None  # it knows this frame, and together they would keep what it was about until garbage is collected
+        if deadline is not None:
+            deadline.forget(flow)
+
+
+async def arun(flow: Flow[T], deadline: Deadline | None = None, *, reads: bool = False) -> T:
+    """The flow's result, without blocking the event loop. Independent calls run together.
+
+    Args:
+        flow: The flow.
+        deadline: What is told what the flow waits for. To end in time, cancel the task. Default: none.
+        reads: Whether the flow only reads, and so may be left where it is when the task is cancelled. Then the flow itself
+            runs in threads, as many at a time as there are cores: what it computes does not hold up the event loop.
+            Default: False.
+    """
+    answer: Any = None
+    failure: BaseException | None = None
+    request: Call | Sequence[Call] | Returned
+    aside = Aside(flow) if reads else None
+    try:
+        while True:
+            try:
+                if aside is None or isinstance(failure, asyncio.CancelledError):
+                    request = flow.throw(failure) if failure else flow.send(answer)
+                else:
+                    request = await aside.advance(answer, failure)
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+            if isinstance(request, Returned):
+                return request.value  # type: ignore[no-any-return]
+            answer = failure = None
+            if deadline is not None:
+                deadline.waits(flow, request)
+            try:
+                if isinstance(request, Call):
+                    answer = await _aperform(request)
+                else:
+                    answer = await asyncio.gather(*map(_aperform, request))
+            except BaseException as error:
+                failure = error
+    finally:
+        failure = None  # it knows this frame, and together they would keep what it was about until garbage is collected
+        if deadline is not None:
+            deadline.forget(flow)
+
+
+def _perform(call: Call, deadline: Deadline | None) -> Any:
+    if call.function is None:
+        raise LeafspanError(
+            "this index was opened with an asynchronous client: use the methods that start with 'a', such as aretrieve"
+        )
+    if deadline is not None and deadline.is_over:
+        raise Stopped
+    return call.function(*call.arguments, **call.options)
+
+
+async def _aperform(call: Call) -> Any:
+    if call.native is not None:
+        awaitable = call.native(*call.arguments, **call.options)
+        if not call.finish:
+            return await awaitable
+        return await _finished(asyncio.ensure_future(awaitable))
+    if call.function is None:
+        raise LeafspanError("a call needs a function or a native coroutine function")
+    # Not asyncio.to_thread: a thread of its pool that hangs keeps asyncio.run from ending, and others from starting.
+    async with _threads_of_loop():
+        future: Future[Any] = in_thread(_with_options, call)
+        answer = asyncio.wrap_future(future)
+        try:
+            # If the task is cancelled, so is what it awaits. Then nothing is reported of what becomes of the thread.
+            return await (_finished(answer) if call.finish else answer)
+        finally:
+            del future, answer  # their error knows this frame
+
+
+async def _finished(work: asyncio.Future[T]) -> T:
+    """The result of work that is waited for to its end, however often the task is cancelled meanwhile."""
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        while not work.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait([work])
+        if not work.cancelled():
+            work.exception()  # looked at, or asyncio would report it
+        raise
+
+
+def _with_options(call: Call) -> Any:
+    assert call.function is not None
+    return call.function(*call.arguments, **call.options)
+
+
+_semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+def _threads_of_loop() -> asyncio.Semaphore:
+    """What limits the threads that are waited for in this event loop. Those that nobody waits for any more do not count."""
+    loop = asyncio.get_running_loop()
+    found = _semaphores.get(loop)
+    if found is None:
+        found = _semaphores[loop] = asyncio.Semaphore(_MOST_THREADS)
+    return found

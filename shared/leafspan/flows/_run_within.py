@@ -1,0 +1,99 @@
+"""Flows that must be done in time: who waits for one gets an error when the time is over, whatever the flow waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from contextlib import suppress
+from typing import TypeVar
+
+from leafspan.flows._call import Flow
+from leafspan.flows._deadline import Deadline, current_deadline
+from leafspan.flows._flow import arun, run
+from leafspan.flows._threads import in_thread
+
+T = TypeVar("T")
+
+_GRACE = 0.5  # seconds that a cancelled task gets to let go of what it holds
+
+
+def run_within(flow: Flow[T], seconds: float | None) -> T:
+    """The flow's result. Blocks for ``seconds`` at most.
+
+    With a limit, the flow runs in a thread with the context variables of the caller. When it is late, it goes no further
+    than the call that it is in, and its result is dropped. Where this is called by what another flow calls, it goes no
+    further than that one may either.
+
+    Args:
+        flow: The flow.
+        seconds: Longest time to wait, > 0. None for no limit.
+
+    Raises:
+        RetrievalTimeout: if the time is over.
+    """
+    outer = current_deadline.get()
+    if seconds is None:
+        return run(flow, outer)
+    deadline = Deadline(seconds, outer)
+    future = in_thread(_run_by, flow, deadline)
+    try:
+        result: T = future.result(deadline.left)
+        return result
+    except TimeoutError:
+        if future.done():  # the flow's own
+            raise
+        error = deadline.error()
+        deadline.stop()
+        raise error from None
+    except BaseException:  # Ctrl-C, while waiting
+        deadline.stop()
+        raise
+
+
+async def arun_within(flow: Flow[T], seconds: float | None) -> T:
+    """Like ``run_within``, without blocking the event loop. A flow that is late is cancelled.
+
+    Raises:
+        RetrievalTimeout: if the time is over.
+    """
+    if seconds is None:
+        return await arun(flow, current_deadline.get(), reads=True)
+    deadline = Deadline(seconds, current_deadline.get())
+    context = contextvars.copy_context()
+    context.run(current_deadline.set, deadline)
+    # A task of its own: what finishes a step or ignores that it is cancelled is not waited for.
+    task = asyncio.create_task(arun(flow, deadline, reads=True), context=context)
+    try:
+        done, _ = await asyncio.wait([task], timeout=seconds)
+        error = None if done else deadline.error()
+    except BaseException:
+        await _let_go(task, deadline)
+        raise
+    if error is None:
+        return task.result()
+    await _let_go(task, deadline)
+    raise error
+
+
+def _run_by(flow: Flow[T], deadline: Deadline) -> T:
+    current_deadline.set(deadline)
+    return run(flow, deadline)
+
+
+_late: set[asyncio.Task[object]] = set()  # asyncio itself keeps no task alive
+
+
+async def _let_go(task: asyncio.Task[T], deadline: Deadline) -> None:
+    """Cancel a task that nobody waits for. Nothing is reported of what becomes of it."""
+    deadline.stop()
+    _late.add(task)
+    task.add_done_callback(_forget)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await asyncio.wait([task], timeout=_GRACE)
+
+
+def _forget(task: asyncio.Task[object]) -> None:
+    _late.discard(task)
+    if not task.cancelled():
+        task.exception()  # looked at, or asyncio would report it

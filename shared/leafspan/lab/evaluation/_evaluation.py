@@ -1,0 +1,162 @@
+"""What an evaluation has found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from leafspan.checks import check_choice, check_path, reason_of, write_file
+from leafspan.errors import InvalidArgument
+from leafspan.lab.evaluation._comparison import Comparison, compare
+from leafspan.text import name_in_markdown
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """How well strategies answer questions. ``print`` shows it as a table, and so does a notebook.
+
+    Attributes:
+        questions: Text of each question, by its id.
+        budgets: The budgets in words.
+        scores: For each strategy and each measure the score of each question that it applies to, by id. The measures are
+            ``"recall@300"``, ``"precision@300"`` and ``"iou@300"`` of the first 300 words (and of the other budgets), and
+            those of documents, such as ``"nDCG@10"``, and ``"abstention"``.
+    """
+
+    questions: Mapping[str, str] = field(repr=False)
+    budgets: tuple[int, ...]
+    scores: Mapping[str, Mapping[str, Mapping[str, float]]] = field(repr=False)
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """The names of the strategies."""
+        return tuple(self.scores)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The names of the measures."""
+        return tuple(next(iter(self.scores.values()), {}))
+
+    @property
+    def default_measure(self) -> str:
+        """What strategies are compared by: recall at the second budget, or the first measure."""
+        wanted = f"recall@{self.budgets[min(1, len(self.budgets) - 1)]}"
+        return wanted if wanted in self.measures else self.measures[0]
+
+    def mean(self, strategy: str, measure: str) -> float:
+        """The mean score of a strategy, in [0, 1].
+
+        Raises:
+            InvalidArgument: if there is no such strategy or measure.
+        """
+        return fmean(self._scores(strategy, measure).values())
+
+    def compare(self, one: str, other: str, measure: str | None = None, *, seed: int = 0) -> Comparison:
+        """How a strategy does beside another one, with a confidence interval, and the questions on which they differ.
+
+        Args:
+            one: Name of a strategy.
+            other: Name of the one to compare with.
+            measure: The measure. Default: recall at the second budget, or the first measure.
+            seed: Seed of the bootstrap. Default: 0.
+
+        Raises:
+            InvalidArgument: if there is no such strategy or measure.
+        """
+        used = self.default_measure if measure is None else measure
+        rows = {name: self._scores(name, used) for name in (one, other)}
+        ids = list(rows[one])
+        return compare(used, one, other, {name: [row[id_] for id_ in ids] for name, row in rows.items()}, ids, seed=seed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, such as JSON has: questions, budgets, means and scores."""
+        means = {name: {measure: self.mean(name, measure) for measure in self.measures} for name in self.scores}
+        scores = {name: {measure: dict(row) for measure, row in rows.items()} for name, rows in self.scores.items()}
+        return {"questions": dict(self.questions), "budgets": list(self.budgets), "means": means, "scores": scores}
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to a file as JSON. A file that is there is replaced.
+
+        Raises:
+            InvalidArgument: if it cannot be written.
+        """
+        text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n"
+        write_file(path, text)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Evaluation:
+        """The evaluation that ``save`` has written.
+
+        Raises:
+            InvalidArgument: if the file cannot be read, or is none.
+        """
+        check_path("path", path)
+        try:
+            plain = json.loads(Path(path).read_text(encoding="utf-8"))
+            return cls(plain["questions"], tuple(plain["budgets"]), plain["scores"])
+        except OSError as error:
+            raise InvalidArgument(
+                f"an evaluation must be a file that can be read, got {str(path)!r}: {reason_of(error)}"
+            ) from error
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise InvalidArgument(f"{str(path)!r} must be a file that Evaluation.save has written") from error
+
+    def table(self, measures: Sequence[str] | None = None) -> str:
+        """The means as a table in Markdown, with a row for each strategy. The best of each column is
+        marked by ``**``, unless it is 0.
+
+        Args:
+            measures: Names of the measures. Default: recall at each budget, and those of documents.
+        """
+        shown = (
+            [each for each in self.measures if not each.startswith(("precision@", "iou@"))]
+            if measures is None
+            else measures
+        )
+        best = {measure: max(self.mean(name, measure) for name in self.scores) for measure in shown}
+
+        def cell(name: str, measure: str) -> str:
+            mean = self.mean(name, measure)
+            return f"**{mean:.3f}**" if mean == best[measure] > 0 and len(self.scores) > 1 else f"{mean:.3f}"
+
+        names = {name: name_in_markdown(name) for name in self.scores}
+        width = max(map(len, names.values()), default=0)
+        rows = [f"| {'':<{width}} | {' | '.join(f'{each:>11}' for each in shown)} |"]
+        rows.append(f"|{'-' * (width + 2)}|{'|'.join(['-' * 12 + ':'] * len(shown))}|")
+        for name, escaped in names.items():
+            rows.append(f"| {escaped:<{width}} | {' | '.join(f'{cell(name, each):>11}' for each in shown)} |")
+        return "\n".join(rows)
+
+    def __str__(self) -> str:
+        count = len(self.questions)
+        return f"{count} question{'' if count == 1 else 's'}\n\n{self.table()}"
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+    def plot(self, measure: str = "recall") -> Any:
+        """A figure of matplotlib: a measure against the budget in words, with a line for each strategy. Notebooks draw it.
+
+        Args:
+            measure: ``"recall"``, ``"precision"`` or ``"iou"``. Default: ``"recall"``.
+
+        Raises:
+            MissingExtra: if matplotlib is not installed.
+            InvalidArgument: if no question has answers.
+        """
+        from leafspan.lab.evaluation._plot import plot_against_budget
+
+        check_choice("measure", measure, ("recall", "precision", "iou"))
+        if f"{measure}@{self.budgets[0]}" not in self.measures:
+            raise InvalidArgument("a plot must be of questions with answers, and there are none here")
+        lines = {name: [self.mean(name, f"{measure}@{budget}") for budget in self.budgets] for name in self.scores}
+        return plot_against_budget(measure, self.budgets, lines)
+
+    def _scores(self, strategy: str, measure: str) -> Mapping[str, float]:
+        check_choice("strategy", strategy, self.scores)
+        check_choice("measure", measure, self.measures)
+        return self.scores[strategy][measure]

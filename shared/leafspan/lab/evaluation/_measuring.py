@@ -1,0 +1,162 @@
+"""What a strategy finds for questions, and how well it answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from leafspan.configuration import Config
+from leafspan.flows import Call, Flow, Progress
+from leafspan.lab.evaluation._documents import MEASURES, check_can_measure, document_scores
+from leafspan.lab.evaluation._evaluation import Evaluation
+from leafspan.lab.evaluation._finding_answers import find_all_answers
+from leafspan.lab.evaluation._questions import Answer, Question
+from leafspan.lab.evaluation._spans import first_words, span_scores
+from leafspan.values import Passage
+
+ABSTENTION = "abstention"
+"""The measure of questions that nothing answers."""
+
+_DEPTH = 100  # passages whose documents are ranked
+_AT_ONCE = 32  # questions of one retrieval
+
+Ask = Callable[..., Flow[list[list[Passage]]]]
+"""From texts, a strategy and limits, as ``Index.retrieve`` has them, to the passages for each text."""
+
+Scores = dict[str, dict[str, float]]
+"""For each measure the score of each question that it applies to, by id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Questions, and what is needed to judge what is found for them.
+
+    Attributes:
+        questions: The questions.
+        answers: For each question, by its id, its answers, each with the places at which it stands.
+        texts: Text of each document by id. Empty if no question has answers.
+    """
+
+    questions: Sequence[Question]
+    answers: Mapping[str, Sequence[Sequence[Answer]]]
+    texts: Mapping[str, str]
+
+    @classmethod
+    def of(cls, placed: Mapping[str, Question], known: Collection[str], texts: Mapping[str, str]) -> Judged:
+        """The questions by the places that they come from, with their answers found in the documents.
+
+        Args:
+            placed: The questions by place.
+            known: Ids of all documents.
+            texts: Text of each document by id, if a question has answers.
+
+        Raises:
+            InvalidArgument: if an answer or a relevant document is not there; the message names all such questions.
+        """
+        answers = find_all_answers(placed, frozenset(known), texts)
+        return cls(tuple(placed.values()), answers, texts)
+
+    def only(self, questions: Sequence[Question]) -> Judged:
+        """Some of the questions."""
+        return replace(self, questions=tuple(questions))
+
+    @property
+    def with_answers(self) -> list[Question]:
+        """Those that pieces of text answer."""
+        return [each for each in self.questions if each.answers]
+
+    @property
+    def graded(self) -> list[Question]:
+        """Those that have relevant documents."""
+        return [each for each in self.questions if each.relevant]
+
+    @property
+    def without_answer(self) -> list[Question]:
+        """Those that nothing answers."""
+        return [each for each in self.questions if each.has_no_answer]
+
+    def steps(self, budgets: Sequence[int], *, once: bool = False) -> int:
+        """Number of retrievals that ``measure`` makes."""
+        return len(self.with_answers) * (1 if once else len(budgets)) + len(self.graded) + len(self.without_answer)
+
+
+def measure(
+    ask: Ask, judged: Judged, config: Config, budgets: Sequence[int], where: object, bar: Progress, *, once: bool = False
+) -> Flow[Scores]:
+    """How well a strategy answers questions, by each measure that applies to them.
+
+    Args:
+        ask: Retrieves.
+        judged: The questions.
+        config: The strategy, with its ``candidates`` and ``min_score``.
+        budgets: Numbers of words, in ascending order.
+        where: Filter on the documents.
+        bar: Shows how many retrievals are done.
+        once: Whether the passages for the largest budget are read up to each budget, in place of a retrieval for each. It
+            is the same but for the passage at which a budget ends, if the strategy finds single leaves.
+    """
+    if judged.graded:
+        yield Call(check_can_measure)
+    scores: Scores = {}
+    largest: dict[str, list[Passage]] = {}
+    if once and judged.with_answers:
+        how: dict[str, Any] = {"budget": budgets[-1], "candidates": config.candidates, "where": where}
+        largest = yield from _ask_all(ask, judged.with_answers, config, bar, **how)
+    for budget in budgets if judged.with_answers else ():
+        if once:
+            found = largest
+        else:
+            how = {"budget": budget, "candidates": config.candidates, "where": where}
+            found = yield from _ask_all(ask, judged.with_answers, config, bar, **how)
+        scores |= yield Call(_scores_of_spans, (judged, found, budget))
+    if judged.graded:
+        found = yield from _ask_all(ask, judged.graded, config, bar, k=_DEPTH, candidates=_DEPTH, where=where)
+        ranked = {id_: list(dict.fromkeys(each.document_id for each in row)) for id_, row in found.items()}
+        scores |= yield Call(document_scores, (ranked, {each.id: each.relevant for each in judged.graded}))
+    if judged.without_answer:
+        how = {"budget": budgets[-1], "candidates": config.candidates, "where": where}
+        found = yield from _ask_all(ask, judged.without_answer, config, bar, **how)
+        scores[ABSTENTION] = {id_: float(not passages) for id_, passages in found.items()}
+    return scores
+
+
+def evaluation_of(judged: Judged, budgets: tuple[int, ...], scores: Mapping[str, Scores]) -> Evaluation:
+    """The scores of strategies, by name, as an evaluation, with their measures in its order."""
+    of_spans = [f"{measure}@{budget}" for measure in ("recall", "precision", "iou") for budget in budgets]
+    order = [*of_spans, *MEASURES, ABSTENTION]
+    ordered = {name: {each: row[each] for each in order if each in row} for name, row in scores.items()}
+    return Evaluation({each.id: each.text for each in judged.questions}, budgets, ordered)
+
+
+def _ask_all(
+    ask: Ask, questions: Sequence[Question], config: Config, bar: Progress, **limits: Any
+) -> Flow[dict[str, list[Passage]]]:
+    """The passages for each question, by its id."""
+    found: dict[str, list[Passage]] = {}
+    strategy = config.defaults().strategy
+    for start in range(0, len(questions), _AT_ONCE):
+        some = questions[start : start + _AT_ONCE]
+        rows = yield from ask([each.text for each in some], strategy, min_score=config.min_score, **limits)
+        found.update((each.id, row) for each, row in zip(some, rows, strict=True))
+        bar.advance(len(some))
+    return found
+
+
+def _scores_of_spans(judged: Judged, found: Mapping[str, Sequence[Passage]], budget: int) -> Scores:
+    """How much of the answers is among the first words of what was found."""
+    scores: Scores = {}
+    for each in judged.with_answers:
+        read = first_words(_places(found[each.id]), judged.texts, budget)
+        for name, value in span_scores(judged.answers[each.id], read, needs_all=each.needs_all)._asdict().items():
+            scores.setdefault(f"{name}@{budget}", {})[each.id] = value
+    return scores
+
+
+def _places(passages: Sequence[Passage]) -> list[Answer]:
+    """Where passages stand. What has no place in a document, such as a row of a database, answers nothing."""
+    return [
+        Answer(each.document_id, each.start, each.end)
+        for each in passages
+        if each.start is not None and each.end is not None
+    ]

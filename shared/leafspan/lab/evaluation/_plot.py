@@ -1,0 +1,65 @@
+"""The plot of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from leafspan.errors import InvalidArgument, MissingExtra
+
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#8a8a8a")  # Okabe and Ito's, for all eyes
+_MARKS = "osD^vPX"
+
+
+def check_can_plot(path: Path | None = None) -> None:
+    """Check that a plot can be drawn, and that it can be a file of this name.
+
+    Args:
+        path: The file. Default: none is to be written.
+
+    Raises:
+        MissingExtra: if matplotlib is not installed.
+        InvalidArgument: if it cannot write such a file.
+    """
+    try:
+        from leafspan.lab.evaluation._drawn_figure import DrawnFigure
+    except ImportError as error:
+        raise MissingExtra.of("a plot needs matplotlib", "eval") from error
+    if path is not None:
+        known = DrawnFigure().canvas.get_supported_filetypes()
+        if path.suffix.removeprefix(".").lower() not in known:
+            raise InvalidArgument(
+                f"a plot must be a file such as recall.svg, with one of the endings {', '.join(sorted(known))}, got "
+                f"{str(path)!r}"
+            )
+
+
+def plot_against_budget(measure: str, budgets: Sequence[int], lines: Mapping[str, Sequence[float]]) -> Any:
+    """A figure of matplotlib with a line for each strategy, which notebooks draw.
+
+    Args:
+        measure: Name of the measure.
+        budgets: The budgets in words.
+        lines: For each strategy a value for each budget.
+
+    Raises:
+        MissingExtra: if matplotlib is not installed.
+    """
+    check_can_plot()
+    from leafspan.lab.evaluation._drawn_figure import DrawnFigure
+
+    figure = DrawnFigure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for number, (name, values) in enumerate(lines.items()):
+        colour, mark = _COLOURS[number % len(_COLOURS)], _MARKS[number % len(_MARKS)]
+        axes.plot(budgets, values, label=name.replace("$", r"\$"), color=colour, marker=mark)
+    axes.set_xscale("log")
+    axes.set_xticks(list(budgets), [f"{budget:,}" for budget in budgets])
+    axes.minorticks_off()
+    axes.set_xlabel("words retrieved")
+    axes.set_ylabel(measure)
+    axes.set_ylim(0, 1.02)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    return figure

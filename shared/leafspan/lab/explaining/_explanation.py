@@ -1,0 +1,228 @@
+"""What an explanation says, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from leafspan.checks import shown
+from leafspan.lab.explaining._places import changed
+from leafspan.lab.explaining._plain import plain_passage, plain_value
+from leafspan.strategies import Strategy, StrategyLike, to_strategy
+from leafspan.text import first_words
+from leafspan.values import Passage, short_id
+
+_MOST_OF_SENTENCE = 120  # characters of it in a ``repr``
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What kept a piece of a document out of the results.
+
+    Attributes:
+        kind: ``"damage"``, ``"empty"`` (a document without a text), ``"filter"``, ``"option"`` (of the strategy),
+            ``"candidates"``, ``"min_score"``, ``"k"`` or ``"budget"``; ``"strategy"`` if no option lets the piece in.
+        option: Name of the option, such as ``"k"``, or ``"base.depth"`` for that of a strategy's base. "" if there is none.
+        value: What it is. None if it was not given.
+        needed: The value nearest to it that lets the piece in, as far as that was looked for; None is no limit at all.
+        sentence: The obstacle in a sentence.
+        place: Where the option is: a name or number for each step into the strategy, then the name. Empty for an option of
+            the call.
+    """
+
+    kind: str
+    option: str
+    value: object
+    needed: object
+    sentence: str
+    place: tuple[str | int, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Obstacle({self.option or self.kind!r}, {first_words(self.sentence, _MOST_OF_SENTENCE)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a piece of a document stands in the results of a search or of a strategy inside of the one that was asked.
+
+    Attributes:
+        source: ``"vector"``, ``"bm25"``, ``"listing"``, ``"comparison"`` (of certain leaves with the query), the name of a
+            host retriever, or a strategy inside of the one that was asked, with its place, such as ``"base: Hybrid"``.
+        rank: Its rank there, from 1. None if it is not there.
+        score: Its score there. None if it is not there.
+        results: How many results there are.
+        query: The phrasing of the question, or which one of several vectors. None if there was only one.
+    """
+
+    source: str
+    rank: int | None
+    score: float | None
+    results: int
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRequest:
+    """A request of the strategy, with the time until its answer.
+
+    Attributes:
+        name: What was asked for, such as ``"VectorSearch"``.
+        results: How many results it had. None if they cannot be counted.
+        seconds: How long it took. Requests that are answered at the same time may each have the time of all.
+    """
+
+    name: str
+    results: int | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a retrieval returned what it did, and why it did not return a certain piece of a document.
+
+    ``print`` shows it as sentences, a notebook as a picture, and ``to_dict`` gives plain values.
+
+    Attributes:
+        question: What was asked.
+        strategy: The strategy, as text.
+        passages: What is returned, each with its trace.
+        found: How many results the strategy found, from which these are the first.
+        requests: What the strategy asked for, with the time that each answer took.
+        seconds: How long the retrieval took.
+        document_id: Id of the document that the piece is in. None if none was named.
+        start: First character of the leaves of the piece.
+        end: The character after their last one.
+        elsewhere: Where else in the document the text is that was asked about, as (start, end), in order.
+        holding: The passages that hold the piece or some of it: it is returned.
+        obstacles: What kept it out, in the order in which a retrieval meets them. Without any one of them removed it is
+            still not returned; with all of them removed it is, unless the last one is of the kind ``"strategy"``.
+        standings: Where it stands in each search and in each strategy inside of the one that was asked, as deep as these
+            can look.
+        passage: The passage that holds it once all obstacles are removed. None if it is returned, or cannot be.
+        retrievals: How many retrievals it took to find this out.
+        piece_lines: What there is to say of the piece, in sentences.
+    """
+
+    question: str | None
+    strategy: str
+    passages: tuple[Passage, ...]
+    found: int
+    requests: tuple[TimedRequest, ...]
+    seconds: float
+    document_id: str | None = None
+    start: int | None = None
+    end: int | None = None
+    elsewhere: tuple[tuple[int, int], ...] = ()
+    holding: tuple[Passage, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+    standings: tuple[Standing, ...] = ()
+    passage: Passage | None = None
+    retrievals: int = 1
+    piece_lines: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The explanation in sentences: of the piece, or if there is none, of all that is returned."""
+        return self.piece_lines if self.document_id is not None else tuple(_of_all(self))
+
+    @property
+    def returned(self) -> bool:
+        """Whether the piece, or some of it, is returned."""
+        return bool(self.holding)
+
+    @property
+    def changes(self) -> Mapping[str, object]:
+        """The options of ``retrieve`` that let the piece in, with their values: ``k``, ``budget``, ``where`` and the like.
+
+        Options of the strategy are not among them: see ``change``. A budget of tokens is the number of tokens.
+        """
+        return {each.option: each.needed for each in self.obstacles if each.option and not each.place}
+
+    def change(self, strategy: StrategyLike) -> Strategy:
+        """The strategy with the options that let the piece in.
+
+        Args:
+            strategy: The strategy that was asked.
+        """
+        chosen = to_strategy("strategy", strategy)
+        for each in self.obstacles:
+            if each.place:
+                chosen = changed(chosen, each.place, each.needed)
+        return chosen
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as plain values, which JSON can hold: filters and other objects as text."""
+        return {
+            "question": self.question,
+            "strategy": self.strategy,
+            "document_id": self.document_id,
+            "start": self.start,
+            "end": self.end,
+            "elsewhere": plain_value(self.elsewhere),
+            "returned": self.returned,
+            "sentences": list(self.lines),
+            "obstacles": [
+                {
+                    "kind": each.kind,
+                    "option": each.option,
+                    "value": plain_value(each.value),
+                    "needed": plain_value(each.needed),
+                    "sentence": each.sentence,
+                }
+                for each in self.obstacles
+            ],
+            "standings": [plain_value(each) for each in self.standings],
+            "passage": None if self.passage is None else plain_passage(self.passage),
+            "holding": [plain_passage(each) for each in self.holding],
+            "passages": [plain_passage(each) for each in self.passages],
+            "found": self.found,
+            "requests": [plain_value(each) for each in self.requests],
+            "seconds": self.seconds,
+            "retrievals": self.retrievals,
+        }
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self.passages)} passages"]
+        if self.question is not None:
+            parts.insert(0, first_words(self.question))
+        if self.document_id is not None:
+            kept_out = ", ".join(each.option or each.kind for each in self.obstacles)
+            parts += [short_id(self.document_id), "returned" if self.returned else f"kept out by {kept_out}"]
+        return f"Explanation({', '.join(parts)})"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    def _repr_html_(self) -> str:
+        """A picture for notebooks: the obstacles and the passage that they keep out, or what is returned."""
+        from leafspan.lab.pictures import embedded, explanation_picture
+
+        return embedded(explanation_picture(self))
+
+
+def _of_all(explanation: Explanation) -> list[str]:
+    """What is returned, in sentences."""
+    lines = [f"{_returned(len(explanation.passages), explanation.found)}, in {_time(explanation.seconds)}"]
+    for place, each in enumerate(explanation.passages, start=1):
+        lines.append(f"{place}. {shown(each.id)} (score {each.score:.3f})")
+        lines += [f"   - {line}" for line in each.trace.explain()]
+    lines.append("What the strategy asked for:")
+    for request in explanation.requests:
+        results = "" if request.results is None else f", {request.results} results"
+        lines.append(f"- {request.name} ({_time(request.seconds)}{results})")
+    return lines
+
+
+def _returned(returned: int, found: int) -> str:
+    """How many passages are returned, and of how many."""
+    passages = "1 passage is" if returned == 1 else f"{returned} passages are"
+    if returned == found:
+        return (
+            f"{passages} returned, all that the strategy found" if found else "nothing is returned, and nothing was found"
+        )
+    return f"{passages} returned, the first of {found} that the strategy found"
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"

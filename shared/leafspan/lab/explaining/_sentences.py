@@ -1,0 +1,158 @@
+"""An explanation in sentences. What is a user's own or a document's is quoted, so that it cannot pass for ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from leafspan.checks import shown
+from leafspan.filters import Where, failing_parts
+from leafspan.lab.explaining._explanation import Obstacle, Standing
+from leafspan.lab.explaining._options import Option
+from leafspan.lab.explaining._target import Target
+from leafspan.store import REMEDY, Row
+from leafspan.strategies import MOST_CANDIDATES, Strategy
+from leafspan.values import Passage
+
+
+def name_of_piece(target: Target) -> str:
+    """What the piece is called."""
+    document = f"document {shown(target.row.document_id)}"
+    if (target.first, target.last) == (0, target.row.leaves - 1):
+        return document
+    leaves = f"leaf {target.first}" if target.first == target.last else f"leaves {target.first} to {target.last}"
+    return f"characters {target.start} to {target.end} of {document} ({leaves})"
+
+
+def obstacle_of(option: Option, needed: object, row: Row, rank: int | None, score: float | None) -> Obstacle:
+    """An option that keeps the piece out, with a sentence.
+
+    Args:
+        option: The option.
+        needed: The value that lets the piece in.
+        row: What the index knows of the document.
+        rank: Place of the passage with the piece among what is returned once nothing keeps it out.
+        score: Score of that passage.
+    """
+    name, now = option.name, shown(option.now)
+    change = f"{name}={shown(needed)} lets it in"
+    match option.kind:
+        case "filter":
+            sentence = f"{_of_call_or_strategy(option)} leaves out its document: {_mismatch(option.now, row)}"
+        case "candidates":
+            sentence = f"it is not among the {now} candidates that are looked at: {change}"
+        case "min_score":
+            sentence = f"its score is below {name}={now}: {change}"
+            if score is not None:
+                sentence = f"its score of {score:.6g} is below {name}={now}: {change}"
+        case "k":
+            sentence = f"only the {now} best passages are returned, and it comes at place {rank}: {change}"
+            if rank != needed:
+                why = "since k also decides how many leaves are looked at and joined into passages"
+                sentence = f"only the {now} best passages are returned: {change}, at place {rank}, {why}"
+        case "budget":
+            sentence = f"the budget of {now} is used up before it: {change}"
+        case _:
+            sentence = f"{name}={now} keeps it out: {change}"
+    given = option.given.limit if option.kind == "budget" else option.given
+    return Obstacle(option.kind, name, given, needed, sentence, option.place)
+
+
+def _of_call_or_strategy(option: Option) -> str:
+    return "the filter" if not option.place else f"the filter {option.name} of the strategy"
+
+
+def _mismatch(where: Where, row: Row) -> str:
+    """What a document lacks to match a filter."""
+    parts = []
+    for part, values in failing_parts(where, row.metadata, row.document_id):
+        has = " and ".join(
+            f"its {key} is {shown(value)}" if value is not None else f"it has no {key}" for key, value in values.items()
+        )
+        parts.append(f"{has}, which does not match {shown(part)}")
+    return "; ".join(parts)
+
+
+def several_places(target: Target) -> Iterator[str]:
+    """That the words of the piece are in the document several times, and how to name another place, if it is so."""
+    if target.elsewhere:
+        start, end = target.elsewhere[0]
+        times = f"{len(target.elsewhere) + 1} times in document {shown(target.row.document_id)}"
+        yield f"The text is {times}, and this is about the first one: for the next one, give start={start} and end={end}"
+
+
+def without_leaves(row: Row) -> Obstacle:
+    """A document that has nothing to return: it is empty, or damaged and so left out of everything."""
+    if row.damage is None:
+        return Obstacle("empty", "", None, None, "it has no text, and so no leaves that could be returned")
+    sentence = f"what is stored of it is damaged, and so it is left out of everything: {row.damage.problem}; {REMEDY}"
+    return Obstacle("damage", "", None, None, sentence)
+
+
+def no_option(strategy: Strategy, standings: Sequence[Standing], *, searches: bool, results: int) -> Obstacle:
+    """A piece that no option of the call or of the strategy lets in.
+
+    Args:
+        strategy: The strategy.
+        standings: Where the piece stands in the searches.
+        searches: Whether the strategy has searched the index at all.
+        results: The most results that there were.
+    """
+    name = type(strategy).__name__
+    there = [each for each in standings if each.rank is not None]
+    if not searches:
+        why = "it searches other sources, and no leaf of the index"
+    elif not there:
+        why = "none of its searches finds it"
+    else:
+        where = ", ".join(f"at rank {each.rank} of {each.source}" for each in there)
+        beyond = f"it is not among the {results:,} best results, and no retrieval returns more"
+        why = f"it is found ({where}), but {beyond if results >= MOST_CANDIDATES else 'left out of the results'}"
+    return Obstacle("strategy", "", None, None, f"no option of {name} lets it in: {why}")
+
+
+def in_sentences(standing: Standing) -> str:
+    """Where the piece stands, in a sentence."""
+    asked = "" if standing.query is None else f" for {shown(standing.query)}"
+    if standing.rank is None or standing.score is None:
+        if standing.source == "bm25":
+            return f"bm25{asked}: not among the {standing.results} leaves that have a word of the question"
+        return f"{standing.source}{asked}: not among {standing.results} results"
+    return f"{standing.source}{asked}: rank {standing.rank} of {standing.results}, score {standing.score:.3f}"
+
+
+def explained(
+    piece: str,
+    holding: Sequence[Passage],
+    places: Mapping[str, int],
+    obstacles: Sequence[Obstacle],
+    standings: Sequence[Standing],
+    passage: tuple[Passage, int] | None,
+    covering: Sequence[str],
+) -> list[str]:
+    """The whole explanation.
+
+    Args:
+        piece: What the piece is called.
+        holding: The passages that hold it.
+        places: The place of each passage among what is returned, from 1, by id.
+        obstacles: What keeps it out.
+        standings: Where it stands in the searches.
+        passage: The passage that holds it once nothing keeps it out, and its place.
+        covering: Ids of summaries that are returned, and that cover it.
+    """
+    lines = []
+    for each in holding:
+        lines.append(f"{piece} is returned, in passage {places[each.id]}, {shown(each.id)} (score {each.score:.3f})")
+        lines += [f"- {line}" for line in each.trace.explain()]
+    if obstacles:
+        number = "for one reason" if len(obstacles) == 1 else f"for {len(obstacles)} reasons"
+        lines.append(f"{piece} is not returned, {number}:")
+        lines += [f"{place}. {each.sentence}" for place, each in enumerate(obstacles, start=1)]
+    if passage is not None:
+        found, place = passage
+        lines.append(f"Then it is in passage {place}, {shown(found.id)} (score {found.score:.3f})")
+    lines += [f"The summary {shown(id_)}, which covers it, is returned" for id_ in covering]
+    if standings:
+        lines.append("Where it stands, as deep as each search can look:")
+        lines += [f"- {in_sentences(each)}" for each in standings]
+    return lines

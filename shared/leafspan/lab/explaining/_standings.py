@@ -1,0 +1,111 @@
+"""Where a piece of a document stands in what each search found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from leafspan.lab.explaining._explanation import Standing
+from leafspan.lab.explaining._places import Place, in_words
+from leafspan.lab.explaining._target import Target
+from leafspan.retrieval import Answered
+from leafspan.strategies import (
+    AskHost,
+    LexicalSearch,
+    ListLeaves,
+    LoadedVectorSearch,
+    Similarities,
+    Strategy,
+    TreeRoots,
+    VectorSearch,
+)
+from leafspan.values import Candidate, Hit, LeafId
+
+T = TypeVar("T")
+
+_OF_AN_INDEX = (VectorSearch, LoadedVectorSearch, LexicalSearch, ListLeaves, Similarities, TreeRoots, AskHost)
+
+
+def searches_leaves(record: Sequence[Answered]) -> bool:
+    """Whether a strategy has asked for anything that can lead to leaves of the index."""
+    return any(isinstance(each.request, _OF_AN_INDEX) for each in record)
+
+
+def standings_in_searches(record: Sequence[Answered], target: Target) -> list[Standing]:
+    """Where the piece stands in each search. Of searches that are alike but for their depth, in the deepest.
+
+    Args:
+        record: What was asked and answered.
+        target: The piece.
+    """
+    deepest: dict[tuple[str, str | None], Standing] = {}
+    for answered in record:
+        for standing in _standings(answered, target):
+            key = (standing.source, standing.query)
+            known = deepest.get(key)
+            if known is None or (standing.results, standing.rank is not None) > (known.results, known.rank is not None):
+                deepest[key] = standing
+    return sorted(deepest.values(), key=lambda standing: (standing.source, standing.query or ""))
+
+
+def standing_in_results(place: Place, strategy: Strategy, found: Sequence[Candidate], target: Target) -> Standing:
+    """Where the piece stands in what a strategy inside of another one has found."""
+    source = f"{in_words(place)}: {type(strategy).__name__}"
+    for rank, each in enumerate(found, start=1):
+        if target.is_in(each):
+            return Standing(source, rank, each.score, len(found))
+    return Standing(source, None, None, len(found))
+
+
+def ranks_beside(found: Sequence[Candidate], target: Target) -> Iterator[int]:
+    """The ranks of the leaves directly before and after the piece, if they are in what a strategy has found.
+
+    Args:
+        found: What it has found, best first.
+        target: The piece.
+    """
+    places = (target.first - 1, target.last + 1)
+    document = target.row.document_id, target.row.version
+    for rank, each in enumerate(found, start=1):
+        span = each.span
+        if each.leaf is not None and span.first in places and (span.document_id, span.version) == document:
+            yield rank
+
+
+def _standings(answered: Answered, target: Target) -> Iterator[Standing]:
+    answer = answered.answer
+    match answered.request:
+        case VectorSearch(summaries=False):
+            for query, hits in _numbered(answer):
+                yield _among_hits("vector", hits, target, query)
+        case LoadedVectorSearch():
+            for query, found in _numbered(answer):
+                yield _among_hits("vector", [_as_hit(each) for each in found], target, query)
+        case LexicalSearch(summaries=False, texts=texts):
+            for text, matches in zip(texts, answer, strict=True):
+                yield _among_hits("bm25", matches.hits, target, text if len(texts) > 1 else None)
+        case ListLeaves():
+            yield _among_hits("listing", answer, target, None)
+        case AskHost(name=name):
+            yield _among_hits(name, [_as_hit(each) for each in answer], target, None)
+        case Similarities(ids=ids):
+            for query, cosines in _numbered(answer):
+                hits = [Hit(LeafId.parse(id_), float(cosine)) for id_, cosine in zip(ids, cosines, strict=True)]
+                yield _among_hits("comparison", sorted(hits, key=lambda hit: hit.order), target, query)
+
+
+def _numbered(rows: Sequence[Sequence[T]]) -> Iterator[tuple[str | None, Sequence[T]]]:
+    for number, row in enumerate(rows, start=1):
+        yield (f"query {number}" if len(rows) > 1 else None), row
+
+
+def _as_hit(found: Candidate) -> Hit:
+    version = "" if found.outside is not None or found.summary is not None else found.span.version
+    return Hit(LeafId(found.span.document_id, version, found.span.first), found.score)
+
+
+def _among_hits(source: str, hits: Sequence[Hit], target: Target, query: str | None) -> Standing:
+    for rank, hit in enumerate(hits, start=1):
+        if target.has(hit.leaf):
+            return Standing(source, rank, hit.score, len(hits), query)
+    return Standing(source, None, None, len(hits), query)

@@ -1,0 +1,27 @@
+"""Results of several strategies for one question, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from htpy import Element, div, h3, header, section
+
+from leafspan.lab.pictures._results import results_picture
+from leafspan.lab.pictures._shown import Places, ShownPassage
+from leafspan.lab.pictures._text import name
+
+
+def comparison_picture(
+    question: str | None, results: Mapping[str, Sequence[ShownPassage]], words: Places | None = None
+) -> Element:
+    """The results beside each other where there is room, below each other where there is not.
+
+    Args:
+        question: The question. None if there is none.
+        results: The passages by the name of what found them, such as ``"hybrid"``.
+        words: What finds the places of the question's words in a text. Default: None, no word stands out.
+    """
+    return section(".ls-comparison")[
+        header(".ls-question")[question is not None and h3[name(question)]],
+        div(".ls-columns")[[results_picture(each, None, words, heading=strategy) for strategy, each in results.items()]],
+    ]

@@ -1,0 +1,78 @@
+"""A document as a picture: a strip with its headings and leaves, its metadata, and its text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from htpy import Element, Node, details, div, p, section, span, summary
+
+from leafspan.lab.pictures._found import fits
+from leafspan.lab.pictures._results import caption, size_of
+from leafspan.lab.pictures._shown import ShownDocument
+from leafspan.lab.pictures._strip import strip
+from leafspan.lab.pictures._text import name
+from leafspan.text import visible
+
+_MOST_TEXT = 20_000  # characters that are drawn
+_OPEN = 1_500  # of a text that is open from the beginning
+_MOST_KEYS = 20
+_MOST_VALUE = 120
+
+
+def document_picture(document: ShownDocument, body: Node = None) -> Element:
+    """A document. Its leaves and headings are drawn if it comes from an index.
+
+    Args:
+        document: The document.
+        body: What stands in place of its text, such as a part of it. Default: None, its text.
+    """
+    outline = document.outline
+    known = outline if outline is not None and fits(outline, document.text) else None
+    size = size_of(known) if known is not None else f"{len(document.text):,} characters"
+    ends = known.ends if known is not None else [chunk.end for chunk in document.chunks]
+    return section(".ls-result")[
+        div(".ls-document")[
+            caption(document.id, document.title, size),
+            known is not None and strip(known, []),
+        ],
+        _metadata(document.metadata),
+        body,
+        body is None
+        and bool(document.text)
+        and details(".ls-whole", open=len(document.text) <= _OPEN)[
+            summary["text", bool(ends) and f", in {len(ends)} {'leaves' if known is not None else 'chunks'}"],
+            div(".ls-text", dir="auto")[_pieces(document.text, ends)],
+        ],
+    ]
+
+
+def _metadata(metadata: Mapping[str, object]) -> Node:
+    if not metadata:
+        return None
+    more = len(metadata) - _MOST_KEYS
+    return p(".ls-metadata")[
+        [
+            [span(".ls-key")[name(str(key))], " ", name(_value(value)), "  "]
+            for key, value in list(metadata.items())[:_MOST_KEYS]
+        ],
+        more > 0 and f"and {more} more",
+    ]
+
+
+def _value(value: object) -> str:
+    text = value if isinstance(value, str) else str(value)
+    return text if len(text) <= _MOST_VALUE else f"{text[: _MOST_VALUE - 1]}…"
+
+
+def _pieces(text: str, ends: Sequence[int]) -> Node:
+    """The text with its pieces told apart, as far as it is drawn."""
+    drawn = text[:_MOST_TEXT]
+    inner = [end for end in ends if end < len(drawn)]
+    pieces = [drawn[start:end] for start, end in zip([0, *inner], [*inner, len(drawn)], strict=True)]
+    more = len(text) - len(drawn)
+    return [
+        [span(".ls-piece", title=f"{number}")[visible(each, lines=True)] for number, each in enumerate(pieces)]
+        if ends
+        else visible(drawn, lines=True),
+        more > 0 and p(".ls-more")[f"and {more:,} more characters"],
+    ]

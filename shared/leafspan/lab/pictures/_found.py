@@ -1,0 +1,88 @@
+"""What was found in a passage: its leaves that are hits, and the nodes that it became, or stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leafspan.lab.pictures._shown import ShownOutline, ShownPassage
+from leafspan.lab.pictures._strip import Block, runs_named
+from leafspan.lab.pictures._text import Marked
+from leafspan.trace import Trace
+
+
+def found_leaves(trace: Trace) -> dict[int, str]:
+    """The ordinals of the leaves that were found, each with what found it, in words.
+
+    Args:
+        trace: How a passage came about. That of a summary has no leaves.
+    """
+    if trace.layer:
+        return {}
+    said: dict[int, list[str]] = {}
+    for hit in trace.hits:
+        rank = "" if hit.rank is None else f"rank {hit.rank}, "
+        said.setdefault(hit.ordinal, []).append(f"{hit.source}: {rank}score {hit.score:.3f}")
+    for fused in trace.fused:
+        for ordinal in range(fused.first, fused.last + 1) if fused.first == fused.last else ():
+            said.setdefault(ordinal, [])
+    return {ordinal: "; ".join([f"leaf {ordinal} was found", *lines]) for ordinal, lines in sorted(said.items())}
+
+
+def pieces_of(passage: ShownPassage) -> list[Marked]:
+    """The text of a passage in its leaves, those that were found marked. Empty if its leaves are not known.
+
+    In a passage that is a single leaf, all was found, and nothing needs a mark.
+    """
+    outline = passage.outline
+    if outline is None or not fits(outline, passage.text) or len(outline.ends) == 1:
+        return []
+    found = found_leaves(passage.trace)
+    (first, _), *_ = outline.runs
+    starts = (0, *outline.ends)
+    return [
+        Marked(start, end, found.get(ordinal, f"leaf {ordinal}"), ordinal in found)
+        for ordinal, (start, end) in enumerate(zip(starts, outline.ends, strict=False), start=first)
+    ]
+
+
+def fits(outline: ShownOutline, text: str) -> bool:
+    """Whether the leaves of an outline are those of a text, which somebody may have changed.
+
+    Args:
+        outline: The outline.
+        text: The text.
+    """
+    return bool(outline.ends) and outline.ends[-1] == len(text) and len(outline.runs) == 1
+
+
+def block_of(passage: ShownPassage, number: int | None, *, nodes: bool = False) -> Block:
+    """A passage as it is drawn on the strip of its document.
+
+    Args:
+        passage: The passage. Its outline must be known.
+        number: Its number in the result, from 1. None for none.
+        nodes: Whether to draw the nodes above it as well, and not only those that it was merged into. Default: False.
+    """
+    outline = passage.outline
+    runs = outline.runs if outline is not None else ()
+    merged = [
+        (merge.first, merge.last, f"level {merge.level}: {merge.present} of {merge.children} children were found")
+        for merge in passage.trace.merges
+    ]
+    above = [
+        (first, last, f"parent at level {level}")
+        for level, (first, last) in enumerate(outline.nodes if nodes and outline is not None else (), start=1)
+        if outline is not None and last - first + 1 < outline.leaves
+    ]
+    label = "" if number is None else str(number)
+    start = f"passage {label}" if label else passage.kind
+    score = f", score {passage.score:.3f}" if passage.is_scored else ""
+    tooltip = f"{start}: {runs_named(runs)}{score}"
+    inside = [each for each in found_leaves(passage.trace) if any(first <= each <= last for first, last in runs)]
+    is_summary = passage.summary is not None
+    return Block(runs, label, tooltip, inside, [*merged, *_outside(above, merged)], is_summary)
+
+
+def _outside(above: Sequence[tuple[int, int, str]], merged: Sequence[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+    known = {(first, last) for first, last, _ in merged}
+    return [node for node in above if node[:2] not in known]

@@ -1,0 +1,112 @@
+"""A passage as a picture: where it is from, how good it is, its text, and why it was returned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from htpy import Element, Node, article, div, footer, header, p, span
+
+from leafspan.lab.pictures._found import block_of, pieces_of
+from leafspan.lab.pictures._runs import covered_documents
+from leafspan.lab.pictures._shown import Places, ShownPassage
+from leafspan.lab.pictures._strip import strip
+from leafspan.lab.pictures._text import marked_text, name
+from leafspan.lab.pictures._why import why
+
+_MOST_TEXT = 20_000  # characters of a passage that are drawn
+
+
+def passage_picture(passage: ShownPassage) -> Element:
+    """A passage by itself, with its document as a strip above it.
+
+    Args:
+        passage: The passage.
+    """
+    outline = passage.outline
+    return div(".ls-single")[
+        outline is not None and outline.leaves > 0 and strip(outline, [block_of(passage, None, nodes=True)]),
+        card(passage),
+    ]
+
+
+def card(
+    passage: ShownPassage,
+    number: int | None = None,
+    best: float | None = None,
+    words: Places | None = None,
+    below: Callable[[ShownPassage], Node] | None = None,
+) -> Element:
+    """A passage among others.
+
+    Args:
+        passage: The passage.
+        number: Its number, from 1. Default: None, it has none.
+        best: The best score among them, for the length of the bar. Default: None, no bar.
+        words: What finds the places of the question's words in a text. Default: None, no word stands out.
+        below: What stands below the text of a passage, such as links. Default: None, nothing.
+    """
+    return article(".ls-card")[
+        header(".ls-head")[
+            number is not None and span(".ls-badge")[str(number)],
+            span(".ls-where")[where(passage)],
+            passage.is_scored and span(".ls-score", title="score")[_bar(passage.score, best), f"{passage.score:.3f}"],
+        ],
+        div(".ls-text", dir="auto")[text_of(passage, words)],
+        below is not None and below(passage),
+        why(passage.trace),
+        footer(".ls-foot")[name(passage.id)],
+    ]
+
+
+def text_of(passage: ShownPassage, words: Places | None = None) -> Node:
+    """Its text, with what was found in it.
+
+    Args:
+        passage: The passage.
+        words: What finds the places of the question's words in a text. Default: None.
+    """
+    drawn = min(len(passage.text.rstrip()), _MOST_TEXT)
+    more = len(passage.text.rstrip()) - drawn
+    text = passage.text[:drawn]
+    pieces = [each._replace(end=min(each.end, drawn)) for each in pieces_of(passage) if each.start < drawn]
+    places = () if words is None else words(text)
+    return [marked_text(text, pieces, places), more > 0 and p(".ls-more")[f"and {more:,} more characters"]]
+
+
+def where(passage: ShownPassage) -> Node:
+    """Its document, headings and lines; or what a summary covers.
+
+    Args:
+        passage: The passage.
+    """
+    title = passage.title or passage.document_id
+    path: list[Node] = [span(".ls-title")[name(title)]] if title else []
+    # The first heading of a file is often its title.
+    headings = passage.headings[1:] if passage.headings and passage.headings[0] == title else passage.headings
+    path += [[span(".ls-sep")[" › "], name(heading)] for heading in headings]
+    said: list[str] = []
+    if passage.summary is not None:
+        said.append(f"summary in layer {passage.summary.layer} of {_leaves(passage.summary.size)}")
+    elif passage.lines is not None:
+        first, last = passage.lines
+        said.append(f"line {first}" if first == last else f"lines {first} to {last}")
+    elif passage.start is not None and passage.end is not None:
+        said.append(f"characters {passage.start:,} to {passage.end:,}")
+    elif passage.kind not in ("text", "summary"):
+        path.append(span(".ls-kind")[name(passage.kind)])
+    if passage.summary is not None and not passage.document_id:
+        path.append(covered_documents(passage.summary.covers))
+    return [path, said and span(".ls-place")[" · " if path else "", ", ".join(said)]]
+
+
+def _leaves(count: int) -> str:
+    return "1 leaf" if count == 1 else f"{count:,} leaves"
+
+
+def _bar(score: float, best: float | None) -> Node:
+    """The score as a bar, as long as it is beside the best one."""
+    if best is None or not (math.isfinite(score) and math.isfinite(best) and best > 0):
+        return None
+    share = round(100 * min(max(score / best, 0.0), 1.0))
+    return span(".ls-bar", aria_hidden="true")[span(style=f"width:{share}%")]

@@ -1,0 +1,180 @@
+"""A result as a picture: each document as a strip with the passages on it, then the passages, best first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from htpy import Element, Node, details, div, h3, header, p, section, span, summary
+
+from leafspan.lab.pictures._found import block_of
+from leafspan.lab.pictures._legs import legs
+from leafspan.lab.pictures._passage import card
+from leafspan.lab.pictures._shown import Places, ShownOutline, ShownPassage
+from leafspan.lab.pictures._strip import Block, strip
+from leafspan.lab.pictures._text import name
+from leafspan.text import count_words
+
+_MOST_DOCUMENTS = 12  # that are drawn as strips
+_MOST_CARDS = 50
+
+
+def results_picture(
+    passages: Sequence[ShownPassage],
+    question: str | None = None,
+    words: Places | None = None,
+    heading: str = "",
+    below: Callable[[ShownPassage], Node] | None = None,
+    why_empty: str | None = None,
+) -> Element:
+    """What was found for a question.
+
+    Args:
+        passages: The passages, best first.
+        question: The question. Default: None, there is none, or it is a vector.
+        words: What finds the places of the question's words in a text. Default: None, no word stands out.
+        heading: What stands in place of the question. Default: the question.
+        below: What stands below the text of a passage, such as links. Default: None, nothing.
+        why_empty: Why there are no passages. Default: None, that is not known.
+    """
+    documents = drawn_documents(passages)
+    return section(".ls-result")[
+        header(".ls-question")[
+            heading and span(".ls-strategy")[name(heading)],
+            not heading and question is not None and h3[name(question)],
+            p(".ls-count")[counted(passages), not passages and why_empty and f": {why_empty}"],
+        ],
+        _strips(documents),
+        _key(documents),
+        len(passages) > 1 and _lists(passages, folded=bool(heading)),
+        cards(passages, words, below),
+    ]
+
+
+def _lists(passages: Sequence[ShownPassage], *, folded: bool) -> Node:
+    """The lists that it was fused from, folded where results stand beside each other and there is less room."""
+    lists = legs(passages)
+    if lists is None or not folded:
+        return lists
+    return details(".ls-folded")[summary["the lists that it was fused from"], lists]
+
+
+def cards(
+    passages: Sequence[ShownPassage],
+    words: Places | None = None,
+    below: Callable[[ShownPassage], Node] | None = None,
+) -> Node:
+    """The passages one below the other.
+
+    Args:
+        passages: The passages.
+        words: What finds the places of the question's words in a text. Default: None.
+        below: What stands below the text of a passage. Default: None, nothing.
+    """
+    best = max((each.score for each in passages if math.isfinite(each.score)), default=None)
+    more = len(passages) - _MOST_CARDS
+    return [
+        [card(each, number, best, words, below) for number, each in enumerate(passages[:_MOST_CARDS], start=1)],
+        more > 0 and p(".ls-more")[f"and {more:,} more passages"],
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnDocument:
+    """A document of a result.
+
+    Attributes:
+        id: Its id.
+        title: Its title.
+        outline: Its shape.
+        blocks: The passages on it. Summaries come first, so that the passages below them are drawn over them.
+    """
+
+    id: str
+    title: str | None
+    outline: ShownOutline
+    blocks: Sequence[Block]
+
+
+def drawn_documents(passages: Sequence[ShownPassage]) -> list[DrawnDocument]:
+    """The documents of a result that can be drawn, that of the best passage first.
+
+    Args:
+        passages: The passages, with their numbers from 1 in their order.
+    """
+    by_document: dict[str, list[tuple[int, ShownPassage]]] = {}
+    for number, each in enumerate(passages, start=1):
+        if each.document_id and each.outline is not None and each.outline.leaves:
+            by_document.setdefault(each.document_id, []).append((number, each))
+    documents = []
+    for id_, numbered in by_document.items():
+        first, few = numbered[0][1], len(numbered) == 1
+        ordered = sorted(numbered, key=lambda each: -(each[1].summary.layer if each[1].summary else 0))
+        blocks = [block_of(each, number, nodes=few) for number, each in ordered]
+        assert first.outline is not None
+        documents.append(DrawnDocument(id_, first.title, first.outline, blocks))
+    return documents
+
+
+def _strips(documents: Sequence[DrawnDocument]) -> Node:
+    more = len(documents) - _MOST_DOCUMENTS
+    return [
+        [
+            div(".ls-document")[caption(each.id, each.title, size_of(each.outline)), strip(each.outline, each.blocks)]
+            for each in documents[:_MOST_DOCUMENTS]
+        ],
+        more > 0 and p(".ls-more")[f"and {more} more documents"],
+    ]
+
+
+def _key(documents: Sequence[DrawnDocument]) -> Node:
+    """What is on the strips."""
+    blocks = [block for each in documents for block in each.blocks]
+    if not blocks:
+        return None
+    return p(".ls-key-to")[
+        span(".ls-swatch.ls-swatch-block"),
+        "passage",
+        any(block.hits for block in blocks) and [span(".ls-swatch.ls-swatch-found"), "leaf that was found"],
+        any(block.nodes for block in blocks) and [span(".ls-swatch.ls-swatch-node"), "parent"],
+    ]
+
+
+def caption(id_: str, title: str | None, size: str) -> Element:
+    """The line above the strip of a document.
+
+    Args:
+        id_: Its id.
+        title: Its title.
+        size: Its length in words.
+    """
+    return div(".ls-caption")[
+        span(".ls-title")[name(title or id_)],
+        bool(title) and title != id_ and span(".ls-id")[" ", name(id_)],
+        span(".ls-size")[" ", size],
+    ]
+
+
+def size_of(outline: ShownOutline) -> str:
+    """The length of a document in words.
+
+    Args:
+        outline: The document.
+    """
+    leaves = "1 leaf" if outline.leaves == 1 else f"{outline.leaves:,} leaves"
+    return f"{leaves}, {outline.characters:,} characters"
+
+
+def counted(passages: Sequence[ShownPassage]) -> str:
+    """How much was found, in a few words.
+
+    Args:
+        passages: The passages.
+    """
+    if not passages:
+        return "nothing was found"
+    documents = len({each.document_id for each in passages if each.document_id})
+    what = "1 passage" if len(passages) == 1 else f"{len(passages)} passages"
+    of = "" if not documents else " of 1 document" if documents == 1 else f" of {documents} documents"
+    return f"{what}{of}, {sum(count_words(each.text) for each in passages):,} words"

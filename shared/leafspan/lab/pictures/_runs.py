@@ -1,0 +1,27 @@
+"""The documents that a summary of several covers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from htpy import Node, span
+
+from leafspan.lab.pictures._shown import ShownRun
+from leafspan.lab.pictures._text import name
+
+_NAMED = 4
+
+
+def covered_documents(runs: Sequence[ShownRun]) -> Node:
+    """Their ids, in the order of the runs. Of many, the first ones.
+
+    Args:
+        runs: What the summary covers.
+    """
+    ids = list(dict.fromkeys(run.document_id for run in runs))
+    more = len(ids) - _NAMED
+    return [
+        span(".ls-title")[f"{len(ids)} documents: "],
+        [[", " if number else "", name(id_)] for number, id_ in enumerate(ids[:_NAMED])],
+        more > 0 and f" and {more} more",
+    ]

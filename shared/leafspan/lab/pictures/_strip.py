@@ -1,0 +1,186 @@
+"""A document as a strip from its first leaf to its last, with its headings, and with passages where they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from htpy import Element, Node, rect, svg, text, title
+
+from leafspan.lab.pictures._shown import ShownOutline, ShownSection
+from leafspan.lab.pictures._text import spoken
+
+_ROW = 17  # pixels of a row of headings
+_BAR = 22  # of the row of passages
+_BARE = 7  # of a strip without headings
+_HITS = 4  # of the mark of a leaf that was found
+_NODES = 7  # of a row of nodes
+_GAP = 3
+_MOST_DEPTHS = 3
+_MOST_SECTIONS = 150  # that are drawn: more cannot be told apart
+_MOST_TICKS = 150
+_LEAST_LABEL = 3  # per cent: in a narrower section no heading can be read
+_LEAST_WIDTH = 0.35  # per cent, so that one leaf of a thousand can still be seen
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A passage on a strip.
+
+    Attributes:
+        runs: Its leaves, as (first, last) ordinals.
+        label: Its number. "" for none.
+        tooltip: What a pointer shows.
+        hits: Ordinals of the leaves in it that were found.
+        nodes: Nodes of the hierarchy that it became or stands in, as (first, last) ordinals and what a pointer shows.
+        is_summary: Whether it is a summary of its leaves.
+    """
+
+    runs: Sequence[tuple[int, int]]
+    label: str
+    tooltip: str
+    hits: Sequence[int] = ()
+    nodes: Sequence[tuple[int, int, str]] = ()
+    is_summary: bool = False
+
+
+def strip(outline: ShownOutline, blocks: Sequence[Block], *, bare: bool = False) -> Element:
+    """The strip as an SVG as wide as there is room. It can be read without colours, and by screen readers.
+
+    Args:
+        outline: The document.
+        blocks: What is drawn on it.
+        bare: Whether to leave out headings and the borders of leaves, where there are many strips. Default: False.
+    """
+    if bare:
+        parts: list[Node] = [rect(".ls-track", x="0", y="0", width="100%", height=str(_BARE), rx="2", fill="#8883")]
+        parts += [each for block in blocks for each in _block(block, outline.leaves, 0, _BARE)]
+        return _drawing(".ls-strip.ls-bare", _BARE, _said(outline, blocks), parts)
+    rows = list(_headings(outline))
+    parts = []
+    y = 0
+    for row in rows:
+        parts += [_section(section, outline.leaves, y) for section in row]
+        y += _ROW
+    parts.append(rect(".ls-track", x="0", y=str(y), width="100%", height=str(_BAR), rx="3", fill="#8883"))
+    if outline.leaves <= _MOST_TICKS:
+        parts += [
+            rect(".ls-tick", x=_percent(ordinal, outline.leaves), y=str(y), width="1", height=str(_BAR), fill="#8886")
+            for ordinal in range(1, outline.leaves)
+        ]
+    for block in blocks:
+        parts += _block(block, outline.leaves, y)
+    y += _BAR
+    for layer in _layers(node for block in blocks for node in block.nodes):
+        parts += [_node(node, outline.leaves, y + _GAP) for node in layer]
+        y += _NODES + _GAP
+    return _drawing(".ls-strip", y + 1, _said(outline, blocks), parts)
+
+
+def _drawing(kind: str, height: int, said: str, parts: Sequence[Node]) -> Element:
+    # The height twice, since notebooks have styles of their own for drawings.
+    look = {"width": "100%", "height": str(height), "style": f"height:{height}px"}
+    return svg(kind, look, role="img", aria_label=spoken(said))[parts]
+
+
+def _headings(outline: ShownOutline) -> Iterator[list[ShownSection]]:
+    """The headings by their depths, the outermost first. One over everything says nothing, and is left out."""
+    shown = [each for each in outline.sections if each.text and each.last - each.first + 1 < outline.leaves]
+    for depth in sorted({each.depth for each in shown})[:_MOST_DEPTHS]:
+        row = [each for each in shown if each.depth == depth]
+        yield sorted(row, key=lambda each: each.first - each.last)[:_MOST_SECTIONS]
+
+
+def _section(section: ShownSection, leaves: int, y: int) -> Element:
+    x, width = _place(section.first, section.last, leaves)
+    # A drawing in the drawing, so that a heading that is longer than its section is cut.
+    return svg(x=x, y=str(y), width=width, height=str(_ROW))[
+        title[spoken(f"{section.text}: {leaves_named(section.first, section.last)}")],
+        rect(".ls-section", x="0.5", y="1", width="100%", height=str(_ROW - 3), rx="2", fill="#8882"),
+        100 * (section.last - section.first + 1) / leaves >= _LEAST_LABEL
+        and text(".ls-label", x="5", y=str(_ROW - 5), font_size="10", fill="currentColor")[spoken(section.text)],
+    ]
+
+
+def _block(block: Block, leaves: int, y: int, height: int = _BAR) -> Iterator[Element]:
+    for first, last in block.runs:
+        x, width = _place(first, last, leaves)
+        kind = ".ls-block.ls-over" if block.is_summary else ".ls-block"
+        yield rect(kind, x=x, y=str(y), width=width, height=str(height), rx="2", fill="#4a7dd6", fill_opacity="0.7")[
+            title[spoken(block.tooltip)]
+        ]
+    for ordinal in block.hits:
+        x, width = _place(ordinal, ordinal, leaves)
+        yield rect(".ls-found", x=x, y=str(y + _BAR - _HITS), width=width, height=str(_HITS), fill="#d97706")[
+            title[f"found: leaf {ordinal}"]
+        ]
+    if block.label and block.runs:
+        middle = _number(50 * (block.runs[0][0] + block.runs[0][1] + 1) / leaves)
+        yield text(
+            ".ls-number",
+            x=f"{middle}%",
+            y=str(y + 13),
+            text_anchor="middle",
+            font_size="11",
+            font_weight="700",
+            fill="currentColor",
+        )[block.label]
+
+
+def _node(node: tuple[int, int, str], leaves: int, y: int) -> Element:
+    first, last, tooltip = node
+    x, width = _place(first, last, leaves)
+    return rect(".ls-node", x=x, y=str(y), width=width, height=str(_NODES - 2), rx="2", fill="none", stroke="#8a8a8a")[
+        title[spoken(tooltip)]
+    ]
+
+
+def _layers(nodes: Iterable[tuple[int, int, str]]) -> list[list[tuple[int, int, str]]]:
+    """The nodes in rows, in which none covers another: small ones first, as in a tree that grows downwards."""
+    rows: list[list[tuple[int, int, str]]] = []
+    for node in sorted(dict.fromkeys(nodes), key=lambda each: (each[1] - each[0], each[0])):
+        free = (row for row in rows if all(other[1] < node[0] or node[1] < other[0] for other in row))
+        if (row := next(free, None)) is None:
+            rows.append(row := [])
+        row.append(node)
+    return rows
+
+
+def _place(first: int, last: int, leaves: int) -> tuple[str, str]:
+    """Where leaves begin, and how wide they are, in per cent of the document."""
+    width = max(100 * (last - first + 1) / leaves, _LEAST_WIDTH)
+    return f"{_number(min(100 * first / leaves, 100 - width))}%", f"{_number(width)}%"
+
+
+def _percent(ordinal: int, leaves: int) -> str:
+    return f"{_number(100 * ordinal / leaves)}%"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def _said(outline: ShownOutline, blocks: Sequence[Block]) -> str:
+    what = [
+        f"{f'passage {block.label}' if block.label else 'passage'} at {runs_named(block.runs)}" for block in blocks[:10]
+    ]
+    return "; ".join([f"document of {outline.leaves} leaves", *what])
+
+
+def runs_named(runs: Sequence[tuple[int, int]]) -> str:
+    """Runs of leaves in words, such as ``leaf 4, leaves 7 to 9``.
+
+    Args:
+        runs: The runs, as (first, last) ordinals.
+    """
+    return ", ".join(leaves_named(first, last) for first, last in runs)
+
+
+def leaves_named(first: int, last: int) -> str:
+    """A run of leaves in words.
+
+    Args:
+        first: Ordinal of the first leaf.
+        last: Ordinal of the last leaf (inclusive).
+    """
+    return f"leaf {first}" if first == last else f"leaves {first} to {last}"

@@ -1,0 +1,63 @@
+"""What strategies find for a question, asked at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from leafspan.configuration import Config
+from leafspan.errors import LeafspanError
+from leafspan.lab.pictures import Places
+from leafspan.lab.serving._asked import Asked
+from leafspan.retrieval import Passages
+from leafspan.values import Passage
+from leafspan.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one strategy found.
+
+    Attributes:
+        strategy: Name of the strategy.
+        passages: What it found, best first.
+        error: Why it found nothing, if something went wrong. Default: None.
+        words: What finds the places of the question's words in a text. Default: None, no word stands out.
+    """
+
+    strategy: str
+    passages: Sequence[Passage]
+    error: str | None = None
+    words: Places | None = None
+
+    def of_document(self, document_id: str) -> Answer:
+        """What it found of a document."""
+        kept = [each for each in self.passages if each.document_id == document_id]
+        return Answer(self.strategy, kept, self.error, self.words)
+
+
+async def find_answers(view: View, asked: Asked, known: Mapping[str, Config], timeout: float) -> list[Answer]:
+    """What each strategy finds. One that fails does not keep the others from answering.
+
+    Args:
+        view: What is asked.
+        asked: The question, which was checked.
+        known: The strategies by name.
+        timeout: Most seconds for each.
+    """
+    return await asyncio.gather(*(_find(view, asked, name, known[name], timeout) for name in asked.strategies))
+
+
+async def _find(view: View, asked: Asked, name: str, config: Config, timeout: float) -> Answer:
+    try:
+        found = await view.aretrieve(
+            asked.question,
+            config.defaults().strategy,
+            where=asked.filter(),
+            timeout=timeout,
+            **asked.limits(config),
+        )
+    except LeafspanError as error:
+        return Answer(name, [], "; ".join([str(error), *getattr(error, "__notes__", [])]))
+    return Answer(name, found, None, found.words if isinstance(found, Passages) else None)

@@ -1,0 +1,159 @@
+"""The page that asks: the form, and what strategies found, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from htpy import Element, Node, a, button, div, form, h1, input, label, option, p, section, select, span
+
+from leafspan.configuration import Config
+from leafspan.lab.pictures import ShownPassage, name, results_picture
+from leafspan.lab.serving._agreement import Agreement, agreements
+from leafspan.lab.serving._answers import Answer
+from leafspan.lab.serving._asked import MOST_CHARACTERS, MOST_PASSAGES, MOST_STRATEGIES, MOST_WORDS, USUAL_PASSAGES, Asked
+from leafspan.lab.serving._frame import error_box, field_value
+from leafspan.lab.serving._labels import labels_of
+from leafspan.text import escaped_in_json, visible
+from leafspan.values import Passage
+
+_ALL = 0.999  # a share that is not called a part
+
+
+def ask_page(asked: Asked, known: Mapping[str, Config], answers: Sequence[Answer], error: str | None) -> Node:
+    """The form, and below it what was found.
+
+    Args:
+        asked: What was typed.
+        known: The strategies by name.
+        answers: What each strategy found. Empty if nothing was asked.
+        error: What is wrong with what was typed. None if nothing is.
+    """
+    return [question_form(asked, known), error is not None and error_box(error), bool(answers) and _results(asked, answers)]
+
+
+def question_form(asked: Asked, known: Mapping[str, Config]) -> Element:
+    """The form with what was typed into it.
+
+    Args:
+        asked: What was typed.
+        known: The strategies by name.
+    """
+    chosen = [*asked.strategies, *[""] * MOST_STRATEGIES][:MOST_STRATEGIES]
+    number = {"type": "number", "min": "1", "inputmode": "numeric"}
+    return form(".serve-form", action="./", method="get")[
+        label(".serve-question")[
+            span["Question"],
+            input(
+                name="q",
+                type="search",
+                value=field_value(asked.question or ""),
+                maxlength=str(MOST_CHARACTERS),
+                placeholder="What do you want to know?",
+                autocomplete="off",
+                autofocus=asked.question is None,
+                dir="auto",
+            ),
+        ],
+        div(".serve-options")[
+            [
+                label[span["Strategy" if place == 0 else "beside"], _strategies(value, known, optional=place > 0)]
+                for place, value in enumerate(chosen)
+            ],
+            label(".serve-number")[
+                span["Passages"],
+                input(
+                    number, name="k", value=field_value(asked.k), max=str(MOST_PASSAGES), placeholder=str(USUAL_PASSAGES)
+                ),
+            ],
+            label(".serve-number")[
+                span["Words"],
+                input(number, name="budget", value=field_value(asked.budget), max=str(MOST_WORDS), placeholder="any"),
+            ],
+            label(".serve-filter")[
+                span["Filter"],
+                input(
+                    name="where",
+                    value=escaped_in_json(asked.where),  # in its strings, an escape means the same
+                    maxlength=str(MOST_CHARACTERS),
+                    placeholder='F("year") >= 2020',
+                    autocomplete="off",
+                    spellcheck="false",
+                ),
+            ],
+            button(type="submit")["Ask"],
+        ],
+    ]
+
+
+def _strategies(chosen: str, known: Mapping[str, Config], *, optional: bool) -> Element:
+    return select(name="s")[
+        optional and option(value="")["none"],
+        [option(value=each, selected=each == chosen)[visible(each)] for each in known],
+    ]
+
+
+def _results(asked: Asked, answers: Sequence[Answer]) -> Node:
+    several = len(answers) > 1
+    return section[
+        h1[name(asked.question)] if asked.question else None,
+        several and _together(answers),
+        div(".ls-columns" if several else ".serve-one")[[_column(asked, answers, each) for each in answers]],
+    ]
+
+
+def _together(answers: Sequence[Answer]) -> Node:
+    """How many passages were found by more than one strategy."""
+    total = sum(len(each.passages) for each in answers)
+    shared = sum(bool(agreements(passage, _others(answers, each))) for each in answers for passage in each.passages)
+    if not total:
+        return None
+    return p(".ls-count")[
+        f"{shared} of these {total} passages were found, or a part of them, by more than one strategy"
+        if shared
+        else "the strategies found nothing in common"
+    ]
+
+
+def _column(asked: Asked, answers: Sequence[Answer], answer: Answer) -> Node:
+    if answer.error is not None:
+        return section(".ls-result")[span(".ls-strategy")[name(answer.strategy)], error_box(answer.error)]
+    labels = labels_of(answers)[answer.strategy]
+    others = _others(answers, answer)
+
+    def below(passage: ShownPassage) -> Node:
+        assert isinstance(passage, Passage)
+        return [_agreement(agreements(passage, others)), _links(asked, passage, labels)]
+
+    return results_picture(answer.passages, None, answer.words, heading=answer.strategy, below=below)
+
+
+def _others(answers: Sequence[Answer], answer: Answer) -> dict[str, Sequence[Passage]]:
+    return {each.strategy: each.passages for each in answers if each is not answer}
+
+
+def _agreement(found: Sequence[Agreement]) -> Node:
+    """Who else found a passage, with the numbers that it has there."""
+    if not found:
+        return None
+    return p(".serve-shared")[
+        "also found by ",
+        [
+            [
+                ", " if place else "",
+                name(each.strategy),
+                f" ({', '.join(map(str, each.numbers))}{'' if each.share >= _ALL else f': {each.share:.0%} of it'})",
+            ]
+            for place, each in enumerate(found)
+        ],
+    ]
+
+
+def _links(asked: Asked, passage: Passage, labels: Mapping[str, str]) -> Node:
+    if not passage.document_id:
+        return None
+    start = passage.start or 0
+    anchor = "" if passage.summary is not None else f"#{labels[passage.id]}"
+    return p(".serve-links")[
+        a(href=asked.link("document", id=passage.document_id, at=start) + anchor)["in its document"],
+        passage.summary is not None and a(href=asked.link("trees", id=passage.document_id))["its tree"],
+    ]

@@ -1,0 +1,213 @@
+"""The page of a document: its outline, what was found in it and why, and its text with that marked, in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from htpy import Element, Node, a, aside, details, div, h2, li, mark, nav, p, section, span, summary, ul
+
+from leafspan.lab.pictures import document_picture, name, results_picture
+from leafspan.lab.serving._answers import Answer
+from leafspan.lab.serving._asked import Asked
+from leafspan.lab.serving._frame import error_box
+from leafspan.lab.serving._labels import labels_of
+from leafspan.lab.serving._parts import parts_of
+from leafspan.text import visible
+from leafspan.values import Document, Passage
+
+_MOST_HEADINGS = 200
+_MOST_STEPS = 40  # sentences of a passage
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """A passage in the text of its document.
+
+    Attributes:
+        start: Its first character.
+        end: The character after its last one.
+        label: What it is called, such as ``"A1"``.
+        strategy: Name of what found it.
+        passage: The passage.
+    """
+
+    start: int
+    end: int
+    label: str
+    strategy: str
+    passage: Passage
+
+
+def document_page(document: Document, asked: Asked, answers: Sequence[Answer], at: int) -> Node:
+    """A document, as far as it is shown at once.
+
+    Args:
+        document: The document.
+        asked: The question.
+        answers: What each strategy found in all documents.
+        at: A character of the part that is shown.
+    """
+    ends = document.outline.ends if document.outline is not None else ()
+    parts = parts_of(len(document.text), ends)
+    found = highlights(document, answers)
+    number = next((number for number, (_, end) in enumerate(parts) if at < end), len(parts) - 1)
+    return [
+        document_picture(
+            document,
+            [
+                p(".serve-links")[
+                    asked.question is not None and a(href=asked.link(""))["back to the question"],
+                    asked.question is not None and a(href=asked.link("why", id=document.id))["why, and why not"],
+                    a(href=asked.link("trees", id=document.id))["its tree"],
+                ],
+                _found(answers, document.id),
+                _headings(document, asked),
+            ],
+        ),
+        _pager(document, asked, parts, number),
+        div(".serve-reading")[
+            div(".serve-text")[div(".ls-text", dir="auto")[marked_part(document, found, *parts[number])]],
+            bool(found) and aside(".serve-notes")[[_note(each, document, asked) for each in found]],
+        ],
+        len(parts) > 1 and _pager(document, asked, parts, number),
+    ]
+
+
+def highlights(document: Document, answers: Sequence[Answer]) -> list[Highlight]:
+    """The passages that stand in the text, in its order. Summaries do not, nor does what was replaced since it was found.
+
+    Args:
+        document: The document.
+        answers: What each strategy found in all documents.
+    """
+    labels = labels_of(answers)
+    found = [
+        Highlight(passage.start, passage.end, labels[answer.strategy][passage.id], answer.strategy, passage)
+        for answer in answers
+        for passage in answer.of_document(document.id).passages
+        if passage.start is not None and passage.end is not None and _stands_in(passage, document.text)
+    ]
+    return sorted(found, key=lambda each: (each.start, each.label))
+
+
+def _stands_in(passage: Passage, text: str) -> bool:
+    return passage.summary is None and bool(passage.text) and text[passage.start : passage.end] == passage.text
+
+
+def marked_part(document: Document, found: Sequence[Highlight], start: int, end: int) -> list[Node]:
+    """A part of the text. Where passages lie it is marked; where several strategies found the same, marked more.
+
+    Args:
+        document: The document.
+        found: Passages in it.
+        start: First character of the part.
+        end: The character after its last one.
+    """
+    inside = [each for each in found if each.start < end and start < each.end]
+    anchors = _anchors(document)
+    cuts = {max(each.start, start) for each in inside} | {min(each.end, end) for each in inside}
+    cuts |= {place for place in anchors if start <= place < end} | {start, end}
+    nodes: list[Node] = []
+    ordered = sorted(cuts)
+    for first, last in pairwise(ordered):
+        covering = [each for each in inside if each.start <= first and last <= each.end]
+        begun = [each for each in covering if max(each.start, start) == first]
+        nodes += [
+            first in anchors and span(id=f"leaf-{anchors[first]}"),
+            [span(".ls-badge", id=each.label, title=visible(each.strategy))[each.label] for each in begun],
+            _piece(visible(document.text[first:last], lines=True), covering),
+        ]
+    return nodes
+
+
+def _piece(text: str, covering: Sequence[Highlight]) -> Node:
+    if not covering:
+        return text
+    said = ", ".join(f"{each.label} {each.strategy}" for each in covering)
+    several = len({each.strategy for each in covering}) > 1
+    return mark(".serve-span.serve-both" if several else ".serve-span", title=visible(said))[text]
+
+
+def _note(each: Highlight, document: Document, asked: Asked) -> Node:
+    """What found a passage, and why, beside the text."""
+    steps = each.passage.trace.explain()
+    return details(open=False)[
+        summary[
+            a(".ls-badge", href=f"{asked.link('document', id=document.id, at=each.start)}#{each.label}")[each.label],
+            " ",
+            name(each.strategy),
+            span(".ls-score")[f"{each.passage.score:.3f}"],
+        ],
+        ul[[li[name(step)] for step in steps[:_MOST_STEPS]]],
+        len(steps) > _MOST_STEPS and p(".ls-more")[f"and {len(steps) - _MOST_STEPS} more steps"],
+    ]
+
+
+def _anchors(document: Document) -> dict[int, int]:
+    """Where sections begin: the ordinal of the first leaf by its first character."""
+    if document.outline is None:
+        return {}
+    starts = (0, *document.outline.ends)
+    return {starts[each.first]: each.first for each in document.outline.sections if each.first < len(starts) - 1}
+
+
+def _found(answers: Sequence[Answer], document_id: str) -> Node:
+    """What each strategy found in this document, and why, side by side."""
+    if not answers:
+        return None
+    here = [each.of_document(document_id) for each in answers]
+    count = sum(len(each.passages) for each in here)
+    return details(".serve-folded", open=False)[
+        summary[f"what was found in this document, and why: {count} {'passage' if count == 1 else 'passages'}"],
+        div(".ls-columns")[
+            [
+                section(".ls-result")[span(".ls-strategy")[name(each.strategy)], error_box(each.error)]
+                if each.error is not None
+                else results_picture(each.passages, None, each.words, heading=each.strategy)
+                for each in here
+            ]
+        ],
+    ]
+
+
+def _headings(document: Document, asked: Asked) -> Node:
+    """The outline, each heading leading to its place."""
+    outline = document.outline
+    if outline is None or not outline.sections:
+        return None
+    starts = (0, *outline.ends)
+    shown = [each for each in outline.sections if each.text and each.first < len(starts)]
+    more = len(shown) - _MOST_HEADINGS
+    return details(".serve-folded", open=len(shown) <= 20)[
+        summary["outline"],
+        ul(".serve-outline")[
+            [
+                li(style=f"margin-inline-start:{max(each.depth - 1, 0) * 1.2:.1f}em")[
+                    a(href=f"{asked.link('document', id=document.id, at=starts[each.first])}#leaf-{each.first}")[
+                        name(each.text)
+                    ]
+                ]
+                for each in shown[:_MOST_HEADINGS]
+            ],
+            more > 0 and li(".ls-more")[f"and {more:,} more headings"],
+        ],
+    ]
+
+
+def _pager(document: Document, asked: Asked, parts: Sequence[tuple[int, int]], number: int) -> Element:
+    if len(parts) == 1:
+        return h2["Text"]
+
+    def to(place: int, said: str) -> Node:
+        if not 0 <= place < len(parts):
+            return span[said]
+        return a(href=asked.link("document", id=document.id, at=parts[place][0]))[said]
+
+    start, end = parts[number]
+    return nav(".serve-pager", aria_label="parts")[
+        to(number - 1, "previous"),
+        span[f"part {number + 1} of {len(parts)}: characters {start:,} to {end:,}"],
+        to(number + 1, "next"),
+    ]

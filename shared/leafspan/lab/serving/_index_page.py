@@ -1,0 +1,44 @@
+"""The page of the index: how much it holds, how it was made, and the strategies that can be chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from htpy import Node, details, h1, h2, p, pre, summary, table, tbody, td, th, tr
+
+from leafspan.config import config_text
+from leafspan.configuration import Config
+from leafspan.errors import InvalidArgument
+from leafspan.indexing import Stats, facts_of
+from leafspan.lab.pictures import name
+from leafspan.text import visible
+
+
+def index_page(title: str, stats: Stats, known: Mapping[str, Config]) -> Node:
+    """The index in numbers.
+
+    Args:
+        title: What it is called.
+        stats: It in numbers.
+        known: The strategies by name.
+    """
+    numbers = {key: f"{getattr(stats, key):,}" for key in ("documents", "leaves", "words", "characters")}
+    return [
+        h1[name(title)],
+        table(".ls-table.serve-facts")[
+            tbody[[tr[th(scope="row")[key], td[name(value)]] for key, value in {**numbers, **facts_of(stats)}.items()]]
+        ],
+        h2["Strategies"],
+        p(".ls-count")["What each name stands for, as a configuration file has it."],
+        [
+            details(".serve-folded")[summary[name(each)], pre(".serve-config")[_written(config)]]
+            for each, config in known.items()
+        ],
+    ]
+
+
+def _written(config: Config) -> str:
+    try:
+        return visible(config_text(config.to_dict(full=True)), lines=True)
+    except InvalidArgument:  # it has objects that no file can have
+        return visible(repr(config.strategy), lines=True)

@@ -1,0 +1,97 @@
+"""Serving an index until a signal comes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+import uvicorn
+
+from leafspan.configuration import Config
+from leafspan.connections import BoundedProtocol
+from leafspan.errors import InvalidArgument
+from leafspan.lab.serving._app import make_app
+from leafspan.lab.serving._guard import HOST
+from leafspan.view import View
+
+_GRACE = 3  # seconds for answers that are on their way when the server ends
+_MOST_AT_ONCE = 64  # connections; others get a 503
+
+
+def serve(
+    view: View,
+    strategies: Mapping[str, Config],
+    *,
+    port: int = 0,
+    timeout: float = 30.0,
+    started: Callable[[str], None],
+) -> None:
+    """Serve pages on 127.0.0.1 until SIGINT or SIGTERM. Must be called in the main thread.
+
+    Args:
+        view: What is asked. It is only read.
+        strategies: The strategies that can be chosen, by name. The first one is chosen at first.
+        port: The port, in [0, 65535]. 0 for any free one. Default: 0.
+        timeout: Most seconds for what a page shows. Default: 30.
+        started: What is told the address, once it can be reached.
+
+    Raises:
+        InvalidArgument: if the port cannot be used.
+    """
+    token = secrets.token_urlsafe(16)
+    with socket.socket() as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind((HOST, port))
+            listening.listen()
+        except OSError as error:
+            raise InvalidArgument(f"port must be a free one, got {port}: {error.strerror}") from error
+        used = listening.getsockname()[1]
+        app = make_app(view, strategies, token=token, port=used, timeout=timeout)
+        config = uvicorn.Config(
+            app,
+            http=BoundedProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level=logging.CRITICAL,  # what fails in a page, the pages log
+            access_log=False,  # it would have the token and the questions
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=_MOST_AT_ONCE,
+            timeout_graceful_shutdown=_GRACE,
+        )
+        server = uvicorn.Server(config)
+        with _ended_by_signals(server):
+            started(f"http://{HOST}:{used}/{token}/")
+            asyncio.run(server.serve(sockets=[listening]))
+    if app.cut_off:
+        # Chroma may still be at work for nobody, and closing it meanwhile would crash. Nothing is lost: it only reads.
+        sys.stdout.flush()
+        os._exit(0)
+
+
+@contextmanager
+def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """A context in which signals end the server, and nothing else.
+
+    uvicorn handles them while it serves, and raises them again afterwards, which would end the process before it has
+    closed the index.
+    """
+
+    def end(*_: object) -> None:
+        server.should_exit = True
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,93 @@
+"""Looking for better values, one number at a time, which cross-validation must find better on other questions, too."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean, stdev
+from typing import Any
+
+from leafspan.flows import Flow
+from leafspan.lab.tuning._parameters import Parameter
+
+Values = Mapping[str, Any]
+"""The values of parameters by their names."""
+
+MeasureValues = Callable[[Values], Flow[Sequence[float]]]
+"""From the values of all parameters to the score of each question."""
+
+
+def search(
+    parameters: Sequence[Parameter], start: Values, measure: MeasureValues, *, folds: Sequence[int], rounds: int
+) -> Flow[dict[str, Any]]:
+    """The values that are best on the questions, changed only where that holds for questions that did not choose them.
+
+    Coordinate descent: each parameter in turn, from its value in both directions, for as long as the next value is better.
+    The best value is taken if cross-validation agrees: for each fold, the best value on the other folds is compared with
+    the present one on the fold itself, and the mean difference must be more than its standard error. This is the rule of
+    one standard error (Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984, section 3.4.3): what
+    is not clearly better stays as it is.
+
+    Args:
+        parameters: The parameters.
+        start: The value of each one at first.
+        measure: Measures values.
+        folds: The fold of each question.
+        rounds: Most times that all parameters are gone through. It ends sooner if a round changes nothing.
+    """
+    chosen = dict(start)
+    for _ in range(rounds):
+        before = dict(chosen)
+        for each in parameters:
+            scores = yield from _along(each, chosen, measure)
+            present = each.values.index(chosen[each.name])
+            best = _best(scores, present)
+            if best != present and generalises(scores, present, folds):
+                chosen[each.name] = each.values[best]
+        if chosen == before:
+            break
+    return chosen
+
+
+def generalises(scores: Mapping[int, Sequence[float]], present: int, folds: Sequence[int]) -> bool:
+    """Whether choosing among values helps on questions that did not choose: see ``search``.
+
+    Args:
+        scores: For each value the score of each question.
+        present: The value that there is.
+        folds: The fold of each question.
+    """
+    gains: list[float] = []
+    for fold in sorted(set(folds)):
+        others = [number for number, each in enumerate(folds) if each != fold]
+        chosen = _best({value: [row[number] for number in others] for value, row in scores.items()}, present)
+        held_out = [number for number, each in enumerate(folds) if each == fold]
+        gains += [scores[chosen][number] - scores[present][number] for number in held_out]
+    return fmean(gains) > stdev(gains) / math.sqrt(len(gains))
+
+
+def folds_of(count: int, folds: int, seed: int) -> list[int]:
+    """The fold of each of so many questions, at random, all of nearly the same size."""
+    drawn = [number % folds for number in range(count)]
+    random.Random(seed).shuffle(drawn)
+    return drawn
+
+
+def _along(parameter: Parameter, chosen: Values, measure: MeasureValues) -> Flow[dict[int, Sequence[float]]]:
+    """The scores of the present value and of those beside it, further in a direction for as long as they get better."""
+    present = parameter.values.index(chosen[parameter.name])
+    scores = {present: (yield from measure(chosen))}
+    for step in (1, -1):
+        best, place = fmean(scores[present]), present + step
+        while 0 <= place < len(parameter.values):
+            scores[place] = yield from measure({**chosen, parameter.name: parameter.values[place]})
+            if fmean(scores[place]) <= best:
+                break
+            best, place = fmean(scores[place]), place + step
+    return scores
+
+
+def _best(scores: Mapping[int, Sequence[float]], present: int) -> int:
+    """The value with the highest mean. Of equal ones the present one, then that which is nearest to it."""
+    return max(scores, key=lambda value: (fmean(scores[value]), -abs(value - present), -value))

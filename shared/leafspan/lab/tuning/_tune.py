@@ -1,0 +1,193 @@
+"""One tuning: questions are divided, a better setting is looked for on some, and compared on the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from leafspan.config import write_config
+from leafspan.configuration import Config
+from leafspan.errors import InvalidArgument
+from leafspan.flows import Call, Flow, Progress
+from leafspan.lab.evaluation import (
+    ABSTENTION,
+    Comparison,
+    Judged,
+    Question,
+    Scores,
+    compare,
+    evaluation_of,
+    measure,
+    plain_question,
+)
+from leafspan.lab.tuning._corpus import Corpora, Corpus
+from leafspan.lab.tuning._measured import Measured
+from leafspan.lab.tuning._options import TuneOptions
+from leafspan.lab.tuning._parameters import LEAF, Parameter, leaf_length, parameters_of, with_values
+from leafspan.lab.tuning._questions import Questions, divided, judged_in, placed_in
+from leafspan.lab.tuning._search import folds_of, search
+from leafspan.lab.tuning._tuning import BASE, TUNED, Tuning
+from leafspan.retrieval import Defaults
+from leafspan.strategies import Strategy
+
+_OF_DOCUMENTS = "nDCG@10"
+
+
+def base_of(strategy: object, defaults: Defaults) -> Config:
+    """The configuration to start from: a given one, or a strategy with the limits of the index.
+
+    Args:
+        strategy: A configuration or a strategy. None for that of the index.
+        defaults: What the index is asked with if a call says nothing.
+    """
+    if isinstance(strategy, Config):
+        return replace(strategy, strategy=defaults.strategy_of(strategy.strategy))
+    limits = {name: getattr(defaults, name) for name in ("k", "candidates", "budget", "min_score")}
+    return Config(strategy=defaults.strategy_of(strategy), **limits)
+
+
+def tune(corpus: Corpus, questions: Questions, base: Config, options: TuneOptions) -> Flow[Tuning]:
+    """A strategy fitted on some of the questions, and compared with the base on the others: see ``Index.tune``.
+
+    Args:
+        corpus: The index.
+        questions: The questions. None to make some of the documents.
+        base: The configuration before.
+        options: What may be changed, and how.
+    """
+    strategy = base.defaults().strategy
+    corpora = Corpora(corpus, options.leaf_words)
+    parameters = parameters_of(strategy, options.options, corpus.bm25)
+    if options.leaf_words:
+        parameters.insert(0, leaf_length(corpora.length, options.leaf_words))
+    if not parameters:
+        raise InvalidArgument(
+            f"a strategy to tune must have options of the kind {' or '.join(options.options)}, got {strategy!r}"
+        )
+    bar = Progress(None, show=options.progress, what="tuning", unit=" retrievals")
+    try:
+        placed = yield from placed_in(corpus, questions, options)
+        fitting, held_out = divided(list(placed.values()), options)
+        judged, state = yield from judged_in(corpus, placed, options)
+        run = _Run(corpora, base, parameters, options, judged.only(fitting), bar)
+        measured = Measured(None if options.resume is None else Path(options.resume), run.identity(state, held_out))
+        yield from measured.load(len(fitting))
+        values = yield from run.fit(measured)
+        tuned = run.config(values)
+        report = judged.only(held_out)
+        before = yield from run.report({}, report, "the base")
+        after = before if tuned == base else (yield from run.report(values, report, "the tuned strategy"))
+    finally:
+        bar.close()
+        yield from corpora.close()
+    evaluation = evaluation_of(report, tuple(options.budgets), {BASE: before, TUNED: after})
+    difference = yield Call(_difference, (held_out, before, after, options.seed))
+    changes = {name: (value, values[name]) for name, value in run.start.items() if values[name] != value}
+    return Tuning(base, tuned, changes, evaluation, difference, len(fitting), len(measured), questions is None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What stays the same while settings are measured."""
+
+    corpora: Corpora
+    base: Config
+    parameters: Sequence[Parameter]
+    options: TuneOptions
+    judged: Judged
+    bar: Progress
+
+    @property
+    def strategy(self) -> Strategy:
+        return self.base.defaults().strategy
+
+    @property
+    def start(self) -> dict[str, Any]:
+        """The values of the parameters in the base."""
+        return {each.name: each.read(self.strategy) for each in self.parameters}
+
+    def config(self, values: Mapping[str, Any]) -> Config:
+        """The base with other values of parameters, those that do not differ left as they are."""
+        changed = {name: values[name] for name, value in self.start.items() if values.get(name, value) != value}
+        if not changed:
+            return self.base
+        config = replace(self.base, strategy=with_values(self.strategy, self.parameters, changed))
+        return replace(config, splitter=self.corpora.splitter(changed[LEAF])) if LEAF in changed else config
+
+    def measure(self, values: Mapping[str, Any], judged: Judged, *, once: bool = False) -> Flow[Scores]:
+        """How well the base with these values answers questions."""
+        corpus = yield from self.corpora.of(values.get(LEAF))
+        budgets, where = self.options.budgets, self.options.where
+        return (yield from measure(corpus.ask, judged, self.config(values), budgets, where, self.bar, once=once))
+
+    def fit(self, measured: Measured) -> Flow[dict[str, Any]]:
+        """The best values on the questions to fit on."""
+        ids = [each.id for each in self.judged.questions]
+        once = not self.strategy.finds_spans
+        retrievals = self.judged.steps(self.options.budgets, once=once)
+        # A round asks for the present value of each parameter and, as a rule, for one on either side.
+        total = retrievals * 3 * len(self.parameters) * self.options.rounds
+        best, asked = 0.0, 0
+
+        def scores_of(values: Mapping[str, Any]) -> Flow[Sequence[float]]:
+            nonlocal best, asked
+            setting = json.dumps(dict(sorted(values.items())))
+            found = measured.get(setting)
+            if found is None:
+                counts = f"setting {len(measured) + 1}{f', best so far {best:.3f}' if asked else ''}"
+                self.bar.say("tuning", counts, done=asked * retrievals, total=total)
+                by_question = means((yield from self.measure(values, self.judged, once=once)))
+                found = [by_question[id_] for id_ in ids]
+                yield from measured.keep(setting, found)
+            best, asked = max(best, fmean(found)), asked + 1
+            return found
+
+        folds = folds_of(len(ids), self.options.folds, self.options.seed)
+        return (yield from search(self.parameters, self.start, scores_of, folds=folds, rounds=self.options.rounds))
+
+    def report(self, values: Mapping[str, Any], judged: Judged, what: str) -> Flow[Scores]:
+        """How the base with these values does on the questions that were held out, as ``evaluate`` measures it."""
+        self.bar.say("tuning", f"reporting on {what}")
+        return (yield from self.measure(values, judged))
+
+    def identity(self, state: str, held_out: Sequence[Question]) -> dict[str, str]:
+        """What makes this tuning another one than that which a file is of."""
+        if self.options.resume is None:
+            return {}
+        questions = [[plain_question(each) for each in some] for some in (self.judged.questions, held_out)]
+        values = {each.name: each.values for each in self.parameters}
+        options = [self.options.budgets, repr(self.options.where), values]
+        return {
+            "questions": json.dumps(questions, default=repr),
+            "index": state,
+            "base": json.dumps(write_config(self.base, {}, base=Config)),
+            "options": json.dumps(options),
+        }
+
+
+def means(scores: Scores) -> dict[str, float]:
+    """What each question counts, by its id: its mean recall, its nDCG@10 or its abstention; of several, their mean."""
+    recalls: dict[str, list[float]] = {}
+    for measure_, row in scores.items():
+        if measure_.startswith("recall@"):
+            for id_, value in row.items():
+                recalls.setdefault(id_, []).append(value)
+    parts: dict[str, list[float]] = {id_: [fmean(row)] for id_, row in recalls.items()}
+    for measure_ in (_OF_DOCUMENTS, ABSTENTION):
+        for id_, value in scores.get(measure_, {}).items():
+            parts.setdefault(id_, []).append(value)
+    return {id_: fmean(row) for id_, row in parts.items()}
+
+
+def _difference(questions: Sequence[Question], before: Scores, after: Scores, seed: int) -> Comparison:
+    """The difference of what questions count, with its confidence interval."""
+    ids = [each.id for each in questions]
+    rows = {name: means(scores) for name, scores in ((BASE, before), (TUNED, after))}
+    kinds = {name.partition("@")[0] for name in before} & {"recall", "nDCG", ABSTENTION}
+    names = {"recall": "mean recall", "nDCG": _OF_DOCUMENTS}
+    name = names.get(min(kinds), ABSTENTION) if len(kinds) == 1 else "score"
+    return compare(name, TUNED, BASE, {each: [row[id_] for id_ in ids] for each, row in rows.items()}, ids, seed=seed)

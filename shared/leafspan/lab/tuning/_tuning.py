@@ -1,0 +1,134 @@
+"""What a tuning has found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from leafspan.config import config_text
+from leafspan.configuration import Config
+from leafspan.lab.evaluation import Comparison, Evaluation
+from leafspan.strategies import Strategy
+
+BASE, TUNED = "base", "tuned"
+"""The names of both strategies in ``Tuning.evaluation``."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Tuning:
+    """A strategy that was fitted on some questions and compared with the one before on others.
+
+    ``print`` shows a report, and so does a notebook.
+
+    Attributes:
+        base: The configuration before.
+        tuned: The configuration that does best on the questions to fit on. Equal to ``base`` if none does better there.
+        changes: The options that differ, by name, each with its value before and after. Of weights, it is the share of
+            BM25 in ``Hybrid``, and the multiple of the first retriever's weight in ``Ensemble``.
+        evaluation: Both, as ``"base"`` and ``"tuned"``, on the questions that were held out.
+        difference: The difference of both on these, with its confidence interval.
+        fitted_on: Number of questions to fit on.
+        settings: Number of settings that were measured.
+        made: Whether the questions were made from the documents.
+    """
+
+    base: Config = field(repr=False)
+    tuned: Config = field(repr=False)
+    changes: Mapping[str, tuple[Any, Any]]
+    evaluation: Evaluation
+    difference: Comparison
+    fitted_on: int
+    settings: int
+    made: bool
+
+    @property
+    def is_better(self) -> bool:
+        """Whether chance does not explain that the tuned strategy does better on the questions that were held out."""
+        return bool(self.changes) and self.difference.low > 0
+
+    @property
+    def config(self) -> Config:
+        """The tuned configuration if it is better, or else the base."""
+        return self.tuned if self.is_better else self.base
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy of ``config``."""
+        return self.config.defaults().strategy
+
+    @property
+    def verdict(self) -> str:
+        """What is to be made of it, in a sentence."""
+        if not self.changes:
+            return "The base stays: on the questions to fit on, no change is better by more than chance explains."
+        changed = ", ".join(f"{name} {_shown(old)} -> {_shown(new)}" for name, (old, new) in self.changes.items())
+        if self.is_better:
+            remade = "" if self.tuned.splitter == self.base.splitter else f" {ANEW}"
+            return f"The tuned strategy takes the place of the base: {changed}.{remade}"
+        return f"The base stays: on the questions that were held out, chance may explain the difference. Tried: {changed}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values, such as JSON has."""
+        difference = self.difference
+        return {
+            "is_better": self.is_better,
+            "verdict": self.verdict,
+            "changes": {name: {"before": old, "after": new} for name, (old, new) in self.changes.items()},
+            "difference": {
+                "measure": difference.measure,
+                "mean": difference.difference,
+                "low": difference.low,
+                "high": difference.high,
+            },
+            "fitted_on": self.fitted_on,
+            "held_out": len(self.evaluation.questions),
+            "settings": self.settings,
+            "made": self.made,
+            "evaluation": self.evaluation.to_dict(),
+            "config": self.config.to_dict(),
+        }
+
+    def to_yaml(self, *, given: Mapping[str, object] | None = None) -> str:
+        """The text of ``config`` in YAML, as ``Index.open(config=...)`` and ``--config`` take it.
+
+        Args:
+            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
+        """
+        return config_text(self.config.to_dict(given=given))
+
+    def save(self, path: str | Path, *, given: Mapping[str, object] | None = None) -> None:
+        """Write ``config`` to a file, as JSON if its name ends with ``.json``, else as YAML. One that is there is replaced.
+
+        Args:
+            path: The file.
+            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
+        """
+        self.config.save(path, given=given)
+
+    def __repr__(self) -> str:
+        each = self.difference
+        verdict = "better" if self.is_better else "base stays"
+        return f"Tuning({verdict}, {each.difference:+.3f} [{each.low:+.3f}, {each.high:+.3f}] {each.measure})"
+
+    def __str__(self) -> str:
+        held_out = len(self.evaluation.questions)
+        counts = f"{self.fitted_on} questions to fit on ({self.settings} settings), {held_out} to report on"
+        parts = [counts, self.evaluation.table(), f"{self.difference}\n{self.verdict}", *([MADE] if self.made else [])]
+        return "\n\n".join(parts)
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+MADE = (
+    "The questions were made from the documents. They favour words over meaning, and say less than those of users: weights "
+    "that were fitted on them are a guess."
+)
+
+ANEW = "A new index must be made of the documents, with the configuration."
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

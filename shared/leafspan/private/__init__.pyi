@@ -1,0 +1,7 @@
+"""Pseudonyms, the vault that maps them back, and views of an index through them."""
+
+from ._pii_aware import PIIAware
+from .pseudonyms import Analyzed, Found, Key, Patterns, Vault
+from .views import PrivateView
+
+__all__ = ["PIIAware", "Analyzed", "Found", "Key", "Patterns", "Vault", "PrivateView"]

@@ -1,0 +1,140 @@
+"""PII-aware retrieval: leaves about the people and numbers of a question beside leaves of its meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from leafspan.checks import check_number, check_text, keep_whole, shown
+from leafspan.errors import InvalidArgument
+from leafspan.filters import F, Where
+from leafspan.private.pseudonyms import pseudonyms_in
+from leafspan.strategies import (
+    LexicalMatches,
+    LexicalSearch,
+    Load,
+    Ranked,
+    RetrievalContext,
+    Similarities,
+    Strategy,
+    StrategyFlow,
+    Vector,
+    VectorSearch,
+    check_strategy,
+    fuse,
+    query_vectors,
+)
+from leafspan.values import Candidate, Hit, Query, scored
+
+_MENTIONS = 10  # leaves with a pseudonym that are compared with the question, for each that is wanted
+_MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PIIAware(Strategy):
+    """Leaves that mention a name, address or number of the question, fused with what ``base`` finds for the question.
+
+    It is for private views (``Index.private``), in which these are pseudonyms: only there are the names in a question
+    replaced by the pseudonyms that the texts have, so through anything else it is an error. Of the leaves with a pseudonym
+    of the question, and of its documents' titles and headings, those nearest to the question come first. For a question
+    without a pseudonym, only the base counts. If ``base`` finds spans longer than leaves, those that overlap become one
+    passage.
+
+    Args:
+        weights: Of the leaves with a pseudonym, and of the base, both > 0; only their ratio counts. Default: (0.2, 0.8).
+        rank_constant: The constant of reciprocal rank fusion, >= 0: a result at rank r adds its list's weight
+            / (rank_constant + r) to its score. Default: 60.
+        min_candidates: Fewest leaves that each of the two lists is asked for, >= 1. Default: 1.
+        entities_field: Metadata key that has the list of a document's pseudonyms, as the private view has it.
+            Default: ``"entities"``.
+        base: Strategy that searches by meaning. Default: ``Vector()``.
+
+    Raises:
+        InvalidArgument: if an option is out of its range, or the view that is asked is not a private one.
+
+    Ties go by document id, then position. Source of the fusion: Cormack et al., SIGIR 2009.
+    """
+
+    weights: Sequence[float] = (0.2, 0.8)
+    rank_constant: float = 60
+    min_candidates: int = 1
+    entities_field: str = "entities"
+    base: Strategy = field(default_factory=Vector)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.weights, Sequence) or isinstance(self.weights, str) or len(self.weights) != 2:
+            raise InvalidArgument(
+                f"weights must be two numbers > 0, of leaves with a pseudonym and of the base, got {shown(self.weights)}"
+            )
+        for weight in self.weights:
+            check_number("weights", weight, above=0)
+        object.__setattr__(self, "weights", tuple(self.weights))
+        check_number("rank_constant", self.rank_constant, at_least=0)
+        keep_whole(self, "min_candidates", 1)
+        check_text("entities_field", self.entities_field)
+        F(self.entities_field)  # refuses keys that no document can have
+        check_strategy("base", self.base)
+
+    @property
+    def finds_spans(self) -> bool:
+        """As the base."""
+        return self.base.finds_spans
+
+    @property
+    def query_instruction(self) -> str:
+        """As the base."""
+        return self.base.query_instruction
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy: the leaves with pseudonyms, then the base."""
+        if not context.private:
+            raise InvalidArgument(
+                "PIIAware must be asked through a private view, index.private(vault): only there are the names in a "
+                "question replaced by the pseudonyms that the texts have"
+            )
+        deep = replace(context.for_base, candidates=max(context.candidates, self.min_candidates))
+        mentions = yield from self._mentions(queries, deep)
+        found = yield from self.base.retrieve(queries, deep)
+        results = []
+        for mentioning, near in zip(mentions, found, strict=True):
+            lists = [Ranked("entities", mentioning, self.weights[0]), Ranked("meaning", near, self.weights[1])]
+            results.append(fuse(lists, fusion="rrf", rank_constant=self.rank_constant)[: deep.candidates])
+        return results
+
+    def _mentions(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """For each question the leaves that mention a pseudonym of it, nearest to the question first."""
+        words = [tuple(dict.fromkeys(met.word for met in pseudonyms_in(query.text or ""))) for query in queries]
+        asked = [number for number, own in enumerate(words) if own]
+        rows: list[list[Candidate]] = [[] for _ in queries]
+        if not asked:
+            return rows
+        vectors = yield from query_vectors([queries[number] for number in asked], self.query_instruction)
+        wheres = [self._where(words[number], context) for number in asked]
+        count = min(_MOST, _MENTIONS * context.candidates)
+        matches: list[list[LexicalMatches]] = yield tuple(
+            LexicalSearch((" ".join(words[number]),), count, where) for number, where in zip(asked, wheres, strict=True)
+        )
+        # An analyzer of the user's own may cut pseudonyms; the documents that mention one are known all the same.
+        compared = yield tuple(
+            Similarities(vector[None], tuple(hit.id for hit in found.hits))
+            if found.hits
+            else VectorSearch(vector[None], context.candidates, where)
+            for vector, [found], where in zip(vectors, matches, wheres, strict=True)
+        )
+        nearest = [
+            _nearest(found.hits, answer, context.candidates) if found.hits else answer
+            for [found], [answer] in zip(matches, compared, strict=True)
+        ]
+        loaded: dict[str, Candidate] = yield Load(tuple(dict.fromkeys(hit.id for hits in nearest for hit in hits)))
+        for number, hits in zip(asked, nearest, strict=True):
+            rows[number] = [scored(loaded[hit.id], hit.score, "entities", rank) for rank, hit in enumerate(hits, start=1)]
+        return rows
+
+    def _where(self, words: Sequence[str], context: RetrievalContext) -> Where:
+        has_one = F(self.entities_field).contains_any(words)
+        return has_one if context.where is None else context.where & has_one
+
+
+def _nearest(hits: Sequence[Hit], cosines: Sequence[float], most: int) -> list[Hit]:
+    near = (Hit(hit.leaf, float(cosine)) for hit, cosine in zip(hits, cosines, strict=True))
+    return sorted(near, key=lambda hit: hit.order)[:most]

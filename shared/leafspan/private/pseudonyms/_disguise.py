@@ -1,0 +1,138 @@
+"""Texts, values and documents with pseudonyms in place of the entities that are found in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from leafspan.errors import InvalidDocument
+from leafspan.private.pseudonyms._found import Finder, find_all
+from leafspan.private.pseudonyms._places import Masked, Place
+from leafspan.private.pseudonyms._pseudonyms import pseudonyms_in
+
+Note = list[list[Any]]
+"""The places in one text, as plain values for JSON."""
+
+
+@dataclass(slots=True)
+class Notes:
+    """What stood in the parts of a document that were masked.
+
+    Attributes:
+        parts: The places in each part, as plain values. Parts without any are left out.
+        originals: For each pseudonym what it stands for, as it is first written.
+    """
+
+    parts: dict[str, Any] = field(default_factory=dict)
+    originals: dict[str, str] = field(default_factory=dict)
+
+    def met(self, places: Collection[Place]) -> Note:
+        """Note what places stand for."""
+        for each in places:
+            if each.kind:
+                self.originals.setdefault(each.pseudonym, str(each.original))
+        return [list(each) for each in places]
+
+
+@dataclass(frozen=True, slots=True)
+class Disguise:
+    """Masks texts.
+
+    Args:
+        finders: What finds entities.
+        pseudonym: Function from the kind and the value of an entity to its pseudonym.
+        clear: Metadata keys whose values stay as they are.
+    """
+
+    finders: tuple[Finder, ...]
+    pseudonym: Callable[[str, str], str]
+    clear: frozenset[str] = frozenset()
+
+    def text(self, text: str) -> Masked:
+        """A text with pseudonyms in place of entities. Pseudonyms that stand in it already stay as they are."""
+        kept = [(each.start, each.end) for each in pseudonyms_in(text)]
+        parts: list[str] = []
+        places: list[Place] = []
+        length = done = 0
+        last = ""  # character
+
+        def put(part: str, original: str | None = None) -> None:
+            nonlocal length, last
+            if original is not None:
+                places.append(Place(length, part, original))
+            parts.append(part)
+            length += len(part)
+            last = part[-1:] or last
+
+        for found in find_all(self.finders, text, kept):
+            put(text[done : found.start])
+            if last.isalnum():
+                put(" ", "")  # a pseudonym is a word of its own, also within a word
+            original = text[found.start : found.end]
+            put(self.pseudonym(found.kind, found.value or original), original)
+            if text[found.end : found.end + 1].isalnum():
+                put(" ", "")
+            done = found.end
+        put(text[done:])
+        return Masked("".join(parts), tuple(places))
+
+    def name(self, text: str) -> str:
+        """The masked text of an id, a file's name or a metadata key."""
+        return self.text(text).text
+
+    def value(self, value: Any) -> tuple[Any, list[tuple[Place, ...]]]:
+        """A value of metadata, masked, and the places in it: those of each member of a list, or of the one value.
+
+        A whole number that is found from end to end becomes a pseudonym, which is a text; so do then all whole numbers of
+        a list become texts.
+        """
+        if not isinstance(value, list | tuple):
+            masked, places = self._scalar(value)
+            return masked, [places]
+        members = [self._scalar(each) for each in value]
+        if any(places for _, places in members):
+            members = [
+                (str(masked), (Place(0, str(masked), masked),)) if type(masked) is int else (masked, places)
+                for masked, places in members
+            ]
+        return [masked for masked, _ in members], [places for _, places in members]
+
+    def _scalar(self, value: Any) -> tuple[Any, tuple[Place, ...]]:
+        if isinstance(value, str):
+            return self.text(str.__str__(value))
+        if type(value) is int and (places := self._number(value)):
+            return places[0].pseudonym, places
+        return value, ()
+
+    def _number(self, value: int) -> tuple[Place, ...]:
+        text = str(value)
+        found = find_all(self.finders, text)
+        if len(found) != 1 or (found[0].start, found[0].end) != (0, len(text)):
+            return ()
+        return (Place(0, self.pseudonym(found[0].kind, found[0].value or text), value),)
+
+    def metadata(self, metadata: Mapping[Any, Any], notes: Notes) -> tuple[dict[Any, Any], dict[str, Any]]:
+        """Metadata with masked keys and values, and the places in them by masked key.
+
+        Raises:
+            InvalidDocument: if two keys would become the same.
+        """
+        masked: dict[Any, Any] = {}
+        noted: dict[str, Any] = {}
+        for key, value in metadata.items():
+            if key in self.clear or not isinstance(key, str):
+                masked[key] = value
+                continue
+            name, in_key = self.text(key)
+            if name in masked:
+                raise InvalidDocument(f"two metadata keys are {name!r} when they are masked: rename one of them")
+            masked[name], in_value = self.value(value)
+            if in_key or any(in_value):
+                noted[name] = [notes.met(in_key), [notes.met(places) for places in in_value]]
+        return masked, noted
+
+
+def places_of(note: Sequence[Sequence[Any]]) -> tuple[Place, ...]:
+    """The places that ``Notes.met`` noted."""
+    return tuple(Place(*each) for each in note)

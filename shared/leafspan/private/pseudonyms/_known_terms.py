@@ -1,0 +1,214 @@
+"""Names, addresses and other terms that the user knows, found in texts."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from leafspan.errors import InvalidArgument
+from leafspan.private.pseudonyms._found import Found
+from leafspan.private.pseudonyms._pseudonyms import SEPARATORS
+from leafspan.text import INVISIBLE, WITHOUT_SPACES, fold, fold_with_places
+
+_RUN = re.compile(SEPARATORS.pattern.replace("[", "[^", 1))
+# Scripts in which a name needs no space around it; Hangul also in the parts of its syllables, as folded texts have it.
+_ANYWHERE = re.compile(f"[{WITHOUT_SPACES}\u1100-\u11ff\u3005-\u3007]")
+_SYLLABLE = re.compile("[\u1100-\u115f][\u1160-\u11a7]|[\u1160-\u11a7][\u11a8-\u11ff]")  # two parts of one
+_PARTING = re.compile("[\u115f\u1160\u200b\u200c\u3164\uffa0]")  # invisible characters that part words
+# Arabic and Hebrew write "and", "in", "to", "the" and their like in one word with a name.
+_PREFIXES = re.compile(
+    "[\u0648\u0641]?[\u0628\u0643\u0644\u0633]?(?:\u0627?\u0644)?|[\u05d5\u05d4\u05d1\u05db\u05dc\u05de\u05e9]{1,3}"
+)
+_LONGEST_PREFIX = 4
+_FIRST_LETTERS = 4  # of a term, by which it is looked up
+_OF_PREFIXES = "[\u0628\u0641\u0643\u0644\u0633\u0648\u05d1\u05d4\u05d5\u05db\u05dc\u05de\u05e9]"
+_BEGINS_WITHIN = re.compile(f"{_ANYWHERE.pattern}|{_OF_PREFIXES}")
+_ARTICLE, _TO_THE = "\u0627\u0644", "\u0644\u0644"  # what the Arabic article becomes after "to"
+
+
+class _Term(NamedTuple):
+    """A term, without its letters: the places among them where its words must and may be parted, and what it stands for."""
+
+    parted: frozenset[int]
+    may_be_parted: frozenset[int]
+    kind: str
+    value: str
+
+
+class KnownTerms:
+    """A finder of terms that are known. How they are written does not matter.
+
+    Case, accents, Unicode's form of letters, invisible characters, and the kind of white space, ``_`` or ``-`` between
+    words do not matter. Terms are found as whole words: ``Smith`` in ``Smith's``, and not in ``Smithson``. Arabic and
+    Hebrew terms are also found after the prefixes that are joined to words. In scripts without spaces, and in Korean, terms
+    are found anywhere, with or without blanks in them.
+
+    Args:
+        terms: Terms by kind: ``{"PERSON": ["Alice Smith", ["Robert Jones", "Bob Jones"]]}``. A list stands for one thing,
+            whose spellings get the same pseudonym.
+
+    Raises:
+        InvalidArgument: if it is anything else, or a term is blank.
+    """
+
+    def __init__(self, terms: Mapping[str, Iterable[str | Sequence[str]]]) -> None:
+        if not isinstance(terms, Mapping):
+            raise InvalidArgument(f"known terms must be lists of texts by kind, got {type(terms).__name__}")
+        self.kinds = frozenset(str(kind) for kind in terms)
+        self._terms: defaultdict[str, list[_Term]] = defaultdict(list)  # by letters
+        self._lengths: defaultdict[str, set[int]] = defaultdict(set)  # by the first letters
+        for kind, spellings, value in _entries(terms):
+            for spelling in spellings:
+                self._add(kind, _Letters(spelling), value)
+        self._first_letters = sorted({len(each) for each in self._lengths})
+
+    def _add(self, kind: str, term: _Letters, value: str) -> None:
+        places = range(1, len(term.text))
+        parted = frozenset(place for place in places if place in term.beginnings and not term.is_optional_gap(place))
+        may_be = frozenset(place for place in places if term.has_gap(place) or term.is_optional_gap(place))
+        spellings = [term.text]
+        if term.text.startswith(_ARTICLE):
+            spellings.append(term.text.replace(_ARTICLE, _TO_THE, 1))
+        for each in spellings:
+            self._terms[each].append(_Term(parted, may_be, kind, value))
+            self._lengths[each[:_FIRST_LETTERS]].add(len(each))
+
+    def __call__(self, text: str) -> list[Found]:
+        """See Finder."""
+        return list(self._matches(_Letters(text)))
+
+    def _matches(self, letters: _Letters) -> Iterator[Found]:
+        text, ends = letters.text, dict[str, int]()  # where what was found last ends, by its letters
+        for start in letters.possible_beginnings():
+            firsts = (text[start : start + first] for first in self._first_letters)
+            lengths = [length for first in firsts for length in self._lengths.get(first, ())]
+            keys = [key for length in lengths if (key := text[start : start + length]) in self._terms]
+            if not keys or not letters.begins_word(start):
+                continue
+            for key in keys:
+                end = start + len(key)
+                if ends.get(key, 0) > start or not letters.is_parted(end):
+                    continue
+                gaps = [place - start for place in letters.separators(start, end)]
+                for term in self._terms[key]:
+                    if term.may_be_parted.issuperset(gaps) and all(letters.has_gap(start + each) for each in term.parted):
+                        ends[key] = end
+                        yield Found(*letters.origin(start, end), term.kind, term.value)
+
+
+class _Letters:
+    """The letters of a text, folded, with punctuation and without separators; places are numbers of letters.
+
+    Attributes:
+        text: The letters.
+        beginnings: The places that separators stand before, and that of the first letter.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._original = text
+        folded, self._origins = fold_with_places(text)
+        runs = [(run.start(), run[0]) for run in _RUN.finditer(folded)]
+        self.text = "".join([run for _, run in runs])
+        self._in_folded = [start for start, _ in runs]
+        self._starts = list(accumulate((len(run) for _, run in runs[:-1]), initial=0))
+        self._runs = [run for _, run in runs]
+        self.beginnings = frozenset(self._starts)
+        self._after_parting = frozenset(self._places_after(_PARTING) if self._origins and self.text else ())
+
+    def _places_after(self, invisible: re.Pattern[str]) -> Iterator[int]:
+        for match in invisible.finditer(self._original):
+            folded = bisect_left(self._origins or (), match.end(), key=itemgetter(0))
+            run = bisect_right(self._in_folded, folded) - 1
+            if run >= 0 and folded < self._in_folded[run] + len(self._runs[run]):
+                yield self._starts[run] + folded - self._in_folded[run]
+
+    def possible_beginnings(self) -> Iterator[int]:
+        """The places that words may begin at, in order, as far as a quick look can say."""
+        after_parting = sorted(self._after_parting)
+        for start, run in zip(self._starts, self._runs, strict=False):
+            if not run.isalnum() or (not run.isascii() and _BEGINS_WITHIN.search(run)):
+                yield from range(start, start + len(run))
+                continue
+            yield start
+            if after_parting:
+                end = start + len(run)
+                yield from after_parting[bisect_right(after_parting, start) : bisect_left(after_parting, end)]
+
+    def begins_word(self, place: int) -> bool:
+        """Whether a word, or one after a prefix that is joined to it, can begin at a place."""
+        if self.is_parted(place):
+            return True
+        if not _PREFIXES.fullmatch(self.text, place - 1, place):
+            return False
+        before = range(place - 1, max(-1, place - 1 - _LONGEST_PREFIX), -1)
+        return any(self.is_parted(each) and _PREFIXES.fullmatch(self.text, each, place) for each in before)
+
+    def is_parted(self, place: int) -> bool:
+        """Whether a word can end before a place, and another one begin there."""
+        if place in self.beginnings or place == len(self.text):
+            return True
+        before, after = self.text[place - 1], self.text[place]
+        if _is_mark(after) or _SYLLABLE.match(before + after):
+            return False
+        in_word = (before.isalnum() or _is_mark(before)) and after.isalnum()
+        return not in_word or place in self._after_parting or bool(_ANYWHERE.search(before + after))
+
+    def is_optional_gap(self, place: int) -> bool:
+        """Whether the letters before and after a place are of the same name with and without a separator between them."""
+        before, after = self.text[place - 1], self.text[place]
+        if _is_mark(after) or _SYLLABLE.match(before + after):
+            return False
+        return bool(_ANYWHERE.search(before + after)) or not after.isalnum() or not (before.isalnum() or _is_mark(before))
+
+    def has_gap(self, place: int) -> bool:
+        """Whether a separator, or anything invisible, stands before a place."""
+        return place in self.beginnings or bool(INVISIBLE.search(self._behind(place)))
+
+    def separators(self, start: int, end: int) -> list[int]:
+        """The places between two others that separators stand before."""
+        return self._starts[bisect_right(self._starts, start) : bisect_left(self._starts, end)]
+
+    def origin(self, start: int, end: int) -> tuple[int, int]:
+        """What the letters from one place to another are in the text, as (start, end)."""
+        first, last = self._to_folded(start), self._to_folded(end - 1)
+        return (first, last + 1) if self._origins is None else (self._origins[first][0], self._origins[last][1])
+
+    def _behind(self, place: int) -> str:
+        """The letter before a place as it stands in the text, with anything invisible that follows it."""
+        if self._origins is None or place == 0:
+            return ""
+        start, end = self._origins[self._to_folded(place - 1)]
+        return self._original[start:end]
+
+    def _to_folded(self, place: int) -> int:
+        run = bisect_right(self._starts, place) - 1
+        return self._in_folded[run] + place - self._starts[run]
+
+
+def _is_mark(letter: str) -> bool:
+    """Whether it is written on the letter before it, as vowels of Hindi are."""
+    return not letter.isascii() and unicodedata.category(letter).startswith("M")
+
+
+def _entries(terms: Mapping[str, Any]) -> Iterator[tuple[str, list[str], str]]:
+    """For each thing its kind, its spellings, and the first of these."""
+    for kind, things in terms.items():
+        if not isinstance(kind, str) or not kind.strip():
+            raise InvalidArgument(f"the kind of known terms must be a text such as 'PERSON', got {type(kind).__name__}")
+        if isinstance(things, str) or not isinstance(things, Iterable):
+            raise InvalidArgument(f"the known terms of kind {kind!r} must be a list of texts, got {type(things).__name__}")
+        for thing in things:
+            spellings = [thing] if isinstance(thing, str) else thing
+            texts = list(spellings) if isinstance(spellings, Iterable) else []
+            if not texts or not all(isinstance(text, str) and SEPARATORS.sub("", fold(text)) for text in texts):
+                raise InvalidArgument(
+                    f"a known term of kind {kind!r} must be a text that is not blank, or a list of such, got "
+                    f"{'a blank text' if isinstance(thing, str) else type(thing).__name__}"
+                )
+            yield kind, texts, texts[0]

@@ -1,0 +1,191 @@
+"""Entities that follow a pattern, such as e-mail addresses and account numbers: Presidio's recognisers, without a model."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from inspect import isclass
+from threading import Lock
+from typing import Any
+
+from leafspan.checks import check_number, did_you_mean, short_repr, shown
+from leafspan.errors import InvalidArgument, MissingExtra
+from leafspan.private.pseudonyms._found import Found
+from leafspan.text import fold
+
+DEFAULT_KINDS = (
+    "EMAIL_ADDRESS", "PHONE_NUMBER", "CREDIT_CARD", "IBAN_CODE", "IP_ADDRESS", "MAC_ADDRESS", "CRYPTO", "MEDICAL_LICENSE",
+    "US_SSN", "US_ITIN", "UK_NHS", "UK_NINO", "ES_NIF", "ES_NIE", "IT_FISCAL_CODE", "FI_PERSONAL_IDENTITY_CODE",
+    "PL_PESEL", "SE_PERSONNUMMER", "IN_PAN", "IN_AADHAAR", "KR_RRN", "SG_NRIC_FIN",
+)  # fmt: skip
+"""The kinds that are searched by default: their patterns are strict, or have a check digit."""
+
+_LONGEST_ADDRESS = 320  # characters of an e-mail address
+_AT = re.compile(r"@")
+_SPACE = re.compile(r"\s")
+_MANY_DIGITS = re.compile(r"(?:\d\W{0,5}){5}\d")  # as every phone number has
+_NOT_IN_ADDRESSES = re.compile(r"[/=?&|{}!#$*^`~]")  # the standard allows them there, nobody has them
+_ACCOUNT = re.compile(r"(?<![^\W_])[A-Za-z]{2}[ -]?\d{2}")  # as every IBAN begins
+_CAPITALS = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
+_LOADING = Lock()
+
+
+class _PlainLetters(dict[int, str | int]):
+    """Digits, spaces, dashes and letters of other widths, fonts and with accents, as the patterns have them."""
+
+    def __missing__(self, code: int) -> str | int:
+        letter = chr(code).replace("\N{MINUS SIGN}", "-")
+        spaced = {"Zs": " ", "Pd": "-"}.get(unicodedata.category(letter), "")
+        plain = str(unicodedata.decimal(letter, spaced))
+        if not plain and unicodedata.decomposition(letter).startswith(_SAME_LETTER):
+            plain = "".join(each for each in unicodedata.normalize("NFKD", letter) if not unicodedata.combining(each))
+        self[code] = plain if len(plain) == 1 else code
+        return self[code]
+
+
+_SAME_LETTER = (*"0123456789", "<wide>", "<narrow>", "<small>", "<font>")  # no powers and footnotes
+_PLAIN = _PlainLetters()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patterns:
+    """A finder of entities that follow a pattern, by the recognisers of Microsoft's Presidio. It needs no language model.
+
+    A text is searched once for each kind. Scores are Presidio's, before it looks at the words around an entity.
+
+    Args:
+        kinds: Presidio's names of what is searched. Default: e-mail and IP addresses, numbers of phones, cards, accounts
+            and medical licences, and national numbers that are checked or have a form of their own (``DEFAULT_KINDS``).
+        min_score: Lowest score of an entity, in [0, 1]. Default: 0.4.
+        regions: Countries of phone numbers that are written without the code of a country. Default: Presidio's eight.
+
+    Raises:
+        InvalidArgument: if an option is out of its range, or there is no such kind.
+        MissingExtra: if Presidio is not installed.
+    """
+
+    kinds: Sequence[str] = DEFAULT_KINDS
+    min_score: float = 0.4
+    regions: Sequence[str] = ("US", "GB", "DE", "FR", "IL", "IN", "CA", "BR")
+    _recognizers: tuple[Any, ...] = field(default=(), init=False, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+    def __post_init__(self) -> None:
+        for name in ("kinds", "regions"):
+            value = getattr(self, name)
+            if isinstance(value, str) or not isinstance(value, Sequence) or not all(isinstance(x, str) for x in value):
+                raise InvalidArgument(f"{name} must be a list of texts, got {shown(value)}")
+            object.__setattr__(self, name, tuple(value))
+        check_number("min_score", self.min_score, at_least=0, at_most=1)
+        classes = _classes()
+        for kind in self.kinds:
+            if kind not in classes:
+                raise InvalidArgument(
+                    f"kinds must be entities of Presidio that are found by patterns, got {shown(kind)}"
+                    f"{did_you_mean(kind, classes)}"
+                )
+        object.__setattr__(self, "_recognizers", tuple(self._made(kind, classes[kind]) for kind in self.kinds))
+
+    def _made(self, kind: str, recognizer: Any) -> Any:
+        if kind == "PHONE_NUMBER":
+            return recognizer(supported_regions=self.regions)
+        if kind == "EMAIL_ADDRESS":
+            # Presidio's own check of the domain asks the network, and refuses domains of a company's own network.
+            return _pattern_recognizer()(supported_entity=kind, patterns=recognizer.PATTERNS)
+        made = recognizer()
+        if type(made).validate_result is _pattern_recognizer().validate_result:
+            # Without a check digit, the score is the pattern's. Patterns that cannot count are mostly the slow ones.
+            made.patterns = [pattern for pattern in made.patterns if pattern.score >= self.min_score]
+        return made
+
+    def __call__(self, text: str) -> list[Found]:
+        """See Finder."""
+        found = self._search(text)
+        # What is not seen, and accents, which are characters of their own in one of two forms of Unicode.
+        dropped = set() if text.isascii() else {each for each in set(text) if not each.isascii() and not fold(each)}
+        if dropped:
+            places = [place for place, letter in enumerate(text) if letter not in dropped]
+            visible = "".join(text[place] for place in places)
+            for each in self._search(visible):
+                start, end = places[each.start], places[each.end - 1] + 1
+                while end < len(text) and unicodedata.combining(text[end]):
+                    end += 1
+                if end - start > each.end - each.start:
+                    found.append(Found(start, end, each.kind, visible[each.start : each.end]))
+        return found
+
+    def _search(self, text: str) -> list[Found]:
+        """What the recognisers find in a text as it stands there."""
+        text = text if text.isascii() else text.translate(_PLAIN)  # each character stays where it is
+        found = []
+        for kind, recognizer in zip(self.kinds, self._recognizers, strict=True):
+            if kind == "PHONE_NUMBER" and not _MANY_DIGITS.search(text):
+                continue
+            for offset, piece in _pieces(kind, text):
+                for each in recognizer.analyze(piece, [kind], None):
+                    if each.score >= self.min_score:
+                        start = each.start + (_path_length(piece[each.start : each.end]) if kind == "EMAIL_ADDRESS" else 0)
+                        found.append(Found(offset + start, offset + each.end, kind))
+        return found
+
+
+def _pieces(kind: str, text: str) -> Iterator[tuple[int, str]]:
+    """What is searched for a kind, each with its place in the text."""
+    if kind == "EMAIL_ADDRESS":
+        yield from _around_at_signs(text)
+        return
+    yield 0, text
+    # Presidio takes capitals only; its check of the digits refuses what is no account.
+    if kind == "IBAN_CODE" and _ACCOUNT.search(text):
+        yield 0, text.translate(_CAPITALS)
+
+
+def _around_at_signs(text: str) -> Iterator[tuple[int, str]]:
+    """The pieces of a text that may be e-mail addresses. On a long run of letters, the pattern would take very long."""
+    done = 0
+    for sign in _AT.finditer(text):
+        if sign.start() >= done:
+            before = _SPACE.split(text[max(done, sign.start() - _LONGEST_ADDRESS) : sign.start()])[-1]
+            last = min(len(text), sign.end() + _LONGEST_ADDRESS)
+            space = _SPACE.search(text, sign.end(), last)
+            done = space.start() if space else last
+            yield sign.start() - len(before), text[sign.start() - len(before) : done]
+
+
+def _pattern_recognizer() -> Any:
+    from presidio_analyzer import PatternRecognizer
+
+    return PatternRecognizer
+
+
+def _path_length(address: str) -> int:
+    """The length of what stands before an address without a space, as in ``mails/ann@example.com`` or ``?to=ann@...``."""
+    before = _NOT_IN_ADDRESSES.split(address.partition("@")[0])
+    return len(address.partition("@")[0]) - len(before[-1]) if before[-1] else 0
+
+
+@lru_cache(maxsize=1)
+def _classes() -> dict[str, Any]:
+    """Presidio's recognisers of patterns, by the kind that each finds."""
+    with _LOADING:
+        try:
+            import presidio_analyzer
+            from presidio_analyzer import predefined_recognizers as predefined
+        except ImportError as error:
+            raise MissingExtra.of(
+                "finding entities by patterns needs Presidio", "pii", "or give a finder of your own"
+            ) from error
+    found: dict[str, Any] = {}
+    for name in sorted(vars(predefined)):
+        each: Any = getattr(predefined, name)
+        if isclass(each) and issubclass(each, presidio_analyzer.PatternRecognizer):
+            made: Any = each
+            for kind in made().supported_entities:
+                found.setdefault(kind, made)
+    found["PHONE_NUMBER"] = predefined.PhoneRecognizer
+    return found

@@ -1,0 +1,108 @@
+"""Where pseudonyms stand in a text, and what stood there: exact, both ways."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable
+from itertools import accumulate
+from typing import NamedTuple
+
+from leafspan.private.pseudonyms._pseudonyms import PSEUDONYM
+
+
+class Place(NamedTuple):
+    """A pseudonym in a masked text.
+
+    Attributes:
+        start: Its first character in the masked text.
+        pseudonym: It.
+        original: What stood there. A whole number, where the value was one.
+    """
+
+    start: int
+    pseudonym: str
+    original: str | int
+
+    @property
+    def end(self) -> int:
+        """The character after its last one, in the masked text."""
+        return self.start + len(self.pseudonym)
+
+    @property
+    def kind(self) -> str:
+        """Its kind, as it stands in the pseudonym."""
+        match = PSEUDONYM.fullmatch(self.pseudonym)
+        return match[1] if match else ""
+
+
+class Masked(NamedTuple):
+    """A text with pseudonyms in place of entities, and their places in order."""
+
+    text: str
+    places: tuple[Place, ...]
+
+
+class Restoring:
+    """From a masked text to what a reader may see, and back.
+
+    A position within a pseudonym stands for the end of what it replaced. So every position has exactly one counterpart,
+    and pieces that partition the masked text partition the restored one, wherever they were cut.
+
+    Args:
+        places: The pseudonyms of a text, in order, as far as they are to be replaced.
+    """
+
+    def __init__(self, places: Iterable[Place]) -> None:
+        self._places = list(places)
+        self._starts = [each.start for each in self._places]
+        self._shifts = [0]  # how much longer the restored text is, before each place and at the end
+        for each in self._places:
+            self._shifts.append(self._shifts[-1] + len(str(each.original)) - len(each.pseudonym))
+        self._ends = [each.end + shift for each, shift in zip(self._places, self._shifts[1:], strict=True)]  # restored
+        self._totals: dict[Callable[[str], int], list[int]] = {}  # of each count, before each place and at the end
+
+    @property
+    def growth(self) -> int:
+        """How many characters the whole text grows by."""
+        return self._shifts[-1]
+
+    def masked_length(self, length: int) -> int:
+        """The length of the masked text, for that of the restored one."""
+        return length - self.growth
+
+    def outward(self, position: int) -> int:
+        """The position in the restored text, for one in the masked text."""
+        before = bisect_left(self._starts, position)
+        if before and position < self._places[before - 1].end:
+            position = self._places[before - 1].end
+        return position + self._shifts[before]
+
+    def inward(self, position: int) -> int:
+        """The position in the masked text, for one in the restored text. Within what was replaced, that of its start."""
+        before = bisect_right(self._ends, position)
+        if before < len(self._places):
+            start = self._places[before].start
+            if start + self._shifts[before] < position:
+                return start
+        return position - self._shifts[before]
+
+    def text(self, piece: str, start: int = 0) -> str:
+        """A piece of the masked text restored: the text from ``outward(start)`` to ``outward(start + len(piece))``.
+
+        Args:
+            piece: The piece.
+            start: Its first character in the masked text.
+        """
+        end = start + len(piece)
+        parts, position = [], start
+        for each in self._places[max(0, bisect_left(self._starts, start) - 1) : bisect_left(self._starts, end)]:
+            if each.start >= start:
+                parts += [piece[position - start : each.start - start], str(each.original)]
+            position = max(position, each.end)
+        return "".join([*parts, piece[position - start :]])
+
+    def count(self, count: Callable[[str], int], end: int) -> int:
+        """The sum of a count, such as of line ends, over what the pseudonyms that start before a position replaced."""
+        if count not in self._totals:
+            self._totals[count] = list(accumulate((count(str(each.original)) for each in self._places), initial=0))
+        return self._totals[count][bisect_left(self._starts, end)]

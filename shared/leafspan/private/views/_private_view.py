@@ -1,0 +1,443 @@
+"""A view of an index in which names, addresses and numbers are pseudonyms."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from types import SimpleNamespace
+from typing import Any, Never, TypeVar
+
+from leafspan.checks import check_flag
+from leafspan.documents import IndexSettings, checked_keys
+from leafspan.errors import InvalidArgument, LeafspanError
+from leafspan.filters import to_filter
+from leafspan.flows import Call, Flow, arun, run
+from leafspan.indexing import Added, DocumentInfo, Intake, Synced, SyncOptions
+from leafspan.lab.explaining import Piece
+from leafspan.private.pseudonyms import Vault
+from leafspan.private.views._hiding import hidden, hidden_message
+from leafspan.private.views._intake import PrivateIntake
+from leafspan.private.views._privacy import Privacy
+from leafspan.private.views._questions import Asking, MaskedStrategy
+from leafspan.private.views._settling import records_of, settle_records
+from leafspan.private.views._showing import Showing, everything_in
+from leafspan.retrieval import Limits, Passages, Sources
+from leafspan.spans import Budget
+from leafspan.store import Reader, Scope, read_consistently
+from leafspan.strategies import Strategy, StrategyLike
+from leafspan.telemetry import Recording
+from leafspan.trees import Clusterer, TreesBuilt
+from leafspan.values import Document, Passage, run_of_id
+from leafspan.view import View
+
+T = TypeVar("T")
+
+_ATTEMPTS = 3
+
+
+class PrivateView(View):
+    """An index, or a scoped view of one, with pseudonyms in place of names, addresses and numbers.
+
+    What is added is masked before anything else sees it; so are questions, filters and ids. What comes out is masked,
+    unless the view reveals it. ``Index.private`` makes one. Every strategy and every retriever of a host works over it.
+    """
+
+    def __init__(
+        self,
+        sources: Sources,
+        settings: IndexSettings,
+        timeout: float,
+        privacy: Privacy,
+        scope: Scope | None = None,
+        originals: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(sources, settings, timeout, scope)
+        self._privacy = privacy
+        self._originals = originals or {}  # what the pseudonyms in the filter of the scope stand for
+
+    @classmethod
+    def of(
+        cls,
+        sources: Sources,
+        settings: IndexSettings,
+        timeout: float,
+        scope: Scope | None,
+        vault: Vault,
+        *,
+        finder: Any = None,
+        known: Mapping[str, Iterable[str | Sequence[str]]] | None = None,
+        reveal: bool | Collection[str] = False,
+        clear: Collection[str] = (),
+        entities_field: str = "entities",
+    ) -> PrivateView:
+        """See ``Index.private``."""
+        privacy = Privacy.of(vault, finder, known, reveal, clear, entities_field)
+        return cls(sources, settings, timeout, privacy, scope)
+
+    @property
+    def vault(self) -> Vault:
+        """What maps pseudonyms back."""
+        return self._privacy.vault
+
+    @property
+    def is_private(self) -> bool:
+        """Whether names and numbers are pseudonyms here: always True."""
+        return True
+
+    def revealing(self, reveal: bool | Collection[str] = True) -> PrivateView:
+        """The same view for a reader who may see more, or less: see ``reveal`` of ``Index.private``.
+
+        Raises:
+            InvalidArgument: if ``reveal`` is neither True nor False nor a list of kinds.
+        """
+        privacy = self._privacy.revealing(reveal)
+        return PrivateView(self._sources, self._settings, self._timeout, privacy, self._scope, self._originals)
+
+    def clean(self) -> int:
+        """Forget what the vault has of documents that are no longer in the index, such as those deleted without this view.
+
+        It looks at all documents of the index. While somebody adds or deletes through a private view, nothing is forgotten.
+
+        Returns:
+            The number of documents whose records were forgotten.
+        """
+        return run(self._hiding(self._clean()))
+
+    async def aclean(self) -> int:
+        """Like ``clean``."""
+        return await arun(self._hiding(self._clean()))
+
+    def _what_it_shows(self) -> tuple[object, ...]:
+        return (*super()._what_it_shows(), self._privacy)
+
+    def scoped(self, where: object, *, share_statistics: bool = False) -> View:
+        """A private view of the documents that match a filter: see ``View.scoped``. Its values are masked, too."""
+        return run(self._hiding(self._narrowed(where, share_statistics)))
+
+    def _narrowed(self, where: object, share_statistics: bool) -> Flow[View]:
+        asking = Asking(self._privacy.disguise, self._masked_id)
+        masked = yield Call(lambda: asking.where(to_filter(where)))
+        scope = super().scoped(masked, share_statistics=share_statistics)._scope
+        originals = {**self._originals, **asking.originals}
+        return PrivateView(self._sources, self._settings, self._timeout, self._privacy, scope, originals)
+
+    def _hiding(self, flow: Flow[T]) -> Flow[T]:
+        """The flow, whose errors quote nothing in the clear."""
+        try:
+            return (yield from flow)
+        except LeafspanError as error:
+            problem = error
+        raise (yield Call(hidden, (problem, self._privacy.disguise)))
+
+    def _masked_id(self, document_id: str) -> str:
+        """The masked id of a document: that under which it was added, or what it would be masked to."""
+        known: dict[str, str] = self.vault.masked_ids(self._store.id, [document_id])
+        return known.get(document_id) or self._privacy.disguise.name(document_id)
+
+    def _masked_filter(self, where: object) -> Any:
+        return Asking(self._privacy.disguise, self._masked_id).where(to_filter(where))
+
+    def _showing(self) -> Showing:
+        return Showing(self._privacy, self._store, self._scope)
+
+    # what goes in
+
+    def _intake(self, volatile_keys: object, *, dry_run: bool = False) -> Intake:
+        return self._private_intake(checked_keys(volatile_keys), dry_run=dry_run).intake
+
+    def _private_intake(self, volatile_keys: Collection[str] = (), *, dry_run: bool = False) -> PrivateIntake:
+        stored_ids = self._scope.stored_ids if self._scope else lambda id_: [id_]
+        home = self._store.id
+        save = not dry_run
+        return PrivateIntake(
+            self._privacy, home, stored_ids, self._store.home, self._originals, save=save, volatile_keys=volatile_keys
+        )
+
+    def _ingest(
+        self,
+        documents: Iterable[object] | object,
+        show: bool | None,
+        flatten_metadata: bool = False,
+        volatile_keys: object = (),
+    ) -> Flow[Added]:
+        ingest = super()._ingest(documents, show, flatten_metadata, volatile_keys)
+        return self._hiding(self._writing(ingest, self._shown_added))
+
+    def _sync(self, source: object, options: SyncOptions, show: bool | None) -> Flow[Synced]:
+        return self._hiding(self._masked_sync(source, options, show))
+
+    def _masked_sync(self, source: object, options: SyncOptions, show: bool | None) -> Flow[Synced]:
+        within, key = options.within, options.source_key
+        if within is not None and not isinstance(within, str):
+            within = yield Call(self._masked_filter, (within,))
+        if isinstance(key, str):
+            key = yield Call(self._privacy.disguise.name, (key,))
+        options = replace(options, within=within, source_key=key)
+        return (yield from self._writing(super()._sync(source, options, show), self._shown_synced))
+
+    def _delete(self, ids: Iterable[str] | None, where: object, dry_run: bool) -> Flow[list[str]]:
+        return self._hiding(self._masked_delete(ids, where, dry_run))
+
+    def _masked_delete(self, ids: Iterable[str] | None, where: object, dry_run: bool) -> Flow[list[str]]:
+        given: dict[str, str] = {}
+        if where is not None:
+            where = yield Call(self._masked_filter, (where,))
+        if isinstance(ids, Iterable) and not isinstance(ids, str) and getattr(ids, "ndim", None) != 0:
+            listed = list(ids)
+            masked = yield Call(lambda: [self._masked_id(id_) if isinstance(id_, str) else id_ for id_ in listed])
+            given = {new: old for new, old in zip(masked, listed, strict=True) if isinstance(old, str)}
+            ids = masked
+        return (yield from self._writing(super()._delete(ids, where, dry_run), partial(self._shown_deleted, given)))
+
+    def _forget(self, ids: Sequence[str]) -> Flow[None]:
+        """Before documents are deleted: what the vault has of them is forgotten as soon as they are gone."""
+        rows = yield from read_consistently(self._store, partial(Reader.rows, ids=list(ids)))
+        if records := records_of(rows):
+            yield Call(self.vault.unsettle, (records,), finish=True)
+        yield from super()._forget(ids)
+
+    def _writing(self, flow: Flow[T], shown: Any) -> Flow[T]:
+        """A flow that writes, with the vault's lock of writers. Afterwards, what is no longer needed is forgotten."""
+        lock = self.vault.writers_lock()
+        try:
+            yield Call(lock.share, (self.vault.timeout,), finish=True)
+            result = yield from flow
+        finally:
+            lock.release()
+        result = yield from shown(result)  # before anything that is needed for it is forgotten
+        with suppress(LeafspanError):  # what was written is there; the next writer cleans up
+            yield from settle_records(self._store, self.vault)
+        return result
+
+    def _clean(self) -> Flow[int]:
+        yield Call(self.vault.unsettle_all, (self._store.id,))
+        return (yield from settle_records(self._store, self.vault))
+
+    # what is asked
+
+    def _limits(
+        self, k: int | None, candidates: int | None, budget: int | Budget | None, where: object, min_score: float | None
+    ) -> Limits:
+        return self._checked(partial(super()._limits, k, candidates, budget, where, min_score))
+
+    def _strategy_of(self, strategy: StrategyLike | None) -> Strategy:
+        return self._checked(partial(super()._strategy_of, strategy))
+
+    def _checked(self, check: Callable[[], T]) -> T:
+        """What ``check`` returns. Its error is raised without the texts that are not shown, and without what caused it."""
+        problem: LeafspanError
+        try:
+            return check()
+        except LeafspanError as error:
+            problem = error
+        raise hidden(problem, self._privacy.disguise)
+
+    def _retrieve(self, query: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
+        return self._hiding(self._asked(query, strategy, limits, recording))
+
+    def _asked(self, query: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
+        asking = Asking(self._privacy.disguise, self._masked_id)
+        masked, where = yield Call(lambda: (asking.asked(query), asking.where(limits.where)))
+        limits = replace(limits, where=where, private=True)
+        retrieve = super()._passages
+
+        def attempt() -> Flow[tuple[Any, Showing]]:
+            recording.note(masked, None)
+            found = yield from retrieve(masked, MaskedStrategy(strategy, asking), limits)
+            several = not isinstance(found, Passages)
+            given: list[Passages] = found if several else [found]
+            rows: list[list[Passage]] = [*given]
+            if not self._privacy.shows_all:
+                rows = yield Call(lambda: [[asking.outside(passage) for passage in row] for row in rows])
+            if recording.is_on:  # what leaves the process has pseudonyms only, also where this view reveals what they are
+                noted = yield Call(lambda: [[asking.masked(passage) for passage in row] for row in rows])
+                recording.note(masked, noted if several else noted[0])
+            showing = self._showing()
+            yield from showing.load(*everything_in([passage for row in rows for passage in row]), asking.originals)
+            shown = yield Call(
+                lambda: [
+                    Passages(
+                        (self._traced(showing.passage(each), asking) for each in row),
+                        question=None if asked.question is None else showing.words(asked.question),
+                        analyzer=asked.analyzer,
+                        why_empty=asked.why_empty,
+                    )
+                    for asked, row in zip(given, rows, strict=True)
+                ]
+            )
+            return (shown if several else shown[0]), showing
+
+        return (yield from self._with_records(attempt))
+
+    def _explain(
+        self,
+        query: Any,
+        strategy: Strategy,
+        limits: Limits,
+        piece: Piece | None,
+    ) -> Flow[Never]:
+        """Refuse: an explanation quotes metadata and filters, which would have to be masked one by one.
+
+        Raises:
+            InvalidArgument: always.
+        """
+        raise InvalidArgument(
+            "a private view explains nothing, since an explanation quotes what it hides: passage.trace says why a passage "
+            "was returned, and whoever may see all can ask the index itself"
+        )
+        yield
+
+    def _with_records(self, attempt: Callable[[], Flow[tuple[T, Showing]]]) -> Flow[T]:
+        """What is read and restored; again, if a document was replaced or deleted before its record was read."""
+        for _ in range(_ATTEMPTS - 1):
+            result, showing = yield from attempt()
+            if not showing.lacks_records:
+                return result
+        return (yield from attempt())[0]
+
+    def _traced(self, passage: Passage, asking: Asking) -> Passage:
+        """The passage, whose trace may quote phrasings of the question."""
+        return passage if self._privacy.shows_all else replace(passage, trace=passage.trace.with_texts(asking.text))
+
+    def _surroundings(self, passage: object, before: int | None, after: int | None, words: int | None) -> Flow[Passage]:
+        return self._hiding(self._masked_surroundings(passage, before, after, words))
+
+    def _masked_surroundings(
+        self, passage: object, before: int | None, after: int | None, words: int | None
+    ) -> Flow[Passage]:
+        target = yield from self._masked_passage(passage)
+        surroundings = super()._surroundings
+
+        def found() -> Flow[list[Passage]]:
+            return [(yield from surroundings(target, before, after, words))]
+
+        return (yield from self._with_records(lambda: self._shown_passages(found())))[0]
+
+    def _masked_passage(self, passage: object) -> Flow[object]:
+        """A passage that a view of this index has shown, as the index knows it: by its id, or by its citation."""
+        id_ = passage if isinstance(passage, str) else getattr(passage, "node_id", None) or getattr(passage, "id", None)
+        if isinstance(id_, str) and run_of_id(id_) is not None:
+            asking = Asking(self._privacy.disguise, self._masked_id)
+            return (yield Call(asking.passage_id, (id_,)))
+        metadata = getattr(passage, "metadata", None)
+        cited = metadata.get("doc_id") if isinstance(metadata, Mapping) else None
+        if not isinstance(cited, str) or not isinstance(metadata, Mapping):
+            return passage
+        document_id = yield Call(self._masked_id, (cited,))
+        places = {name: metadata.get(name) for name in ("start", "end")}
+        showing = self._showing()
+        yield from showing.load([], documents=[document_id])
+        inward = {name: showing.inward(document_id, place) for name, place in places.items()}
+        return SimpleNamespace(metadata={"doc_id": document_id, **inward})
+
+    def _build(
+        self,
+        summarizer: object,
+        clusterer: Clusterer | None,
+        max_layers: int,
+        across_documents: bool,
+        partition_by: str | None,
+        dry_run: bool,
+        progress: bool | None,
+    ) -> Flow[TreesBuilt]:
+        check_flag("dry_run", dry_run)
+        if isinstance(partition_by, str):
+            partition_by = self._privacy.disguise.name(partition_by)
+        flow = super()._build(summarizer, clusterer, max_layers, across_documents, partition_by, dry_run, progress)
+        return self._hiding(self._shown_trees(flow))
+
+    def _shown_trees(self, flow: Flow[TreesBuilt]) -> Flow[TreesBuilt]:
+        built = yield from flow
+        showing = self._showing()
+        yield from showing.load([], texts=[each.tree for each in built.failed], documents=built.built)
+        failed = tuple(replace(each, tree=showing.id(each.tree)) for each in built.failed)
+        return replace(built, built=tuple(map(showing.id, built.built)), failed=failed)
+
+    # what comes out
+
+    def _list_leaves(self, document_id: str | None) -> Flow[list[Passage]]:
+        return self._hiding(self._shown_list(super()._list_leaves, document_id))
+
+    def _list_summaries(self, document_id: str | None) -> Flow[list[Passage]]:
+        return self._hiding(self._shown_list(super()._list_summaries, document_id))
+
+    def _shown_list(self, listed: Any, document_id: str | None) -> Flow[list[Passage]]:
+        if isinstance(document_id, str):
+            document_id = yield Call(self._masked_id, (document_id,))
+        return (yield from self._with_records(lambda: self._shown_passages(listed(document_id))))
+
+    def _shown_passages(self, flow: Flow[list[Passage]]) -> Flow[tuple[list[Passage], Showing]]:
+        passages, showing = (yield from flow), self._showing()
+        yield from showing.load(*everything_in(passages))
+        return [showing.passage(passage) for passage in passages], showing
+
+    def _get(self, document_id: str) -> Flow[Document]:
+        return self._hiding(self._shown_get(super()._get, document_id))
+
+    def _shown_get(self, get: Any, document_id: str) -> Flow[Document]:
+        if isinstance(document_id, str):
+            document_id = yield Call(self._masked_id, (document_id,))
+
+        def attempt() -> Flow[tuple[Document, Showing]]:
+            found, showing = (yield from get(document_id)), self._showing()
+            yield from showing.load([found.metadata])
+            return showing.document(found), showing
+
+        return (yield from self._with_records(attempt))
+
+    def _list_documents(self) -> Flow[list[DocumentInfo]]:
+        listed = super()._list_documents
+
+        def attempt() -> Flow[tuple[list[DocumentInfo], Showing]]:
+            infos, showing = (yield from listed()), self._showing()
+            yield from showing.load([info.metadata for info in infos])
+            return sorted(map(showing.info, infos), key=lambda info: info.id), showing
+
+        return self._hiding(self._with_records(attempt))
+
+    def _shown_added(self, added: Added) -> Flow[Added]:
+        names = yield from self._shown_ids([*added.added, *added.replaced])
+        return replace(
+            added,
+            added=tuple(names[id_] for id_ in added.added),
+            replaced=tuple(names[id_] for id_ in added.replaced),
+            skipped=self._shown_skipped(added.skipped),
+            left_out=self._shown_left_out(added.left_out),
+        )
+
+    def _shown_synced(self, synced: Synced) -> Flow[Synced]:
+        lists = {name: getattr(synced, name) for name in ("added", "replaced", "deleted", "unchanged")}
+        names = yield from self._shown_ids([id_ for ids in (*lists.values(), *synced.moved) for id_ in ids])
+        moved = tuple((names[new], names[old]) for new, old in synced.moved)
+        shown = {name: tuple(names[id_] for id_ in ids) for name, ids in lists.items()}
+        skipped, left_out = self._shown_skipped(synced.skipped), self._shown_left_out(synced.left_out)
+        return replace(synced, **shown, moved=moved, skipped=skipped, left_out=left_out)
+
+    def _shown_deleted(self, given: Mapping[str, str], deleted: list[str]) -> Flow[list[str]]:
+        names = yield from self._shown_ids([id_ for id_ in deleted if id_ not in given])
+        return [given.get(id_) or names[id_] for id_ in deleted]
+
+    def _shown_ids(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
+        """Ids of documents as this view shows them, by masked id."""
+        showing = self._showing()
+        yield from showing.load([], texts=ids, documents=ids)
+        return {id_: showing.id(id_) for id_ in ids}
+
+    def _shown_left_out(self, left_out: Mapping[str, int]) -> dict[str, int]:
+        """The number of files that are not read: what follows the dot in a file's name may be a name."""
+        shown: Counter[str] = Counter()
+        for kind, count in left_out.items():
+            shown[kind if self._privacy.shows_all else self._privacy.disguise.name(kind)] += count
+        return dict(shown)
+
+    def _shown_skipped(self, skipped: Any) -> Any:
+        """Files that were not read: their names and the reasons quote what is in them."""
+        if self._privacy.shows_all:
+            return skipped
+        disguise = self._privacy.disguise
+        return tuple(
+            replace(each, path=disguise.name(each.path), reason=hidden_message(each.reason, disguise)) for each in skipped
+        )

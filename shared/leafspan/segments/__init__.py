@@ -1,0 +1,23 @@
+"""Mirrors: copies of what is in Chroma, in a form for searches that Chroma cannot do. They can always be made again."""
+
+from leafspan.segments._mirror import Mirror, Recipe
+from leafspan.segments._record_copy import RecordCopy, records_in
+from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
+from leafspan.segments._stored_arrays import in_parts
+from leafspan.segments._vector_copy import Codes, VectorCopy, are_same, vector_arrays
+from leafspan.segments._word_postings import WordPostings
+
+__all__ = [
+    "Codes",
+    "Mirror",
+    "MirrorSnapshot",
+    "OpenSegment",
+    "RecordCopy",
+    "Recipe",
+    "VectorCopy",
+    "WordPostings",
+    "are_same",
+    "in_parts",
+    "records_in",
+    "vector_arrays",
+]

@@ -1,0 +1,479 @@
+"""A mirror that follows an index: it makes segments of new documents, and merges small segments into large ones."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from leafspan.errors import LeafspanError, WriterBusy
+from leafspan.flows import Call, Flow, Progress
+from leafspan.segments._comparing import Compare
+from leafspan.segments._segment import Segment
+from leafspan.segments._segment_folder import SegmentFolder, in_order
+from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
+from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, MetDamage, Reader, Row, StaleRead, grouped
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leafspan.segments._snapshot import MaskedArrays
+
+_GROUP = 20_000  # leaves to make into one segment
+_MOST_SEGMENTS = 8
+_SIZE_RATIO = 2  # a segment is merged with smaller ones if it is at most this many times as large as all of them together
+_MOST_TAKEN = 64  # segments of what was written that are merged without waiting for a question
+_MOST_DEFERRALS = 4  # changes after which segments are merged and removed though nobody knows whether the reader is stale
+_MOST_SPLITS = 20  # of groups with documents that have been replaced
+_MIN_FOR_PROGRESS = 5_000  # leaves from which on a progress bar is shown
+_POLL_SECONDS = 0.005
+_PATIENCE = 60.0  # seconds in which another thread must make a segment
+_mirrors: weakref.WeakSet[Mirror] = weakref.WeakSet()
+
+
+class Recipe(Protocol):
+    """How the arrays of a mirror's segments are made."""
+
+    @property
+    def name(self) -> str:
+        """The name of the folder of the mirror's files. Recipes that make different arrays have different names."""
+        ...
+
+    @property
+    def task(self) -> str:
+        """The text before the progress bar."""
+        ...
+
+    @property
+    def content(self) -> str:
+        """What the mirror is a copy of, as words of a sentence."""
+        ...
+
+    def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
+        """The arrays of the leaves of some documents.
+
+        Args:
+            reader: Reader of the index.
+            rows: Rows of the documents.
+            ids: Ids of all of their leaves, in order.
+
+        Raises:
+            StaleRead: if a document has been replaced.
+        """
+        ...
+
+    def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
+        """The arrays of the leaves of documents that are at hand, with at least one leaf each.
+
+        Raises:
+            LeafspanError: if a function of the user's fails.
+        """
+        ...
+
+    def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
+        """The arrays of several segments as those of one. Only the leaves that the masks mark are kept, in order."""
+        ...
+
+    def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
+        """What compares the arrays of a segment with documents as Chroma has them."""
+        ...
+
+
+class Mirror:
+    """A copy of an index in segments, kept in files or in memory. ``current`` brings it up to date.
+
+    Segments never change. The catalogue alone decides which documents in a segment are current, so there is no list of
+    segments that could be wrong. Any process may add a segment, or replace several by one, at any time and without a lock.
+    Files that are lost or damaged are made again.
+
+    Args:
+        folder: Folder for the files of all mirrors of the index. None to keep the segments in memory.
+        recipe: How the arrays are made.
+        read_only: Whether nothing must be written or removed in the folder. Default: False.
+    """
+
+    def __init__(self, folder: Path | None, recipe: Recipe, *, read_only: bool = False) -> None:
+        self._folder = SegmentFolder(None if folder is None else folder / recipe.name, read_only=read_only)
+        self._recipe = recipe
+        self._segments: list[OpenSegment] | None = None
+        self._snapshot: MirrorSnapshot | None = None
+        self._glimpse: MirrorSnapshot | None = None  # the last snapshot that was made of what was at hand
+        self._looked_at: list[OpenSegment] = []  # the segments of that, before all were opened
+        self._deferred = 0  # changes since segments were last merged and removed
+        self._taken = 0  # segments of what was written, since then
+        self._mutex = threading.Lock()
+        _mirrors.add(self)
+        self._went_on = 0.0  # when a segment was last made, or begun
+
+    @property
+    def content(self) -> str:
+        """What it is a copy of, as words of a sentence."""
+        return self._recipe.content
+
+    def close(self) -> None:
+        """Let go of the segments. Each file is closed with the last who uses it, perhaps a question in another thread."""
+        if not self._mutex.acquire(blocking=False):
+            return  # another thread is making segments: they are let go of with this object
+        try:
+            self._segments = self._snapshot = self._glimpse = None
+            self._looked_at = []
+        finally:
+            self._mutex.release()
+
+    def current(self, reader: Reader) -> Flow[MirrorSnapshot]:
+        """The whole index as the reader's catalogue has it, whatever the reader's scope.
+
+        Raises:
+            StaleRead: if a document is replaced meanwhile.
+            WriterBusy: if another thread makes segments, and none for a minute.
+        """
+        snapshot = yield from self._current(reader, make=True)
+        assert snapshot is not None
+        return snapshot
+
+    def current_if_made(self, reader: Reader) -> Flow[MirrorSnapshot | None]:
+        """Like ``current``, but None where Chroma would have to be read for segments that are missing.
+
+        Raises:
+            WriterBusy: if another thread makes segments, and none for a minute.
+        """
+        return self._current(reader, make=False)
+
+    def _current(self, reader: Reader, *, make: bool) -> Flow[MirrorSnapshot | None]:
+        """The whole index as the reader's catalogue has it; None if documents are missing that are not to be made."""
+        catalogue = yield from reader.everything()
+        if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:
+            return known
+        yield from self._lock()
+        try:
+            self._went_on = time.monotonic()
+            if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:
+                return known  # another thread or task has made it meanwhile
+            snapshot, missing = yield Call(self._existing, (catalogue, lambda: reader.is_stale), finish=True)
+            if missing and not make:
+                return None
+            if missing:
+                yield from self._make(reader.for_mirrors(), missing)
+                snapshot = yield Call(self._snapshot_of, (catalogue,))
+            # A stale reader would take newer segments for dead ones. But behind a client that is never known, and merging
+            # cannot be deferred for ever.
+            self._deferred += 1
+            if not reader.may_be_stale or (self._deferred > _MOST_DEFERRALS and not reader.is_stale):
+                snapshot = yield Call(self._compact, (snapshot,), finish=True)
+                self._deferred = self._taken = 0
+            self._snapshot = snapshot
+            return snapshot  # type: ignore[no-any-return]
+        finally:
+            self._mutex.release()
+
+    def stored(self) -> Flow[StoredSegments]:
+        """All segments as they are stored now. Each file is read anew, whatever of it is open, and nothing is changed."""
+        return (yield Call(self._stored))  # type: ignore[no-any-return]
+
+    def _stored(self) -> StoredSegments:
+        found, damaged = self._folder.inspect()
+        in_memory = [each for each in self._segments or () if each.path is None]
+        return StoredSegments([*in_memory, *found], damaged)
+
+    def comparing(self, segment: OpenSegment) -> Compare:
+        """What compares a segment with documents as Chroma has them."""
+        return self._recipe.comparing(segment.arrays)
+
+    def make_again(self, reader: Reader, wrong: Collection[OpenSegment], files: Collection[Path]) -> Flow[None]:
+        """Make segments anew from Chroma alone. What was there is removed when all of it has been made.
+
+        Args:
+            reader: Reader of the index.
+            wrong: Segments that are not as Chroma has their documents, of the last ``stored``.
+            files: Files that are damaged.
+
+        Raises:
+            StaleRead: if a document is replaced meanwhile. The next call goes on.
+            WriterBusy: if another thread makes segments, and none for a minute.
+        """
+        catalogue = yield from reader.everything()
+        files = {*files, *(each.path for each in wrong if each.path is not None)}
+        yield from self._lock()
+        try:
+            self._went_on = time.monotonic()
+            self._snapshot = self._glimpse = None
+            self._folder.ignore(files)
+            if self._segments is not None:
+                self._segments = [each for each in self._segments if each not in wrong and each.path not in files]
+            _, missing = yield Call(self._existing, (catalogue, lambda: reader.is_stale), finish=True)
+            if missing:
+                yield from self._make(reader.for_mirrors().of_chroma(), missing)
+            yield Call(self._folder.remove_files, (files,), finish=True)
+            self._snapshot = yield Call(self._snapshot_of, (catalogue,))
+        finally:
+            self._mutex.release()
+
+    def _lock(self) -> Flow[None]:
+        """Acquire the mutex: here and not within a call, so that a cancelled task knows whether it has it.
+
+        Raises:
+            WriterBusy: if another thread makes segments, and none for a minute.
+        """
+        start = time.monotonic()
+        while not self._mutex.acquire(blocking=False):
+            if time.monotonic() - max(start, self._went_on) > _PATIENCE:
+                raise WriterBusy(
+                    f"another thread has been {self._recipe.task.lower()} and made nothing for {_PATIENCE:g} seconds: try "
+                    "again, or see what it waits for"
+                )
+            yield Call(
+                time.sleep,
+                (_POLL_SECONDS,),
+                native=asyncio.sleep,
+                what=f"another thread that is {self._recipe.task.lower()}",
+            )
+
+    def make(self, documents: Sequence[DocumentToWrite]) -> Flow[Segment | None]:
+        """A segment of documents that are being written, for ``take``. None if that fails, or they have no leaves.
+
+        Args:
+            documents: The documents.
+        """
+        documents = [each for each in documents if each.texts]
+        return (yield Call(self._made, (documents,))) if documents else None
+
+    def _made(self, documents: Sequence[DocumentToWrite]) -> Segment | None:
+        try:
+            arrays = self._recipe.of(documents)
+        except LeafspanError:
+            return None
+        rows = [each.row for each in documents]
+        return Segment(DocumentTable.of([(row.document_id, row.version, row.leaves) for row in rows]), arrays)
+
+    def take(self, segment: Segment) -> Flow[None]:
+        """Take a segment of documents whose version is about to become current, so that no question has to read them back.
+
+        Where another thread is making segments, it is left to the next question.
+        """
+        if not self._mutex.acquire(blocking=False):
+            return
+        try:
+            yield Call(self._take, (segment,), finish=True)
+        finally:
+            self._mutex.release()
+
+    def _take(self, segment: Segment) -> None:
+        self._taken += 1
+        if self._segments is None and self._folder.path is not None:
+            self._folder.keep(segment)  # it is opened with the others
+        else:
+            self._segments = in_order([*(self._segments or []), self._folder.keep(segment)])
+
+    def tidy(self, catalogue: Catalogue | None) -> Flow[None]:
+        """Merge segments that were taken, if they have become many. Otherwise, the next question does.
+
+        Args:
+            catalogue: The catalogue of the whole index. None if it is not at hand: segments are merged later.
+        """
+        if self._taken <= _MOST_TAKEN or catalogue is None or not self._mutex.acquire(blocking=False):
+            return
+        try:
+            yield Call(self._merge_taken, (catalogue,), finish=True)
+        finally:
+            self._mutex.release()
+
+    def _merge_taken(self, catalogue: Catalogue) -> None:
+        with suppress(StaleRead):  # a file is damaged: it is left to the next question, too
+            self._compact(self._existing(catalogue)[0])
+        self._taken = 0
+
+    def at_hand(self, catalogue: Catalogue) -> Flow[MirrorSnapshot]:
+        """What there is of these documents by now. Nothing is made, so documents may be missing."""
+        for known in (self._snapshot, self._glimpse):
+            if known is not None and known.catalogue is catalogue and not known.is_damaged:
+                return known
+        self._glimpse = glimpse = yield Call(self._look, (catalogue,))
+        return glimpse  # type: ignore[no-any-return]
+
+    def _look(self, catalogue: Catalogue) -> MirrorSnapshot:
+        if self._segments is not None:
+            return MirrorSnapshot(catalogue, [each for each in self._segments if each.problem is None])
+        self._looked_at = self._folder.read(self._without_damaged(self._looked_at))
+        return MirrorSnapshot(catalogue, self._looked_at)
+
+    def _snapshot_of(self, catalogue: Catalogue) -> MirrorSnapshot:
+        assert self._segments is not None
+        return MirrorSnapshot(catalogue, self._segments)
+
+    def _existing(
+        self, catalogue: Catalogue, is_stale: Callable[[], bool] = lambda: False
+    ) -> tuple[MirrorSnapshot, list[Row]]:
+        """A snapshot of the segments that exist, including new files of other processes, and the rows that they lack.
+
+        Args:
+            catalogue: The catalogue.
+            is_stale: Function that says whether there is a newer one, by which another process may have removed files.
+        """
+        if self._segments is None:
+            return self._open_segments(catalogue)
+        self._segments = self._without_damaged(self._segments)
+        snapshot = self._snapshot_of(catalogue)
+        if not snapshot.is_complete and self._folder.path is not None:
+            before = self._segments
+            self._segments = self._folder.read(before)  # another process may have made what is missing
+            if self._segments != before:
+                snapshot = self._snapshot_of(catalogue)
+            snapshot = self._with_lost_files_rewritten(snapshot, is_stale)
+        return snapshot, snapshot.missing()
+
+    def _without_damaged(self, segments: list[OpenSegment]) -> list[OpenSegment]:
+        """These segments, after the files in which something was found that is not as it was written have been removed."""
+        damaged = [each for each in segments if each.problem is not None]
+        for each in damaged:
+            warnings.warn(f"{each.problem}; it is made anew", RuntimeWarning, stacklevel=2)
+        self._folder.remove(damaged)
+        return [each for each in segments if each not in damaged]
+
+    def _open_segments(self, catalogue: Catalogue) -> tuple[MirrorSnapshot, list[Row]]:
+        self._segments = self._folder.read([])
+        snapshot = self._snapshot_of(catalogue)
+        missing = snapshot.missing()
+        if missing and self._folder.is_emptied():
+            warnings.warn(f"{self._folder} has lost its files; they are made anew", RuntimeWarning, stacklevel=2)
+        return snapshot, missing
+
+    def _with_lost_files_rewritten(self, snapshot: MirrorSnapshot, is_stale: Callable[[], bool]) -> MirrorSnapshot:
+        """The same snapshot, after the segments in use whose files are lost have been written to new files."""
+        assert self._segments is not None
+        used = [segment for segment, live in zip(self._segments, snapshot.live, strict=True) if live]
+        lost = self._folder.lost(used)
+        if not lost or is_stale():
+            return snapshot
+        warnings.warn(f"{self._folder} has lost files; they are written anew", RuntimeWarning, stacklevel=2)
+        rewritten = {each: self._folder.keep(Segment(each.documents, each.arrays)) for each in lost}
+        self._segments = in_order(rewritten.get(each, each) for each in self._segments)
+        return self._snapshot_of(snapshot.catalogue)
+
+    def _make(self, reader: Reader, missing: Sequence[Row]) -> Flow[None]:
+        """Make segments of these documents.
+
+        Raises:
+            StaleRead: if a document has been replaced. Segments of the other documents are made first.
+        """
+        leaves = sum(row.leaves for row in missing)
+        progress = Progress(
+            leaves, show=None if leaves >= _MIN_FOR_PROGRESS else False, what=self._recipe.task, unit=" leaves"
+        )
+        splits = 0
+        groups = list(grouped(missing, _GROUP))[::-1]
+        try:
+            while groups:
+                rows = groups.pop()
+                ids = [id_ for row in rows for id_ in row.leaf_ids]
+                try:
+                    arrays = yield from self._recipe.read(reader, rows, ids)
+                except MetDamage:
+                    raise  # the next attempt is without the documents
+                except StaleRead:
+                    # Reading starts again after this error, and may never end unless the other documents are done by then.
+                    splits += 1
+                    if splits > _MOST_SPLITS:
+                        raise
+                    if len(rows) > 1:
+                        groups += [rows[len(rows) // 2 :], rows[: len(rows) // 2]]
+                    continue
+                segment = Segment(DocumentTable.of([(row.document_id, row.version, row.leaves) for row in rows]), arrays)
+                yield Call(self._add, (segment,), finish=True)
+                self._went_on = time.monotonic()
+                progress.advance(len(ids))
+        finally:
+            progress.close()
+        if splits:
+            raise StaleRead
+
+    def begin_anew(self) -> None:
+        """In a forked process: do not wait for a thread of the parent, which is not there."""
+        self._mutex = threading.Lock()
+
+    def _add(self, segment: Segment) -> None:
+        assert self._segments is not None
+        self._segments = in_order([*self._segments, self._folder.keep(segment)])
+
+    def _compact(self, snapshot: MirrorSnapshot) -> MirrorSnapshot:
+        """Remove dead segments, and merge segments that are too many or mostly dead. Returns the new snapshot."""
+        segments = self._segments
+        assert segments is not None
+        pairs = zip(segments, snapshot.live, strict=True)
+        removed = [each for each, live in pairs if not live and not _is_expected(each, snapshot.catalogue)]
+        if not removed and not _segments_to_merge(snapshot.live, segments):
+            return snapshot
+        self._segments = segments = [each for each in segments if each not in removed]
+        snapshot = self._snapshot_of(snapshot.catalogue)
+        numbers = _segments_to_merge(snapshot.live, segments)
+        if self._folder.read_only:
+            # What is in files stays there, however many they are: merged, it would take memory in each process that reads.
+            numbers = [number for number in numbers if segments[number].path is None]
+        if numbers:
+            documents = [document for number in numbers for document in snapshot.current_documents(number)]
+            arrays = self._recipe.merge([snapshot.parts[number] for number in numbers])
+            merged = self._folder.keep(Segment(DocumentTable.of(documents), arrays))
+            removed += [segments[number] for number in numbers]
+            self._segments = in_order([merged, *(each for each in segments if each not in removed)])
+            snapshot = self._snapshot_of(snapshot.catalogue)
+        self._folder.remove(removed)
+        return snapshot
+
+
+class StoredSegments(NamedTuple):
+    """The segments of a mirror as they are stored.
+
+    Attributes:
+        segments: Those that are as they were written.
+        damaged: What is wrong with the others, by their files.
+    """
+
+    segments: Sequence[OpenSegment]
+    damaged: Mapping[Path, str]
+
+
+def _is_expected(segment: OpenSegment, catalogue: Catalogue) -> bool:
+    """Whether a version in a segment is noted as being written: it becomes current after the segment was kept."""
+    for id_, version, leaves in segment.documents:
+        row = catalogue.rows.get(id_)
+        if row is not None and (version, leaves) in row.leftovers:
+            return True
+    return False
+
+
+def _segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment]) -> list[int]:
+    """The numbers of the segments to merge into one, in ascending order; an empty list if none should be merged.
+
+    Segments are merged if more than half of their leaves are dead, but not all of them. If there are too many segments, the
+    smallest are merged as well. Of these, each is at most ``_SIZE_RATIO`` times as large as the smaller ones together, so a
+    large segment is not written again until the index has grown in proportion.
+
+    Args:
+        live: Number of current leaves of each segment.
+        segments: The segments.
+    """
+    chosen = [number for number, each in enumerate(segments) if 0 < live[number] * 2 < each.leaves]
+    others = [number for number in range(len(segments)) if number not in chosen and live[number]]
+    if len(others) + bool(chosen) > _MOST_SEGMENTS:
+        size = sum(live[number] for number in chosen)
+        for number in sorted(others, key=lambda number: live[number]):
+            if len(chosen) > 1 and live[number] > size * _SIZE_RATIO:
+                break
+            chosen.append(number)
+            size += live[number]
+    return sorted(chosen)
+
+
+def _begin_anew() -> None:
+    for mirror in list(_mirrors):
+        mirror.begin_anew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)

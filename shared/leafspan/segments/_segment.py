@@ -1,0 +1,198 @@
+"""A segment: documents and the arrays of their leaves, in one file that is written once and mapped into memory.
+
+The file: a head of fixed length (magic, format, checksum of the front), the front, then the arrays, each from a multiple of
+64 bytes on. The front has its own length and that of the file, a table in JSON (name, type, shape, place and checksum of
+each array), the checksums of the arrays' blocks, and the columns of the documents.
+
+In format 1 there were no blocks. One checksum was that of the whole file, and the table had the documents.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import uuid
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leafspan.segments._stored_arrays import DamagedSegment, StoredArray, StoredArrays, checksums_of
+from leafspan.store import DocumentTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+UNFINISHED = ".writing"  # end of the name of a file that is being written, or whose writer was killed
+
+_MAGIC = b"leafseg\n"
+_FIRST_FORMAT, _FORMAT = 1, 2
+_HEAD = struct.Struct("<8sII")  # magic, format, checksum of the front; in format 1 of all that follows
+_LENGTHS = struct.Struct("<QQ")  # of the front, in format 1 of the table; of the file
+_TABLE = struct.Struct("<Q")  # length of the table
+_ALIGNMENT = 64
+_COLUMNS = ("keys", "order", "id_ends", "leaves", "versions", "ids")  # of the documents
+
+
+class Damaged(Exception):
+    """A file of a mirror is not as it was written. The message names the file and the reason. The index itself is whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Documents and the arrays of their leaves.
+
+    Attributes:
+        documents: The documents, by stored id.
+        arrays: Arrays by name, whose contents follow the order of the documents and their leaves.
+    """
+
+    documents: DocumentTable
+    arrays: Mapping[str, NDArray[Any]]
+
+
+def write_segment(path: Path, segment: Segment) -> None:
+    """Write a segment's file under another name first, and then rename it: so the whole file exists, or none of it.
+
+    A writer that is killed leaves a file whose name ends in ``UNFINISHED``. Nothing waits for the disk: a file that a power
+    cut has torn is noticed when it is read.
+    """
+    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}{UNFINISHED}")
+    try:
+        with unfinished.open("xb") as file:  # before the checksums, which take a while: a new folder must not stay empty
+            pieces = _pieces(segment)
+            front = next(pieces)
+            file.write(_HEAD.pack(_MAGIC, _FORMAT, zlib.crc32(front)))
+            file.write(front)
+            for piece in pieces:
+                file.write(piece)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def read_segment(path: Path, *, whole: bool = False) -> Segment:
+    """A segment with read-only arrays that are mapped from its file, and compared with checksums when they are first read.
+
+    Args:
+        path: The file.
+        whole: Whether to compare all of them at once. Default: False.
+
+    Raises:
+        Damaged: if the file is not as it was written.
+        FileNotFoundError: if there is no such file.
+    """
+    try:
+        file = path.open("rb")
+    except IsADirectoryError:
+        raise Damaged(f"{path}: a folder, where a file belongs: move the folder away") from None
+    with file:
+        length = os.fstat(file.fileno()).st_size
+        if length < _HEAD.size + _LENGTHS.size:
+            raise Damaged(f"{path}: of {length} bytes, too short for a segment")
+        mapped = mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ)
+    magic, format_, checksum = _HEAD.unpack_from(mapped)
+    if magic != _MAGIC:
+        raise Damaged(f"{path}: not a segment, it begins with {magic!r}")
+    if format_ not in (_FIRST_FORMAT, _FORMAT):
+        raise Damaged(f"{path}: of format {format_}, where this version of leafspan reads {_FIRST_FORMAT} and {_FORMAT}")
+    front_length, file_length = _LENGTHS.unpack_from(mapped, _HEAD.size)
+    if file_length != length:
+        raise Damaged(f"{path}: of {length} bytes, where {file_length} were written")
+    checked = memoryview(mapped)[_HEAD.size :]
+    if format_ == _FORMAT:
+        checked = checked[:front_length]
+    if zlib.crc32(checked) != checksum:
+        raise Damaged(f"{path}: its checksum is not that of its content")
+    if format_ == _FIRST_FORMAT:
+        return _in_first_format(mapped, front_length)
+    segment = _read(mapped, checked, str(path))
+    if whole:
+        try:
+            list(segment.arrays.values())
+        except DamagedSegment as error:
+            raise Damaged(str(error)) from None
+    return segment
+
+
+def _pieces(segment: Segment) -> Iterator[bytes | memoryview]:
+    """The parts of a file after its head, in order: the front, and then the arrays."""
+    import numpy as np
+
+    arrays = {name: np.ascontiguousarray(array) for name, array in segment.arrays.items()}
+    yield _front(segment.documents, arrays)
+    for array in arrays.values():
+        yield from _parts(array)
+
+
+def _parts(array: NDArray[Any]) -> tuple[memoryview, bytes]:
+    """The bytes of an array, and those up to the next one."""
+    import numpy as np
+
+    return array.reshape(-1).view(np.uint8).data, bytes(_aligned(array.nbytes) - array.nbytes)
+
+
+def _front(documents: DocumentTable, arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """The front of a file."""
+    places, columns, end = [], [], 0
+    for name, array in arrays.items():
+        checksum, checksums = checksums_of(*_parts(array))
+        # The front says where the arrays begin, and comes before them: so their places are counted from its end.
+        places.append((name, array.dtype.str, array.shape, end, checksum, len(checksums)))
+        columns.append(checksums.tobytes())
+        end += _aligned(array.nbytes)
+    of_documents = documents.columns
+    columns += [of_documents[name].tobytes() for name in _COLUMNS]
+    lengths = [of_documents[name].nbytes for name in _COLUMNS]
+    table = json.dumps({"arrays": places, "documents": lengths}, separators=(",", ":")).encode()
+    front = _TABLE.pack(len(table)) + b"".join(_padded(each, 8) for each in (table, *columns))
+    length = _aligned(_HEAD.size + _LENGTHS.size + len(front)) - _HEAD.size
+    return _padded(_LENGTHS.pack(length, _HEAD.size + length + end) + front, length)
+
+
+def _read(mapped: mmap.mmap, front: memoryview, what: str) -> Segment:
+    """A segment, from its mapped file and the front of that."""
+    import numpy as np
+
+    table_length = _TABLE.unpack_from(front, _LENGTHS.size)[0]
+    rest = front[_LENGTHS.size + _TABLE.size :]
+
+    def column(length: int) -> memoryview:
+        nonlocal rest
+        found, rest = rest[:length], rest[length + -length % 8 :]
+        return found
+
+    table = json.loads(bytes(column(table_length)))
+    arrays = {}
+    for name, kind, shape, place, checksum, blocks in table["arrays"]:
+        begin = _HEAD.size + len(front) + place
+        array: NDArray[Any] = np.ndarray(tuple(shape), dtype=kind, buffer=mapped, offset=begin)
+        content = memoryview(mapped)[begin : begin + _aligned(array.nbytes)]
+        arrays[name] = StoredArray(array, content, checksum, column(4 * blocks).cast("I"))
+    keys, order, id_ends, leaves, versions, ids = map(column, table["documents"])
+    documents = DocumentTable(keys.cast("Q"), order.cast("I"), id_ends.cast("Q"), leaves.cast("I"), versions, ids)
+    return Segment(documents, StoredArrays(arrays, what))
+
+
+def _in_first_format(mapped: mmap.mmap, table_length: int) -> Segment:
+    """A segment in the first format, which has been compared with its checksum."""
+    import numpy as np
+
+    begin = _HEAD.size + _LENGTHS.size
+    table = json.loads(mapped[begin : begin + table_length])
+    arrays: dict[str, NDArray[Any]] = {
+        name: np.ndarray(tuple(shape), dtype=kind, buffer=mapped, offset=begin + table_length + place)
+        for name, kind, shape, place in table["arrays"]
+    }
+    return Segment(DocumentTable.of(list(zip(*table["documents"], strict=True))), arrays)
+
+
+def _aligned(length: int) -> int:
+    return -(-length // _ALIGNMENT) * _ALIGNMENT
+
+
+def _padded(content: bytes, multiple: int) -> bytes:
+    return content + bytes(-len(content) % multiple)

@@ -1,0 +1,247 @@
+"""The folder of a mirror's files. Files may be lost or damaged at any time, and writing may fail."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+import uuid
+import warnings
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from leafspan.segments._segment import UNFINISHED, Damaged, Segment, read_segment, write_segment
+from leafspan.segments._snapshot import OpenSegment
+from leafspan.store import check_not_too_many
+
+_SUFFIX = ".segment"
+_MIRRORS = "leafspan.segments"  # the folder of all mirrors in the folder of an index
+_ATTEMPTS = 5
+_LOOKS = (0.0, 0.01, 0.05, 0.2)  # seconds before each look at a folder that seems to have lost its files
+_ABANDONED_SECONDS = 600.0  # an unfinished file that has not grown for this long was left by a killed writer
+
+
+class SegmentFolder:
+    """Segments in a folder that other processes use at the same time.
+
+    A file that cannot be read or written never causes an error, but a RuntimeWarning. A segment that cannot be written is
+    kept in memory.
+
+    Args:
+        folder: The folder. None to keep all segments in memory.
+        read_only: Whether nothing must be written or removed there. Default: False.
+
+    Attributes:
+        path: The folder.
+        read_only: Whether nothing must be written or removed there.
+    """
+
+    def __init__(self, folder: Path | None, *, read_only: bool = False) -> None:
+        self.path = folder
+        self.read_only = read_only
+        self._ignored: set[Path] = set()  # files that are no longer needed, but cannot be removed
+        self._missing: set[Path] = set()  # files that were missing at the last ``lost``
+
+    def __str__(self) -> str:
+        return repr(str(self.path))
+
+    def read(self, known: Sequence[OpenSegment]) -> list[OpenSegment]:
+        """The known segments and all others in the folder, as ``in_order``. Only files of unknown segments are read.
+
+        Behind the files are known segments without one: another process has merged them, or the file is lost.
+
+        Args:
+            known: Segments that are open already.
+        """
+        if self.path is None:
+            return list(known)
+        if not known and self._remove_abandoned():
+            self._remove_if_empty()
+        found = self._read_files({each.path: each for each in known if each.path is not None})
+        return in_order(found.values()) + in_order(each for each in known if each.path not in found)
+
+    def _read_files(self, known: dict[Path, OpenSegment]) -> dict[Path, OpenSegment]:
+        """The segments of all files in the folder, by path. Those that are read are added to ``known``."""
+        found: dict[Path, OpenSegment] = {}
+        for _ in range(_ATTEMPTS):
+            paths = [path for path in self._paths() if path not in self._ignored]
+            found = {path: known[path] for path in paths if path in known}
+            vanished = False
+            for path in paths:
+                if path not in known:
+                    try:
+                        known[path] = found[path] = OpenSegment(read_segment(path), path)
+                    except FileNotFoundError:
+                        vanished = True  # another process has just merged it: list the files again
+                    except (OSError, Damaged) as error:
+                        check_not_too_many(error, f"read {str(path)!r}")
+                        warnings.warn(f"{error}; it is made anew", RuntimeWarning, stacklevel=3)
+                        self._unlink(path)
+                        self._remove_if_empty()
+            if not vanished:
+                break
+        return found
+
+    def inspect(self) -> tuple[list[OpenSegment], dict[Path, str]]:
+        """The segments of all files as they are now, and what is wrong with those that are damaged. Nothing is changed."""
+        found: list[OpenSegment] = []
+        damaged: dict[Path, str] = {}
+        for path in sorted(self._paths()) if self.path is not None else ():
+            if path in self._ignored:
+                continue
+            try:
+                found.append(OpenSegment(read_segment(path, whole=True), path))
+            except FileNotFoundError:
+                continue  # another process has just merged it
+            except (OSError, Damaged) as error:
+                check_not_too_many(error, f"read {str(path)!r}")
+                damaged[path] = str(error)
+        return found, damaged
+
+    def ignore(self, paths: Iterable[Path]) -> None:
+        """From now on, do not read these files."""
+        self._ignored.update(paths)
+
+    def lost(self, segments: Sequence[OpenSegment]) -> list[OpenSegment]:
+        """The segments whose files are missing, and not because another process has merged them.
+
+        A process that merges segments leaves its own file in the folder, and the catalogue will say that the documents it
+        left out are no longer current. So a file counts as lost only when it is missing for the second time, unless the
+        whole folder is empty or missing.
+
+        Args:
+            segments: Segments of the last ``read``.
+        """
+        missing = [each for each in segments if each.path is not None and not os.path.isfile(each.path)]
+        all_lost = bool(missing) and (self.is_emptied() or not self._exists)
+        lost = [each for each in missing if all_lost or each.path in self._missing]
+        self._missing = {each.path for each in missing if each.path is not None}
+        return lost
+
+    def is_emptied(self) -> bool:
+        """Whether others have deleted all files: the folder is there, and stays empty.
+
+        Another process that makes or removes the folder leaves it empty for a moment, so it is looked at again.
+        """
+        for seconds in _LOOKS:
+            time.sleep(seconds)
+            if not self._is_empty():
+                return False
+        return True
+
+    @property
+    def _exists(self) -> bool:
+        """Whether there is a folder."""
+        return self.path is not None and os.path.isdir(self.path)
+
+    def keep(self, segment: Segment) -> OpenSegment:
+        """Write a segment to a new file, and open it from there, since mapped arrays take no memory of the process."""
+        if self.path is None or self.read_only:
+            return OpenSegment(segment, None)
+        path = self.path / f"{uuid.uuid4().hex}{_SUFFIX}"
+        try:
+            try:
+                self._make_folder()
+                write_segment(path, segment)
+            except FileNotFoundError:  # another process has just removed the empty folder
+                self._make_folder()
+                write_segment(path, segment)
+            return OpenSegment(read_segment(path), path)
+        except (OSError, Damaged) as error:
+            self._remove_if_empty()
+            reason = error.strerror if isinstance(error, OSError) else error
+            warnings.warn(
+                f"nothing can be kept in {self} ({reason}), and is made again by each process", RuntimeWarning, stacklevel=2
+            )
+            return OpenSegment(segment, None)
+
+    def _make_folder(self) -> None:
+        """Make the folder, so that only this user can read it.
+
+        Raises:
+            OSError: if it cannot be made, or is reached through a link.
+        """
+        assert self.path is not None
+        if (link := self._link()) is not None:
+            raise OSError(errno.ELOOP, f"{str(link)!r} is a link, which is not followed")
+        self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+    def _link(self) -> Path | None:
+        """A link on the way to the folder, if there is one. The folder of an index or of a cache may itself be one."""
+        assert self.path is not None
+        index, mirrors = self.path.parent, self.path.parent.parent
+        below = (self.path, index, *([mirrors] if mirrors.name == _MIRRORS else []))
+        return next((each for each in below if each.is_symlink()), None)
+
+    def remove(self, segments: Iterable[OpenSegment]) -> None:
+        """Remove the files of segments that are no longer needed."""
+        self.remove_files(each.path for each in segments if each.path is not None)
+
+    def remove_files(self, paths: Iterable[Path]) -> None:
+        """Remove files that are no longer needed."""
+        paths = list(paths)
+        if paths:
+            self._remove_abandoned()
+        for path in paths:
+            self._unlink(path)
+        if paths:
+            self._remove_if_empty()  # at once: another process that finds it empty takes the files for lost
+
+    def _paths(self) -> list[Path]:
+        assert self.path is not None
+        if self._link() is not None:
+            return []
+        try:
+            return [path for path in self.path.iterdir() if path.name.endswith(_SUFFIX)]
+        except OSError as error:
+            check_not_too_many(error, f"look into {self}")
+            return []
+
+    def _unlink(self, path: Path) -> None:
+        if self.read_only:
+            self._ignored.add(path)
+            return
+        try:
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+        except OSError:
+            self._ignored.add(path)
+
+    def _is_empty(self) -> bool:
+        try:
+            return self.path is not None and not any(self.path.iterdir())
+        except OSError as error:
+            check_not_too_many(error, f"look into {self}")
+            return False
+
+    def _remove_abandoned(self) -> bool:
+        """Remove unfinished files of killed writers, and say whether there were any. Files that are being written grow."""
+        assert self.path is not None
+        if self.read_only or self._link() is not None:
+            return False
+        before = time.time() - _ABANDONED_SECONDS
+        removed = False
+        with suppress(OSError):
+            for path in self.path.iterdir():
+                with suppress(OSError):
+                    if path.name.endswith(UNFINISHED) and path.stat().st_mtime < before:
+                        path.unlink()
+                        removed = True
+        return removed
+
+    def _remove_if_empty(self) -> None:
+        """Remove the folder if it is empty. So in a folder that is found empty, somebody else has deleted the files."""
+        assert self.path is not None
+        with suppress(OSError):
+            if not self.read_only:
+                self.path.rmdir()
+
+
+def in_order(segments: Iterable[OpenSegment]) -> list[OpenSegment]:
+    """Segments in the order in which documents count: one that is in several counts in the first of them.
+
+    Large ones come first, so that the documents of a merged segment count there, and not in what it was made of. All
+    processes have the same order of files: otherwise each of two could remove the one that counts for the other. What is in
+    memory comes last, since others do not have it.
+    """
+    return sorted(segments, key=lambda each: (each.path is None, -each.leaves, each.path.name if each.path else ""))

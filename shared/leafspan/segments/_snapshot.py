@@ -1,0 +1,310 @@
+"""A snapshot of a mirror: its segments, and which of their documents are current at one moment."""
+
+from __future__ import annotations
+
+import weakref
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, compress, repeat
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leafspan.segments._segment import Segment
+from leafspan.segments._stored_arrays import StoredArrays, in_parts
+from leafspan.store import Catalogue, Row, Selection, StaleRead, document_key
+from leafspan.values import LeafId
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Mask = NDArray[np.bool_]
+    MaskedArrays = tuple[Mapping[str, NDArray[Any]], Mask | None]
+
+
+_MOST_MET = 5_000  # documents that are kept beside their columns, since questions meet the same ones
+
+
+class OpenSegment:
+    """A segment, and where its documents are in it.
+
+    Args:
+        segment: The segment.
+        path: Its file; None for a segment in memory.
+    """
+
+    def __init__(self, segment: Segment, path: Path | None) -> None:
+        import numpy as np
+
+        self.documents = segment.documents
+        self.arrays = segment.arrays
+        self.path = path
+        self.sizes = segment.documents.sizes
+        ends = np.cumsum(self.sizes, dtype=np.int64)
+        self._starts: NDArray[np.int64] = ends - self.sizes
+        self.starts: memoryview = self._starts.data
+        self.leaves = int(ends[-1]) if len(ends) else 0
+        self._current: tuple[Catalogue | None, Mask] = (None, np.empty(0, bool))
+        self._met: dict[int, tuple[str, str]] = {}
+
+    def document(self, number: int) -> tuple[str, str]:
+        """The id and the version of a document. Some are kept, since questions meet the same ones."""
+        found = self._met.get(number)
+        if found is None:
+            if len(self._met) >= _MOST_MET:
+                self._met.clear()
+            found = self._met[number] = self.documents.id(number), self.documents.version(number) or ""
+        return found
+
+    def leaves_in(self, rows: NDArray[np.int64]) -> list[LeafId]:
+        """The ids of the leaves in these rows of the segment."""
+        import numpy as np
+
+        if not len(rows):
+            return []
+        places = np.searchsorted(self._starts, rows, side="right") - 1
+        ordinals = (rows - self._starts[places]).tolist()
+        documents = [found or self.document(place) for place in places.tolist() for found in [self._met.get(place)]]
+        # As LeafId(id, version, ordinal) for each, in half the time: a question meets hundreds of leaves.
+        return list(map(tuple.__new__, repeat(LeafId), zip(*zip(*documents, strict=True), ordinals, strict=True)))
+
+    @property
+    def problem(self) -> str | None:
+        """What was found to be wrong with its file since it was opened; None as long as nothing was."""
+        return self.arrays.problem if isinstance(self.arrays, StoredArrays) else None
+
+    def current(self, catalogue: Catalogue) -> Mask:
+        """Whether each of the documents is in this version the current one. The answer for the last catalogue is kept."""
+        known = self._current
+        if known[0] is not catalogue:
+            known = self._current = (catalogue, catalogue.current(self.documents))
+        return known[1]
+
+
+class MirrorSnapshot:
+    """Segments of a mirror, and which of their documents are current in a catalogue.
+
+    The leaves of all segments, dead ones included, are numbered one after the other; a leaf's number is its row. A document
+    that is current in several segments counts only in the first of them. All ids are stored ids.
+
+    Args:
+        catalogue: Catalogue of the whole index.
+        segments: The segments.
+
+    Attributes:
+        catalogue: The catalogue.
+        parts: The arrays of each segment, with a mask of its current leaves; the mask is None if all are current.
+        live: Number of current leaves of each segment.
+        leaves: Number of all leaves, dead ones included.
+    """
+
+    def __init__(self, catalogue: Catalogue, segments: Sequence[OpenSegment]) -> None:
+        import numpy as np
+
+        self.catalogue = catalogue
+        self.parts: list[MaskedArrays] = []
+        self.live: list[int] = []
+        self._segments = list(segments)
+        self._starts = list(accumulate((segment.leaves for segment in segments), initial=0))  # first row of each segment
+        self.leaves = self._starts.pop()
+        self._masks: weakref.WeakKeyDictionary[Selection, Mask] = weakref.WeakKeyDictionary()
+        self._last_rows: tuple[weakref.ref[Selection] | None, NDArray[np.intp]] = (None, np.empty(0, np.intp))
+        self._met: dict[str, tuple[int, OpenSegment, int]] = {}  # where documents are that were looked for
+        # For each segment, whether each of its documents is current, and in no earlier segment.
+        self._current = [segment.current(catalogue) for segment in self._segments]
+        keys, segment_numbers, numbers = self._by_key()
+        repeated = np.flatnonzero(keys[1:] == keys[:-1]) if len(keys) else ()
+        if len(repeated):
+            self._count_once(numbers[np.isin(keys, keys[repeated])])
+            keys, segment_numbers, numbers = self._by_key()
+        self._keys, self._segment_numbers, self._numbers = keys.data, segment_numbers.data, numbers.data
+        for segment, current in zip(self._segments, self._current, strict=True):
+            mask = None if current.all() else np.repeat(current, segment.sizes)
+            self.parts.append((segment.arrays, mask))
+            self.live.append(segment.leaves if mask is None else int(np.count_nonzero(mask)))
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether something was found to be wrong with a file of it."""
+        return any(segment.problem is not None for segment in self._segments)
+
+    def _by_key(self) -> tuple[NDArray[np.uint64], NDArray[np.uint16], NDArray[np.uint32]]:
+        """The keys of the current documents, sorted, with the numbers of their segments, and their numbers there."""
+        import numpy as np
+
+        keys, segment_numbers, numbers = [np.empty(0, np.uint64)], [np.empty(0, np.uint16)], [np.empty(0, np.uint32)]
+        for number, (segment, current) in enumerate(zip(self._segments, self._current, strict=True)):
+            by_key = segment.documents.by_key()
+            kept = current[by_key.places]
+            keys.append(by_key.keys[kept])
+            numbers.append(by_key.places[kept])
+            segment_numbers.append(np.full(len(keys[-1]), number, np.uint16))
+        of_all = np.concatenate(keys)
+        order = np.argsort(of_all, kind="stable")
+        return of_all[order], np.concatenate(segment_numbers)[order], np.concatenate(numbers)[order]
+
+    def _count_once(self, suspects: NDArray[np.uint32]) -> None:
+        """Let documents that are current in several segments count in the first of them only.
+
+        Args:
+            suspects: Numbers of documents among which they are.
+        """
+        seen: set[str] = set()
+        among = set(suspects.tolist())
+        for place, (segment, current) in enumerate(zip(self._segments, self._current, strict=True)):
+            ids = {number: segment.documents.id(number) for number in among if number < len(current) and current[number]}
+            repeated = [number for number, id_ in ids.items() if id_ in seen]
+            if repeated:
+                self._current[place] = current.copy()
+                self._current[place][repeated] = False
+            seen.update(ids.values())
+
+    def current_documents(self, number: int) -> list[tuple[str, str | None, int]]:
+        """The current documents of the segment with this number, as (id, version, number of leaves)."""
+        return list(compress(self._segments[number].documents, self._current[number]))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all leaves are in the mirror."""
+        return self.catalogue.leaves == sum(self.live)
+
+    def missing(self) -> list[Row]:
+        """The rows of the documents that have leaves, but are not in the mirror."""
+        if self.is_complete:
+            return []
+        present = {
+            segment.documents.id(number)
+            for segment, current in zip(self._segments, self._current, strict=True)
+            for number in current.nonzero()[0].tolist()
+        }
+        return [
+            self.catalogue.rows[id_]
+            for id_, version, leaves in self.catalogue.versions()
+            if version is not None and leaves and id_ not in present
+        ]
+
+    def leaf(self, row: int) -> LeafId:
+        """The id of the leaf in this row."""
+        return self.leaves_in([row])[0]
+
+    def leaves_in(self, rows: Sequence[int] | NDArray[np.intp]) -> list[LeafId]:
+        """The ids of the leaves in these rows."""
+        import numpy as np
+
+        wanted = np.asarray(rows, np.int64)
+        if len(self._segments) == 1:
+            return self._segments[0].leaves_in(wanted)
+        numbers = np.searchsorted(self._starts, wanted, side="right") - 1
+        found: dict[int, LeafId] = {}
+        for number in np.unique(numbers).tolist():
+            (places,) = np.nonzero(numbers == number)
+            leaves = self._segments[number].leaves_in(wanted[places] - self._starts[number])
+            found.update(zip(places.tolist(), leaves, strict=True))
+        return [found[place] for place in range(len(wanted))]
+
+    def rows(self, leaves: Iterable[tuple[str, int]]) -> list[int]:
+        """The rows of leaves, each given by its document and ordinal.
+
+        Raises:
+            StaleRead: if one of them is not current.
+        """
+        found = []
+        known: dict[str, slice | None] = {}
+        for document_id, ordinal in leaves:
+            if document_id not in known:
+                known[document_id] = self._find(document_id)
+            rows = known[document_id]
+            if rows is None or rows.start + ordinal >= rows.stop:
+                raise StaleRead
+            found.append(rows.start + ordinal)
+        return found
+
+    def of_document(self, document_id: str, name: str) -> NDArray[Any] | None:
+        """The rows that a document's leaves have in the arrays of this name; None if the document is not current here."""
+        if (place := self._place(document_id)) is None:
+            return None
+        _, segment, number = place
+        start = segment.starts[number]
+        return in_parts(segment.arrays, name)[start : start + segment.documents.leaves(number)]  # type: ignore[no-any-return]
+
+    def place_of(self, document_id: str, version: str) -> tuple[Mapping[str, NDArray[Any]], int, int] | None:
+        """The arrays that have this version of a document, with the first of its rows there, and their number.
+
+        None if it is not current here.
+        """
+        place = self._place(document_id)
+        if place is None or place[1].document(place[2])[1] != version:
+            return None
+        _, segment, number = place
+        return segment.arrays, segment.starts[number], segment.documents.leaves(number)
+
+    def mask(self, selection: Selection) -> Mask:
+        """Whether the leaf in each row is current and in the selection. The selection's mask is kept."""
+        mask = self._masks.get(selection)
+        if mask is None:
+            self._masks[selection] = mask = self._mask(selection)
+        return mask
+
+    def rows_in(self, selection: Selection) -> NDArray[np.intp]:
+        """The rows of the leaves that are current and in the selection, in order. Those of the last selection are kept."""
+        import numpy as np
+
+        known, rows = self._last_rows
+        if known is None or known() is not selection:
+            rows = np.flatnonzero(self.mask(selection))
+            self._last_rows = weakref.ref(selection), rows
+        return rows
+
+    def _mask(self, selection: Selection) -> Mask:
+        import numpy as np
+
+        if selection is self.catalogue.select(None):
+            everything = zip(self._segments, self.parts, strict=True)
+            masks = [np.ones(segment.leaves, bool) if mask is None else mask for segment, (_, mask) in everything]
+            return np.concatenate([np.empty(0, bool), *masks])
+        if len(selection.ids) * 8 < sum(map(len, self._current)):  # few documents: look each of them up
+            mask = np.zeros(self.leaves, bool)
+            for rows in map(self._find, selection.ids):
+                if rows is not None:
+                    mask[rows] = True
+            return mask
+        masks = [np.empty(0, bool)]
+        for segment, current in zip(self._segments, self._current, strict=True):
+            ids = map(segment.documents.id, range(len(segment.documents)))
+            selected = [is_current and id_ in selection.ids for id_, is_current in zip(ids, current, strict=True)]
+            masks.append(np.repeat(np.array(selected, bool), segment.sizes))
+        return np.concatenate(masks)
+
+    def first_row(self, document_id: str) -> int | None:
+        """The row of a document's first leaf; None if the document is not current."""
+        rows = self._find(document_id)
+        return None if rows is None else rows.start
+
+    def _find(self, document_id: str) -> slice | None:
+        """The rows of a document's leaves; None if it is not current."""
+        if (place := self._place(document_id)) is None:
+            return None
+        segment_start, segment, number = place
+        start = segment_start + segment.starts[number]
+        return slice(start, start + segment.documents.leaves(number))
+
+    def _place(self, document_id: str) -> tuple[int, OpenSegment, int] | None:
+        """The first row of the segment in which a document is current, that segment, and its number there; or None."""
+        if (known := self._met.get(document_id)) is not None:
+            return known
+        if (place := self._search(document_id)) is not None:
+            if len(self._met) >= _MOST_MET:
+                self._met.clear()
+            self._met[document_id] = place
+        return place
+
+    def _search(self, document_id: str) -> tuple[int, OpenSegment, int] | None:
+        key = document_key(document_id)
+        at = bisect_left(self._keys, key)
+        while at < len(self._keys) and self._keys[at] == key:
+            place, number = self._segment_numbers[at], self._numbers[at]
+            segment = self._segments[place]
+            if segment.documents.id(number) == document_id:
+                return self._starts[place], segment, number
+            at += 1
+        return None

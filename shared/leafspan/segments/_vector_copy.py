@@ -1,0 +1,130 @@
+"""A recipe for a mirror of all vectors, in matrices that can be searched exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from leafspan.embedding import normalize
+from leafspan.flows import Call, Flow
+from leafspan.segments._comparing import Compare
+from leafspan.store import DocumentToWrite, Reader, Row
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from leafspan.segments._snapshot import MaskedArrays
+
+_BATCH = 2_000  # vectors to read at a time, since Chroma returns each as an object of its own
+_LARGEST = 127  # of a code
+_ROUNDING = (
+    1e-5  # length of the difference of two vectors up to which they are the same, brought to length 1 by different code
+)
+
+
+class VectorCopy:
+    """The recipe for a mirror of the leaves' vectors, scaled to length 1, and of their codes."""
+
+    name = "vectors-2"  # leafspan 0.1.0 kept no codes, in a folder named vectors
+    task = "Copying vectors"
+    content = "vectors"
+
+    def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
+        """See Recipe."""
+        import numpy as np
+
+        pieces = []
+        for start in range(0, len(ids), _BATCH):
+            some = ids[start : start + _BATCH]
+            vectors = yield from reader.fetch_vectors(some)
+            pieces.append((yield Call(_matrix, ([vectors[id_] for id_ in some],))))
+        return (yield Call(vector_arrays, (np.concatenate(pieces),)))  # type: ignore[no-any-return]
+
+    def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
+        """See Recipe."""
+        import numpy as np
+
+        return vector_arrays(normalize(np.concatenate([each.vectors for each in documents]).astype(np.float32)))
+
+    def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
+        """See Recipe."""
+        import numpy as np
+
+        return {
+            name: np.concatenate([arrays[name] if mask is None else arrays[name][mask] for arrays, mask in parts])
+            for name in parts[0][0]
+        }
+
+    def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
+        """See Recipe."""
+        import numpy as np
+
+        def differing(first: int, document: DocumentToWrite) -> list[int]:
+            rows = slice(first, first + len(document.texts))
+            kept = arrays["vectors"][rows]
+            codes = Codes.in_arrays(arrays).at(rows)
+            wanted = Codes.of(kept)
+            same = are_same(kept, document.vectors) & (codes.numbers == wanted.numbers).all(axis=1)
+            for own, made in ((codes.scales, wanted.scales), (codes.errors, wanted.errors)):
+                same &= np.isclose(own, made, rtol=_ROUNDING, atol=_ROUNDING**2)
+            return [int(ordinal) for ordinal in np.flatnonzero(~same)]
+
+        return differing
+
+
+def are_same(vectors: NDArray[np.float32], others: Any) -> NDArray[np.bool_]:
+    """Whether each of these vectors, of length 1, has the direction of the one in the same row of another matrix."""
+    import numpy as np
+
+    if not len(vectors):
+        return np.empty(0, bool)
+    other = normalize(np.asarray(others, dtype=np.float32))
+    if other.shape != vectors.shape:
+        return np.zeros(len(vectors), bool)
+    return np.linalg.norm(vectors - other, axis=1) <= _ROUNDING  # type: ignore[no-any-return]
+
+
+class Codes(NamedTuple):
+    """Vectors as whole numbers of 8 bits, which are searched in a quarter of the time: ``numbers * scales`` is near them.
+
+    Attributes:
+        numbers: Matrix with a row for each vector.
+        scales: What a 1 in each row stands for.
+        errors: The length of the difference between each vector and what its numbers stand for.
+    """
+
+    numbers: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    errors: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, vectors: NDArray[np.float32]) -> Codes:
+        """The codes of vectors, given as the rows of a matrix."""
+        import numpy as np
+
+        scales = np.abs(vectors).max(axis=1, initial=0.0) / _LARGEST
+        numbers = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
+        errors = np.linalg.norm(vectors - numbers * scales[:, None], axis=1)
+        return cls(numbers, scales.astype(np.float32), errors.astype(np.float32))
+
+    @classmethod
+    def in_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Codes:
+        """Those of a segment."""
+        return cls(arrays["codes"], arrays["scales"], arrays["errors"])
+
+    def at(self, rows: slice | NDArray[np.intp]) -> Codes:
+        """Those of some of the vectors."""
+        return Codes(self.numbers[rows], self.scales[rows], self.errors[rows])
+
+
+def vector_arrays(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+    """The arrays of a segment, from the vectors of its leaves."""
+    numbers, scales, errors = Codes.of(vectors)
+    return {"vectors": vectors, "codes": numbers, "scales": scales, "errors": errors}
+
+
+def _matrix(vectors: Sequence[Any]) -> NDArray[np.float32]:
+    import numpy as np
+
+    return normalize(np.asarray(vectors, dtype=np.float32))

@@ -1,0 +1,148 @@
+"""A recipe for a mirror of all words, as postings."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from leafspan.documents import ordinal_and_firsts, titles_of_leaves
+from leafspan.flows import Call, Flow
+from leafspan.lexical import (
+    Analysis,
+    LeafWords,
+    build_leaf_words,
+    build_postings,
+    describe_analyzer,
+    encode,
+    keeps_leaf_words,
+    leaf_digests,
+    merge_leaf_words,
+    merge_postings,
+    plain_words_of,
+    probe_terms,
+    starts_of,
+    terms_digest,
+    to_terms,
+)
+from leafspan.reserved import STRUCTURE_KEY
+from leafspan.segments._comparing import Compare
+from leafspan.store import DocumentToWrite, Reader, Row, StaleRead
+from leafspan.text import has_word
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from leafspan.segments._snapshot import MaskedArrays
+
+_BATCH = 1_000  # texts to read at a time
+_KIND = "starts leaf_words, blank leaves without terms"  # what copies of earlier versions lack
+
+
+class WordPostings:
+    """The recipe for a mirror of the leaves' words: postings of the terms of title, headings and text.
+
+    Beside them stands where larger nodes begin, so that these can be scored, too, and which words each leaf has.
+
+    The analyzer gets each of these by itself, without the white space around it. A leaf without a word has no terms, not
+    even those of its title, so that a blank page is not found.
+
+    Args:
+        analyzer: How texts become terms.
+    """
+
+    task = "Indexing words"
+    content = "words"
+
+    def __init__(self, analyzer: Analysis) -> None:
+        self._analyzer = analyzer
+
+    @property
+    def name(self) -> str:
+        """See Recipe. Analyzers that make different terms have different names."""
+        import Stemmer
+
+        analysis = f"{describe_analyzer(self._analyzer)} {Stemmer.version()} {_KIND} apart {probe_terms(self._analyzer)}"
+        return f"words-{hashlib.sha256(analysis.encode()).hexdigest()[:8]}"
+
+    def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
+        """See Recipe."""
+        titles = [each for row in rows for each in _titles(row)]
+        terms: list[list[str]] = []
+        places: list[str] = []
+        texts: list[str] = []
+        for start in range(0, len(ids), _BATCH):
+            some = ids[start : start + _BATCH]
+            records = yield from reader.fetch_records(some)
+            if len(records) < len(some):
+                raise StaleRead
+            stored = [records[id_] for id_ in some]
+            texts += [text for text, _ in stored]
+            terms += yield Call(self._terms, (titles[start : start + _BATCH], texts[start:]))
+            places += [str(metadata[STRUCTURE_KEY]) for _, metadata in stored]
+        return (yield Call(self._arrays, (terms, places, texts)))  # type: ignore[no-any-return]
+
+    def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
+        """See Recipe."""
+        titles = [each for document in documents for each in _titles(document.row)]
+        texts = [text for document in documents for text in document.texts]
+        places = [place for document in documents for place in _places(document)]
+        return self._arrays(self._terms(titles, texts), places, texts)
+
+    def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
+        """See Recipe."""
+        return merge_postings(parts) | merge_leaf_words(parts)
+
+    def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
+        """See Recipe."""
+        digests = cache(lambda: leaf_digests(arrays))  # made only if the segment has one of the documents
+        words = cache(lambda: LeafWords(arrays))
+
+        def differing(first: int, document: DocumentToWrite) -> list[int]:
+            terms = self._terms(list(_titles(document.row)), document.texts)
+            starts = _starts(_places(document))
+            return [
+                ordinal
+                for ordinal, of_leaf in enumerate(terms)
+                if arrays["lengths"][first + ordinal] != len(of_leaf)
+                or arrays["starts"][first + ordinal] != starts[ordinal]
+                or digests()[first + ordinal] != terms_digest(of_leaf)
+                or list(map(words().word, words().of([first + ordinal])[0].tolist()))
+                != self._words(document.texts[ordinal])
+            ]
+
+        return differing
+
+    def _arrays(
+        self, terms: Sequence[Sequence[str]], places: Iterable[str], texts: Sequence[str]
+    ) -> dict[str, NDArray[Any]]:
+        """The arrays of a segment."""
+        kept = texts if keeps_leaf_words(self._analyzer) else [""] * len(texts)
+        return build_postings(terms, _starts(places)) | build_leaf_words(kept)
+
+    def _words(self, text: str) -> list[bytes]:
+        """The words that are kept of a leaf, as they are kept."""
+        return [encode(word) for word in plain_words_of(text)] if keeps_leaf_words(self._analyzer) else []
+
+    def _terms(self, titles: Sequence[Sequence[str]], texts: Sequence[str]) -> list[list[str]]:
+        """The terms of leaves. Titles that several leaves share are analysed once."""
+        leaves = [
+            [part.strip() for part in (*above, text)] if has_word(text) else []
+            for above, text in zip(titles, texts, strict=True)
+        ]
+        parts = list(dict.fromkeys(part for leaf in leaves for part in leaf if part))
+        terms_of = dict(zip(parts, to_terms(self._analyzer, parts), strict=True))
+        return [[term for part in leaf if part for term in terms_of[part]] for leaf in leaves]
+
+
+def _places(document: DocumentToWrite) -> Iterator[str]:
+    return (str(metadata[STRUCTURE_KEY]) for metadata in document.metadatas)
+
+
+def _starts(places: Iterable[str]) -> NDArray[Any]:
+    return starts_of(map(ordinal_and_firsts, places))
+
+
+def _titles(row: Row) -> Sequence[Sequence[str]]:
+    return titles_of_leaves(row.title, row.sections, row.leaves)

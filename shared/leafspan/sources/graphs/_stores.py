@@ -1,0 +1,126 @@
+"""What a property graph of LlamaIndex holds, by the methods that its stores have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from leafspan.checks import shown
+from leafspan.errors import InvalidArgument
+from leafspan.sources.graphs._facts import Chunk, Entity, Relation
+from leafspan.sources.graphs._kuzu import is_kuzu, kuzu_chunks, kuzu_entities, kuzu_relations
+from leafspan.sources.graphs._result import leaf_or_none
+
+SOURCE_KEY = "triplet_source_id"  # LlamaIndex's property with the id of the chunk that something was found in
+_OF_RETRIEVERS = ("retrieve", "aretrieve", "get_prompts")  # an index of ours has the first two
+_SOURCE_RELATION = "SOURCE"  # between chunks of one document; it is no fact
+_OF_LLAMAINDEX = (
+    "_node_content",
+    "_node_type",
+    "document_id",
+    "doc_id",
+    "ref_doc_id",
+    SOURCE_KEY,
+    "label",
+    "name",
+    "id",
+    "embedding",
+    "text",
+)
+
+
+def find_store(graph: Any) -> Any:
+    """The store of a PropertyGraphIndex, or the store itself; None if it is neither."""
+    if isinstance(graph, type):
+        return None
+    store = getattr(graph, "property_graph_store", graph)
+    return store if all(callable(getattr(store, name, None)) for name in ("get", "get_rel_map", "upsert_nodes")) else None
+
+
+def find_retriever(graph: Any) -> Any:
+    """A retriever of LlamaIndex; None if it is none."""
+    is_one = not isinstance(graph, type) and all(callable(getattr(graph, name, None)) for name in _OF_RETRIEVERS)
+    return graph if is_one else None
+
+
+def check_graph(graph: Any) -> None:
+    """Check that a graph is one that can be searched.
+
+    Raises:
+        InvalidArgument: if it is not.
+    """
+    if find_store(graph) is None and find_retriever(graph) is None:
+        hint = f"; call {graph.__name__}(...) first" if isinstance(graph, type) else ""
+        raise InvalidArgument(
+            "graph must be a PropertyGraphIndex of LlamaIndex, one of its property graph stores, or a retriever of such an "
+            f"index, got {shown(graph)}{hint}"
+        )
+
+
+def read_entities(store: Any) -> list[Entity]:
+    """All entities, by id."""
+    if is_kuzu(store):
+        found = [_entity(node["id"], node.get("name"), node.get("label"), node) for node in kuzu_entities(store)]
+    else:
+        nodes = (node for node in store.get() if not _is_chunk(node))
+        found = [_entity(node.id, getattr(node, "name", None), node.label, node.properties) for node in nodes]
+    return sorted(found, key=lambda entity: entity.id)
+
+
+def read_relations(store: Any, ids: Sequence[str], most: int) -> list[Relation]:
+    """The relations from and to the entities with these ids, each once, in the order of their texts."""
+    if not ids:
+        return []
+    if is_kuzu(store):
+        rows = kuzu_relations(store, ids, most)
+        return sorted({_edge(row["source"], row["label"], row["target"], _known(row["chunk"])) for row in rows})
+    nodes = store.get(ids=list(ids))  # without ids it would give all nodes
+    triplets = store.get_rel_map(nodes, depth=1, limit=most, ignore_rels=[_SOURCE_RELATION]) if nodes else []
+    return sorted({_relation(*triplet) for triplet in triplets if not any(map(_is_chunk, (triplet[0], triplet[2])))})
+
+
+def read_chunks(store: Any, ids: Iterable[str]) -> dict[str, Chunk]:
+    """The chunks with these ids, by these ids, as far as the graph has them."""
+    wanted = list(dict.fromkeys(ids))
+    if not wanted:
+        return {}
+    if is_kuzu(store):
+        return {str(node["id"]): _chunk(node["id"], node["text"], node) for node in kuzu_chunks(store, wanted)}
+    nodes = (node for node in store.get(ids=wanted) if _is_chunk(node))
+    return {str(node.id): _chunk(node.id, node.text, node.properties) for node in nodes}
+
+
+def _relation(source: Any, relation: Any, target: Any) -> Relation:
+    chunk = _known(relation.properties.get(SOURCE_KEY)) or _known(source.properties.get(SOURCE_KEY))
+    return _edge(source.id, relation.label, target.id, chunk)
+
+
+def _edge(source: Any, label: Any, target: Any, chunk: str) -> Relation:
+    return Relation(str(source), str(label), str(target), chunk)
+
+
+def _entity(id_: Any, name: Any, label: Any, stored: Mapping[str, Any]) -> Entity:
+    properties = {key: value for key, value in stored.items() if _is_plain(key, value)}
+    description = str(properties.pop("description", "") or properties.pop("entity_description", ""))
+    return Entity(str(id_), str(name or id_), str(label), description, _known(stored.get(SOURCE_KEY)), properties)
+
+
+def _chunk(id_: Any, text: Any, stored: Mapping[str, Any]) -> Chunk:
+    document = _known(stored.get("ref_doc_id"))
+    # LlamaIndex may have split a leaf further, and then its pieces name the leaf as their document.
+    known = leaf_or_none(str(id_)) or leaf_or_none(document) or str(id_)
+    metadata = {key: value for key, value in stored.items() if _is_plain(key, value)}
+    metadata |= {"chunk_id": str(id_), "source_ids": [document or known]}
+    return Chunk(known, str(text or ""), metadata)
+
+
+def _is_chunk(node: Any) -> bool:
+    return isinstance(getattr(node, "text", None), str)
+
+
+def _is_plain(key: str, value: Any) -> bool:
+    return key not in _OF_LLAMAINDEX and value is not None
+
+
+def _known(id_: Any) -> str:
+    return "" if id_ in (None, "None") else str(id_)  # LlamaIndex stores None as a text

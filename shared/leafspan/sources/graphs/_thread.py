@@ -1,0 +1,150 @@
+"""A LightRAG in a thread of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from leafspan.checks import check_number, shown
+from leafspan.errors import ForkedProcess, InvalidArgument, SourceFailed
+from leafspan.flows import late
+from leafspan.sources.graphs._instance import check_instance, status_of
+from leafspan.sources.graphs._loops import T, Work, awork_on, work_on
+
+_CLOSING = 10.0  # seconds
+
+
+class LightRAGThread:
+    """A LightRAG that lives in a thread of its own, and so can be used from scripts, notebooks and any event loop.
+
+    A LightRAG belongs to the event loop in which it was opened. This one has a loop that always runs, so that blocking and
+    asynchronous calls of several threads and loops work, at the same time, too.
+
+        with LightRAGThread(lambda: lightrag.LightRAG(working_dir="graph", ...)) as graph:
+            graph.run(lambda rag: rag.ainsert(**lightrag_inputs(index)))
+            passages = index.retrieve(question, LightRAG(graph))
+
+    Args:
+        make: Function, or coroutine function, that makes the LightRAG. It is called in the thread. The storages are opened
+            there, unless it has opened them.
+        timeout: Seconds, > 0, that making and opening may take. Default: 300.
+
+    Attributes:
+        instance: The LightRAG. Do not await its methods elsewhere; use ``run`` and ``arun``.
+
+    Raises:
+        InvalidArgument: if ``make`` is no function, or returns no LightRAG.
+        SourceTimeout: if the time is over.
+        Exception: what ``make`` raises.
+    """
+
+    instance: Any
+
+    def __init__(self, make: Callable[[], Any], *, timeout: float = 300.0) -> None:
+        if not callable(make) or (hasattr(make, "aquery_data") and not isinstance(make, type)):
+            raise InvalidArgument(f"make must be a function that makes a lightrag.LightRAG, got {shown(make)}")
+        check_number("timeout", timeout, above=0, unit="seconds")
+        self._process = os.getpid()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._making: asyncio.Task[None] | None = None
+        opened: Future[Any] = Future()
+        self._thread = threading.Thread(target=self._live, args=(make, opened), name="leafspan: LightRAG", daemon=True)
+        self._thread.start()
+        try:
+            self.instance = opened.result(timeout)
+        except TimeoutError:
+            if opened.done():
+                raise
+            opened.cancel()
+            if self._loop is not None and self._making is not None:
+                with suppress(RuntimeError):  # the loop is closed already
+                    self._loop.call_soon_threadsafe(self._making.cancel)
+            raise late("make", timeout) from None
+
+    def run(self, work: Work[T], *, timeout: float = 300.0) -> T:
+        """What ``await work(instance)`` gives, such as ``run(lambda rag: rag.ainsert(texts, ids=ids))``.
+
+        Args:
+            work: Function from the LightRAG to something that can be awaited.
+            timeout: Most seconds to wait, > 0. Default: 300.
+
+        Raises:
+            SourceTimeout: if the time is over.
+            InvalidArgument: if ``timeout`` is out of its range, or it is called in the thread itself.
+            SourceFailed: if the thread was closed.
+            ForkedProcess: if it belongs to the process that this one was forked from.
+        """
+        check_number("timeout", timeout, above=0, unit="seconds")
+        return work_on(self.loop, self.instance, work, timeout)
+
+    async def arun(self, work: Work[T], *, timeout: float = 300.0) -> T:
+        """Like ``run``, without blocking the event loop."""
+        check_number("timeout", timeout, above=0, unit="seconds")
+        return await awork_on(self.loop, self.instance, work, timeout)
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop that the LightRAG lives in.
+
+        Raises:
+            SourceFailed: if it was closed.
+            ForkedProcess: if it belongs to the process that this one was forked from.
+        """
+        if self._process != os.getpid():
+            raise ForkedProcess("a LightRAGThread must be made in the process that uses it: a fork does not copy threads")
+        if not self._thread.is_alive():
+            raise SourceFailed("this LightRAGThread must be open, and is closed: make another one")
+        assert self._loop is not None
+        return self._loop
+
+    def close(self, *, timeout: float = _CLOSING) -> None:
+        """Close the storages, and end the thread. It may be closed twice.
+
+        Args:
+            timeout: Most seconds to wait for the end. Default: 10.
+        """
+        if self._process == os.getpid() and self._loop is not None and self._stop is not None:
+            with suppress(RuntimeError):  # the loop is closed already
+                self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "open" if self._process == os.getpid() and self._thread.is_alive() else "closed"
+        return f"<LightRAGThread, {state}>"
+
+    def _live(self, make: Callable[[], Any], opened: Future[Any]) -> None:
+        try:
+            asyncio.run(self._open_and_wait(make, opened))
+        except BaseException as error:
+            if not opened.done():
+                opened.set_exception(error)
+
+    async def _open_and_wait(self, make: Callable[[], Any], opened: Future[Any]) -> None:
+        self._stop, self._making = asyncio.Event(), asyncio.current_task()
+        self._loop = asyncio.get_running_loop()
+        made = make()
+        instance = await made if inspect.isawaitable(made) else made
+        if status_of(instance) == "CREATED":
+            await instance.initialize_storages()
+        try:
+            check_instance(instance)
+            if opened.set_running_or_notify_cancel():
+                opened.set_result(instance)
+                await self._stop.wait()
+        finally:
+            if status_of(instance) == "INITIALIZED":
+                await instance.finalize_storages()

@@ -1,0 +1,7 @@
+"""Rows of databases, for questions and for SQL: a strategy that needs no index."""
+
+from leafspan.sources.sql._passages import Extract
+from leafspan.sources.sql._prompts import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS
+from leafspan.sources.sql._sql import SQL, Tables
+
+__all__ = ["DEFAULT_REPAIR_PROMPT", "DEFAULT_SQL_PROMPT", "PROMPT_FIELDS", "REPAIR_FIELDS", "SQL", "Extract", "Tables"]

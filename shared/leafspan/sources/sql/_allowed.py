@@ -1,0 +1,202 @@
+"""Which tables and columns a query may read.
+
+A table of which only some columns may be read is replaced by a subquery that has just these:
+
+    SELECT * FROM staff WHERE pay > 1
+    SELECT * FROM (SELECT "name", "office" FROM "staff") AS staff WHERE pay > 1
+
+So the database itself sees to it, wherever a column is named or meant: in stars, conditions, natural joins, whole rows, and
+system columns. No rule on names has to be trusted. Names that cannot be allowed are refused before, with a clear reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leafspan.checks import did_you_mean, shown
+from leafspan.errors import InvalidArgument, RefusedQuery
+from leafspan.sources.sql._columns import check_columns
+from leafspan.sources.sql._common_tables import is_common_table
+from leafspan.sources.sql._language import Language
+from leafspan.sources.sql._names import fold, name_in_query, names_in_option, path, plain_letters
+
+_SYSTEM_SCHEMAS = (
+    "information_schema",
+    "pg_catalog",
+    "mysql",
+    "performance_schema",
+    "sys",
+    "system",
+    "crdb_internal",
+    "temp",
+)
+_SYSTEM_TABLES = {
+    "sqlite": r"sqlite_.*|pragma_.*|dbstat|bytecode|tables_used",
+    "postgres": r"pg_.*",
+    "redshift": r"pg_.*|stl_.*|stv_.*|svl_.*|svv_.*",
+    "duckdb": r"duckdb_.*|pragma_.*|sqlite_.*|pg_.*",
+    "tsql": r"sys(objects|columns|users|x?logins|databases|processes|files|indexes|servers|permissions|comments)|spt_.*",
+    "oracle": r"(all|dba|user|cdb|v_|v|gv|x|role|session|dict)[_$].*|dict(ionary)?|tab|cat",
+}
+# Spark reads a file whose format stands in place of the schema.
+_FILE_FORMATS = ("avro", "binaryfile", "csv", "delta", "iceberg", "jdbc", "json", "orc", "parquet", "text", "xml")
+# In these dialects a name of a table is never that of a file.
+_NAMES_ONLY = ("sqlite", "postgres")
+_ORDINARY = re.compile(r"[\w$ \-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Tables and columns that may be read.
+
+    Attributes:
+        columns: For each table, with its schema if it has one, the columns that may be read; None for all.
+        dialect: Name of the dialect in sqlglot.
+    """
+
+    columns: Mapping[str, tuple[str, ...] | None]
+    dialect: str
+
+    @classmethod
+    def of(cls, tables: object, dialect: str) -> Allowed | None:
+        """What a user allows: None for everything, a list of tables, or a mapping from tables to lists of columns.
+
+        Raises:
+            InvalidArgument: if it is anything else.
+        """
+        if tables is None:
+            return None
+        rule = "tables must be a list of names, or a mapping from names to lists of columns"
+        if isinstance(tables, str) or not isinstance(tables, Mapping | Sequence | set | frozenset):
+            raise InvalidArgument(f"{rule}, got {shown(tables)}")
+        columns: dict[str, tuple[str, ...] | None] = {}
+        for name in tables:
+            own = tables[name] if isinstance(tables, Mapping) else None
+            if not isinstance(name, str) or not name.strip():
+                raise InvalidArgument(f"{rule}, got the table {shown(name)}")
+            if own is not None and (
+                isinstance(own, str)
+                or not isinstance(own, Sequence)
+                or not own
+                or not all(isinstance(each, str) and each for each in own)
+            ):
+                raise InvalidArgument(f"{rule}, got the columns {shown(own)} of {name}; None stands for all columns")
+            columns[name] = None if own is None else tuple(own)
+        if not columns:
+            raise InvalidArgument(f"{rule}, got none: leave it out to allow all tables")
+        return cls(columns, dialect)
+
+    def find(self, table: Any) -> str | None:
+        """The name of the allowed table that a query names, None if it is not allowed."""
+        asked = name_in_query(table, self.dialect)
+        return next((name for name in self.columns if asked in names_in_option(name, self.dialect)), None)
+
+    def may_read(self, table: str, column: str) -> bool:
+        """Whether a column of a table may be read; "" stands for no column in particular.
+
+        Args:
+            table: Name of the table as the database has it.
+            column: Name of the column as the database has it.
+        """
+        for name, columns in self.columns.items():
+            if self._ends(name, table):
+                return columns is None or not column or column.lower() in {each.lower() for each in columns}
+        return False
+
+    def may_read_all(self, table: str) -> bool:
+        """Whether all columns of a table may be read."""
+        return any(columns is None and self._ends(name, table) for name, columns in self.columns.items())
+
+    def _ends(self, name: str, table: str) -> bool:
+        """Whether an allowed name is that of a table in one of the schemas."""
+        folded = fold(table, self.dialect)
+        return any(each[-1] == folded for each in names_in_option(name, self.dialect))
+
+
+def allow_tables(tree: Any, allowed: Allowed | None, speech: Language) -> Any:
+    """The query with restricted tables replaced by subqueries of their allowed columns.
+
+    Args:
+        tree: The query.
+        allowed: What may be read, None for all but system catalogs.
+        speech: Language of the query.
+
+    Raises:
+        RefusedQuery: if it names a table or column that may not be read.
+    """
+    from sqlglot import exp
+
+    tables = [table for table in tree.find_all(exp.Table) if not isinstance(table.this, exp.Func)]
+    base = [table for table in tables if not is_common_table(table, speech.dialect)]
+    restricted: list[tuple[Any, str]] = []
+    for table in base:
+        if table.args.get("rows_from"):
+            continue
+        if allowed is None:
+            _check_unlisted(table, speech)
+            continue
+        name = allowed.find(table)
+        if name is None:
+            said = speech.write(exp.Table(**{part: table.args.get(part) for part in ("this", "db", "catalog")}).copy())
+            raise RefusedQuery(
+                f"a query may only read the tables {', '.join(allowed.columns)}, got {said}"
+                f"{did_you_mean(said, allowed.columns)}"
+            )
+        if allowed.columns[name] is not None:
+            restricted.append((table, name))
+    if restricted:
+        assert allowed is not None
+        check_columns(tree, base, [(table, allowed.columns[name] or ()) for table, name in restricted])
+        for table, name in restricted:
+            tree = _replaced(tree, table, name, allowed)
+        for column in tree.find_all(exp.Column):  # a subquery has no schema
+            if column.args.get("db") and any(column.table == each.alias_or_name for each, _ in restricted):
+                column.set("db", None)
+                column.set("catalog", None)
+    return tree
+
+
+def _check_unlisted(table: Any, speech: Language) -> None:
+    """Refuse catalogs of the system, and names that stand for files or other databases."""
+    name, schema = plain_letters(table.name), plain_letters(table.db)
+    system = schema in _SYSTEM_SCHEMAS or schema.startswith(("pg_toast", "pg_temp"))
+    if speech.dialect in ("spark", "databricks") and schema in _FILE_FORMATS:
+        system = True
+    pattern = _SYSTEM_TABLES.get(speech.dialect)
+    if system or (pattern and re.fullmatch(pattern, name)):
+        raise RefusedQuery(
+            f"a query may not read catalogs of the system, got {path(table)}; name it in tables= to allow it"
+        )
+    ordinary = speech.dialect in _NAMES_ONLY or all(_ORDINARY.fullmatch(part) for part in (name, schema or "x"))
+    if table.args.get("catalog") or not ordinary:
+        raise RefusedQuery(
+            f"a query may only read tables of its database with ordinary names, got {path(table)}; name it in tables= to "
+            "allow it"
+        )
+
+
+def _replaced(tree: Any, table: Any, name: str, allowed: Allowed) -> Any:
+    """The tree in which a table has become a subquery of its allowed columns."""
+    from sqlglot import exp
+
+    # SQLite takes a quoted name that is no column for a text, unless it has a table.
+    of = table.this if allowed.dialect == "sqlite" else None
+    columns = [exp.column(exp.to_identifier(each, quoted=True), table=of) for each in allowed.columns[name] or ()]
+    plain = exp.Table(this=table.this.copy(), db=_copied(table, "db"), catalog=_copied(table, "catalog"))
+    for part in ("sample", "only"):
+        plain.set(part, _copied(table, part))
+    alias = _copied(table, "alias") or exp.TableAlias(this=table.this.copy())
+    subquery = exp.Subquery(this=exp.Select(expressions=columns, from_=exp.From(this=plain)), alias=alias)
+    subquery.set("joins", [each.copy() for each in table.args.get("joins") or ()] or None)
+    if table is tree:
+        return subquery
+    table.replace(subquery)
+    return tree
+
+
+def _copied(node: Any, part: str) -> Any:
+    value = node.args.get(part)
+    return value.copy() if hasattr(value, "copy") else value

@@ -1,0 +1,158 @@
+"""From what was asked to rows: SQL is run, or written by a language model, and mended after an error."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+from leafspan.checks import calling, function_failed, refuse_coroutine, shown
+from leafspan.errors import DatabaseUnavailable, InvalidArgument, LeafspanError, QueryFailed, RefusedQuery
+from leafspan.language_model import without_reasoning
+from leafspan.sources.sql._allowed import Allowed
+from leafspan.sources.sql._database import Database
+from leafspan.sources.sql._guard import Guard
+from leafspan.sources.sql._language import language
+from leafspan.sources.sql._prompts import begins_as_query, find_sql
+from leafspan.sources.sql._rows import Rows
+from leafspan.sources.sql._timeout import Deadline, within
+from leafspan.strategies import CallFunction, Generate, StrategyFlow
+
+_SHOWN = 200  # characters of an answer in an error
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a database answered.
+
+    Attributes:
+        rows: The rows.
+        notes: What was done, for traces.
+    """
+
+    rows: Rows
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempts:
+    """Answers what is asked, in several attempts if need be. The attributes are the options of ``SQL``."""
+
+    database: Database
+    allowed: Allowed | None
+    functions: Collection[str]
+    generate: Callable[[str], str] | None
+    agenerate: Callable[[str], Awaitable[str]] | None
+    max_retries: int
+    preprocess_query: Callable[[str], str] | None
+    row_limit: int
+    timeout: float
+    sample_rows: int
+    prompt: str
+    repair_prompt: str
+
+    def answer(self, asked: str) -> StrategyFlow[Answer]:
+        """The answer to SQL or a question.
+
+        Raises:
+            RefusedQuery: if the last attempt was SQL that may do more than read, or reads what is not allowed.
+            DatabaseUnavailable: if the database cannot be reached, at any attempt.
+            QueryFailed: if the last attempt gave an error of the database, was late, or had no SQL.
+        """
+        question = yield from self._preprocessed(asked)
+        sql: str | LeafspanError = question
+        # A long text takes a while to be read, so this is not done in the event loop either.
+        if self.generate is not None and not (yield CallFunction(self._is_sql, (question,))):
+            sql = yield from self._written(question)
+        notes: list[str] = []
+        for attempt in range(1, self.max_retries + 2):
+            outcome = sql if isinstance(sql, LeafspanError) else (yield self._call(sql, attempt))
+            if isinstance(outcome, Rows):
+                return Answer(outcome, (*notes, *self._notes(outcome)))
+            own = attempt == 1 and sql is question
+            if attempt > self.max_retries or (own and isinstance(outcome, RefusedQuery)):
+                break  # what somebody asked for and may not have is no mistake to be mended
+            notes.append(f"attempt {attempt} failed: {outcome}")
+            sql = yield from self._mended(question, sql if isinstance(sql, str) else "(none)", outcome)
+        if attempt > 1:
+            outcome = type(outcome)(f"{outcome}; this was attempt {attempt} of {attempt}")
+        if self.generate is None and isinstance(outcome, RefusedQuery) and not begins_as_query(question):
+            outcome = RefusedQuery(
+                f"{outcome}; to ask in words, give a language model: generate, or llm in LangChain and LlamaIndex"
+            )
+        raise outcome
+
+    def _preprocessed(self, asked: str) -> StrategyFlow[str]:
+        if self.preprocess_query is None:
+            return asked
+        preprocess = self.preprocess_query
+
+        def call(question: str) -> str:
+            with calling("preprocess_query of SQL,", preprocess, question):
+                return preprocess(question)
+
+        question: Any = yield CallFunction(call, (asked,))
+        if not isinstance(question, str) or not question.strip():
+            refuse_coroutine("preprocess_query", question)
+            raise InvalidArgument(f"preprocess_query must return a text that is not blank, got {shown(question)}")
+        return question
+
+    def _is_sql(self, text: str) -> bool:
+        return begins_as_query(text) and language(self.database.dialect).reads(text)
+
+    def _call(self, sql: str, attempt: int) -> CallFunction:
+        """The call that runs SQL: once in a retrieval, so that rows do not change when it looks for more elsewhere."""
+        asked = (id(self.database), repr(self.allowed), tuple(self.functions), self.row_limit, self.timeout)
+        return CallFunction(self._attempt, (sql,), key=(*asked, sql, attempt), what=self._waited_for)
+
+    @property
+    def _waited_for(self) -> str:
+        return f"the database {self.database.address!r}"
+
+    def _attempt(self, sql: str) -> Rows | RefusedQuery | QueryFailed:
+        """The rows of SQL, or the error that a language model may be able to mend."""
+        guard = Guard(
+            dialect=self.database.dialect, functions=self.functions, allowed=self.allowed, row_limit=self.row_limit
+        )
+        deadline = Deadline.after(self.timeout)
+        try:
+            checked = within(deadline, lambda: guard.check(sql))  # a long query takes a while to be read
+            return self.database.run(checked, self.row_limit, deadline, self.allowed, self.functions)
+        except DatabaseUnavailable:
+            raise
+        except (RefusedQuery, QueryFailed) as error:
+            return error
+
+    def _notes(self, rows: Rows) -> list[str]:
+        cut = [f"there are more rows than row_limit={self.row_limit}, and these are the first"] if rows.cut else []
+        return [f"SQL: {rows.sql}", *cut]
+
+    def _written(self, question: str) -> StrategyFlow[str | LeafspanError]:
+        schema = yield CallFunction(self._schema, what=self._waited_for)
+        prompt = self.prompt.format(question=question, schema=schema, dialect=self.database.dialect)
+        return (yield from self._ask(prompt))
+
+    def _mended(self, question: str, sql: str, error: LeafspanError) -> StrategyFlow[str | LeafspanError]:
+        schema = yield CallFunction(self._schema, (True,), what=self._waited_for)  # the tables may have changed
+        prompt = self.repair_prompt.format(
+            question=question, schema=schema, dialect=self.database.dialect, sql=sql, error=error
+        )
+        return (yield from self._ask(prompt))
+
+    def _schema(self, anew: bool = False) -> str:
+        return self.database.schema(self.allowed, self.sample_rows, self.timeout, anew=anew)
+
+    def _ask(self, prompt: str) -> StrategyFlow[str | LeafspanError]:
+        """The SQL in the answer of the language model, or the error that there is none."""
+        assert self.generate is not None
+        answers: Any = yield Generate((prompt,), self.generate, self.agenerate)
+        answer = answers[0]
+        if isinstance(answer, Exception):
+            raise function_failed("the language model that was asked for SQL,", self.generate, None, answer)
+        refuse_coroutine("generate", answer)
+        if not isinstance(answer, str):
+            return QueryFailed(f"the language model must answer with a text, got {shown(answer)}")
+        sql: str | None = yield CallFunction(find_sql, (without_reasoning(answer), language(self.database.dialect).reads))
+        if sql is None:
+            return QueryFailed(f"the language model wrote no SQL; its answer begins: {answer.strip()[:_SHOWN]!r}")
+        return sql

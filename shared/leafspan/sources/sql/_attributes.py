@@ -1,0 +1,142 @@
+"""Functions that PostgreSQL calls where a query names what looks like a column.
+
+There ``t.upper`` and ``(expression).upper`` mean ``upper(t)`` and ``upper(expression)``, unless there is such a column:
+
+    SELECT ('/etc/passwd'::text).pg_read_file
+    SELECT t.pg_ls_dir FROM unnest(ARRAY['/etc']) AS t
+
+Whether a name is that of a function only the database knows, which has functions of its users, too. So it is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leafspan.errors import RefusedQuery
+from leafspan.sources.sql._functions import harmless_functions
+
+_DIALECTS = ("postgres", "redshift")
+
+_LONGEST = 63  # bytes of a name
+
+# Functions of one argument that are casts or parts of a value, and that are good names for columns.
+_HARMLESS = """
+    bool bpchar broadcast cidr family float4 float8 int2 int4 int8 interval macaddr macaddr8 money name numeric oid timetz
+    xid
+"""
+# Handlers take an "internal" argument, which no query can have.
+_FUNCTIONS = """
+    SELECT DISTINCT CAST(proname AS text) FROM pg_catalog.pg_proc
+    WHERE pronargs >= 1 AND proargtypes[0] <> 2281 AND CAST(proname AS text) IN :names
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A name behind a dot that may be a function.
+
+    Attributes:
+        name: The name.
+        tables: Tables, as (schema, name), of which it is a column if each of them has one of that name. Empty if it may be
+            a function in any case.
+    """
+
+    name: str
+    tables: tuple[tuple[str | None, str], ...]
+
+
+def find_attributes(tree: Any, dialect: str, functions: Collection[str]) -> tuple[Attribute, ...]:
+    """The names behind dots in a query that may be functions which are not known to be harmless.
+
+    Args:
+        tree: The query.
+        dialect: Name of its dialect in sqlglot.
+        functions: Names of further functions that are harmless, in lower case.
+    """
+    from sqlglot import exp
+
+    if dialect not in _DIALECTS:
+        return ()
+    known = harmless_functions(dialect) | set(_HARMLESS.split()) | set(functions)
+    found: dict[Attribute, None] = {}
+    named = {
+        (column.table.lower(), _name(column.this)): None
+        for column in tree.find_all(exp.Column)
+        if column.table and isinstance(column.this, exp.Identifier)
+    }
+    common = {each.alias.lower() for each in tree.find_all(exp.CTE)}
+    sources: dict[str, list[Any]] = {}
+    for source in tree.find_all(exp.Table, exp.Subquery):
+        sources.setdefault(source.alias_or_name.lower(), []).append(source)
+    for of, name in named:
+        if name not in known:
+            found.update(dict.fromkeys(_of_sources(sources.get(of, ()), common, name)))
+    for dot in tree.find_all(exp.Dot):
+        if isinstance(dot.expression, exp.Identifier) and (name := _name(dot.expression)) not in known:
+            found[Attribute(name, ())] = None
+    return tuple(found)
+
+
+def check_attributes(connection: Any, attributes: Sequence[Attribute]) -> None:
+    """Check that none of these names calls a function.
+
+    Args:
+        connection: Connection of SQLAlchemy.
+        attributes: What ``find_attributes`` has found in the query.
+
+    Raises:
+        RefusedQuery: if one may.
+    """
+    from sqlalchemy import bindparam, text
+
+    if not attributes:
+        return
+    find = text(_FUNCTIONS).bindparams(bindparam("names", expanding=True))
+    names = sorted({each.name for each in attributes})
+    found = {str(name) for (name,) in connection.execute(find, {"names": names})}
+    for each in attributes:
+        if each.name in found and not _is_column(connection, each):
+            raise RefusedQuery(
+                f"a query may only call functions that are known to be harmless, got {each.name} behind a dot, which calls "
+                f"{each.name}(); if {each.name}() only reads, name it in functions="
+            )
+
+
+def _of_sources(sources: Sequence[Any], common: Collection[str], name: str) -> Iterator[Attribute]:
+    """A name behind that of these tables and subqueries, unless it is certainly a column."""
+    from sqlglot import exp
+
+    tables: dict[tuple[str | None, str], None] = {}
+    for source in sources:
+        renamed = source.args.get("alias") and source.args["alias"].columns
+        if isinstance(source, exp.Subquery):
+            if renamed or name not in source.named_selects:
+                yield Attribute(name, ())
+        elif renamed or source.name.lower() in common or not isinstance(source.this, exp.Identifier):
+            yield Attribute(name, ())
+        else:
+            tables[source.db or None, _name(source.this)] = None
+    if tables or not sources:
+        yield Attribute(name, tuple(tables))
+
+
+def _is_column(connection: Any, attribute: Attribute) -> bool:
+    from sqlalchemy import inspect
+    from sqlalchemy.exc import NoSuchTableError
+
+    for schema, table in attribute.tables:
+        try:
+            columns = inspect(connection).get_columns(table, schema=schema)
+        except NoSuchTableError:  # as the query will say
+            return False
+        if attribute.name not in {column["name"] for column in columns}:
+            return False
+    return bool(attribute.tables)
+
+
+def _name(identifier: Any) -> str:
+    """The name as the server has it, which cuts off what is longer."""
+    name = str(identifier.this if identifier.args.get("quoted") else identifier.this.lower())
+    return name.encode()[:_LONGEST].decode(errors="ignore")

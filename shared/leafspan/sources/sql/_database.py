@@ -1,0 +1,298 @@
+"""A database: how it is opened for one query, and what it answers."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TypeVar
+
+from leafspan.errors import DatabaseUnavailable, LeafspanError, QueryFailed, RefusedQuery
+from leafspan.sources.sql import _sqlite as sqlite
+from leafspan.sources.sql._allowed import Allowed
+from leafspan.sources.sql._attributes import check_attributes
+from leafspan.sources.sql._engines import engine_over, to_engine
+from leafspan.sources.sql._fetching import fetch_rows
+from leafspan.sources.sql._guard import Checked, Guard
+from leafspan.sources.sql._language import dialect_of, language
+from leafspan.sources.sql._row_types import check_own_types
+from leafspan.sources.sql._rows import Rows, different_names
+from leafspan.sources.sql._schema import Table, describe, read_tables
+from leafspan.sources.sql._secrets import safe_address, secrets_of, without_secrets
+from leafspan.sources.sql._servers import restrict_server, with_transactions
+from leafspan.sources.sql._source import Source
+from leafspan.sources.sql._timeout import Deadline, within
+
+T = TypeVar("T")
+
+_SCHEMA_SECONDS = 300.0
+# Rows are fetched as they are needed, few at a time since they may be large, and a % in the query is no placeholder.
+_STREAMED = {"stream_results": True, "max_row_buffer": 20, "no_parameters": True}
+_DENIED = ("not authorized", "is prohibited", "prohibited")
+
+
+class Database:
+    """A database that is only read. Each query has a connection of its own, which is closed afterwards.
+
+    A connection is taken out of the pool of an engine that was given, so that nothing that is set on it can stay in the
+    pool. A database of SQLite in memory is copied for each query instead, since it lives in one connection.
+
+    Attributes:
+        dialect: Name of its dialect in sqlglot.
+        address: Its URL without secrets.
+    """
+
+    def __init__(self, engine: Any, *, given: bool, timeout: float = 30.0) -> None:
+        self.dialect = dialect_of(engine.dialect.name)
+        self.address = safe_address(engine.url)
+        self._engine = engine
+        self._given = given
+        self._timeout = timeout
+        self._secrets = secrets_of(engine.url)
+        self._process = os.getpid()
+        self._reading_schema = threading.Lock()
+        self._schemas: dict[object, tuple[float, str]] = {}
+        language(self.dialect)  # now, so that a missing extra is an error where the strategy is made
+
+    def __repr__(self) -> str:
+        return f"Database({self.address!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Database) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[object, ...]:
+        """What two equal databases have in common: the engine that was given, or else the URL."""
+        return (id(self._engine),) if self._given else (self._engine.url, self._timeout)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The URL: where it is unpickled, the database is opened again.
+
+        Raises:
+            TypeError: if an engine was given, whose connections belong to one process, or the URL has a password.
+        """
+        if self._given or self._secrets:
+            why = "its Engine belongs to one process" if self._given else "its URL has a password"
+            raise TypeError(
+                f"the database {self.address} cannot be pickled or copied, nor what holds it, since {why}: make the "
+                "strategy again where it is needed"
+            )
+        return Database.of, (str(self._engine.url), self._timeout)
+
+    @classmethod
+    def of(cls, thing: object, timeout: float) -> Database:
+        """A database from what a user has.
+
+        Args:
+            thing: URL as text or of SQLAlchemy, an Engine, or a Database.
+            timeout: Seconds that connecting may take.
+
+        Raises:
+            MissingExtra: if SQLAlchemy, or the driver that a URL names, is not installed.
+            InvalidArgument: if it is anything else, or cannot be read in another thread.
+        """
+        if isinstance(thing, Database):
+            return thing
+        engine, given = to_engine(thing, timeout)
+        return cls(engine, given=given, timeout=timeout)
+
+    def run(
+        self, query: Checked, limit: int, deadline: Deadline, allowed: Allowed | None, functions: Collection[str] = ()
+    ) -> Rows:
+        """The rows of a query that was checked.
+
+        Args:
+            query: What a ``Guard`` has made of it.
+            limit: Most rows, >= 1.
+            deadline: When connecting, running and fetching must be done.
+            allowed: What the query may read, None for everything.
+            functions: Functions that are allowed beside the harmless ones.
+
+        Raises:
+            DatabaseUnavailable: if it cannot be reached.
+            QueryFailed: if it is late, gives an error, or its rows are too large.
+            RefusedQuery: if it finds that the query reads what is not allowed.
+        """
+        sql = query.sql
+
+        def work(connection: Any) -> Rows:
+            table, key = _primary_key(connection, query.source) if self.dialect == "sqlite" else ("", ())
+            if self.dialect == "sqlite":
+                driver = sqlite.check_driver(connection.connection.dbapi_connection)
+                sqlite.restrict(driver, deadline, allowed, functions, _common_tables(sql))
+            else:
+                restrict_server(connection, deadline)
+                check_attributes(connection, query.attributes)
+                check_own_types(connection, query.types)
+                table, key = _primary_key(connection, query.source)
+            with connection.exec_driver_sql(sql, execution_options=_STREAMED) as result:
+                rows = fetch_rows(result, limit + 1)
+                columns = different_names(list(result.keys()))
+            places = query.source.key_columns(key, columns) if query.source and key else None
+            kept = tuple(tuple(row) for row in rows[:limit])
+            return Rows(sql, columns, kept, cut=len(rows) > limit, table=table, key=places)
+
+        return self.use(work, deadline, sql)
+
+    def schema(self, allowed: Allowed | None, sample_rows: int, timeout: float, *, anew: bool = False) -> str:
+        """What the database has, as text for a language model. It is read anew after five minutes.
+
+        Args:
+            allowed: What may be read, None for the tables of the default schema.
+            sample_rows: Number of rows to show of each table, >= 0.
+            timeout: Seconds that it may take. After that, sample rows are left out.
+            anew: Whether to read it anew in any case.
+
+        Raises:
+            DatabaseUnavailable: if it cannot be reached.
+            QueryFailed: if it is late, or gives an error.
+        """
+        key = (tuple(allowed.columns.items()) if allowed else None, sample_rows)
+        with self._reading_schema:
+            made, text = self._schemas.get(key, (-_SCHEMA_SECONDS, ""))
+        if not anew and time.monotonic() - made < _SCHEMA_SECONDS:
+            return text
+
+        deadline = Deadline.after(timeout)
+
+        def work(connection: Any) -> list[Table]:
+            if self.dialect != "sqlite":
+                restrict_server(connection, deadline)
+            return [table for table in read_tables(connection, allowed, self._quote) if self._may_read(table, allowed)]
+
+        tables = self.use(work, deadline)
+
+        def samples(table: Table) -> Sequence[Sequence[Any]]:
+            if not sample_rows or not table.columns or deadline.over:
+                return ()
+            query = language(self.dialect).select([column.name for column in table.columns], table.name)
+            try:
+                checked = Guard(dialect=self.dialect, allowed=allowed, row_limit=sample_rows).check(query)
+                return self.run(checked, sample_rows, deadline, allowed).rows
+            except (RefusedQuery, QueryFailed):
+                return ()  # a table that cannot be read is no reason not to answer from others
+
+        text = describe(tables, samples, self._quote)
+        with self._reading_schema:
+            self._schemas[key] = (time.monotonic(), text)
+        return text
+
+    def _quote(self, name: str) -> str:
+        """A name as a query writes it. SQLAlchemy knows when it needs quotes, and would write % twice within them."""
+        plain = self._engine.dialect.identifier_preparer.quote(name) == name
+        return name if plain else language(self.dialect).quoted(name)
+
+    def _may_read(self, table: Table, allowed: Allowed | None) -> bool:
+        """Whether a query of a table passes, so that the language model is not told to use one that it cannot."""
+        try:
+            Guard(dialect=self.dialect, allowed=allowed).check(language(self.dialect).select((), table.name))
+        except RefusedQuery:
+            return False
+        return True
+
+    def use(self, work: Callable[[Any], T], deadline: Deadline, sql: str = "") -> T:
+        """What ``work`` returns for an open connection, which is rolled back and closed afterwards.
+
+        Args:
+            work: Function of a connection of SQLAlchemy.
+            deadline: When to give up.
+            sql: The query, for errors.
+
+        Raises:
+            DatabaseUnavailable: if it cannot be reached.
+            QueryFailed: if it is late, or gives an error.
+            RefusedQuery: if it finds that the query reads what is not allowed.
+        """
+        connected = threading.Event()
+
+        def attempt() -> T:
+            with self._connected() as connection:
+                connected.set()
+                return work(connection)
+
+        failure: LeafspanError
+        try:
+            return within(deadline, attempt)
+        except LeafspanError as error:
+            if connected.is_set() or not isinstance(error, QueryFailed):
+                raise
+            failure = DatabaseUnavailable(f"the database {self.address} did not take a connection: {error}")
+        except Exception as error:
+            failure = self._in_words(error, deadline, sql, connected=connected.is_set())
+        # Not from the error of the driver, which may show the password.
+        failure.__context__ = None
+        raise failure
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        if self._given and self._process != os.getpid():
+            self._engine.dispose(close=False)  # connections of the process that this one was forked from
+            self._process = os.getpid()
+        connection = self._engine.connect()
+        copy: Any = None
+        try:
+            if self._given and self.dialect == "sqlite":
+                driver = sqlite.check_driver(connection.connection.dbapi_connection)
+                if sqlite.is_in_memory(driver):
+                    copy = sqlite.copy_in_memory(driver)
+                    connection.close()
+                    connection = engine_over(copy).connect()
+            connection = with_transactions(connection)
+            if self._given and copy is None:
+                connection.detach()
+            yield connection
+        finally:
+            with suppress(Exception):  # of a connection that is broken; its first error counts
+                connection.rollback()
+            with suppress(Exception):
+                connection.close()
+            if copy is not None:
+                copy.close()
+
+    def _in_words(self, error: Exception, deadline: Deadline, sql: str, *, connected: bool) -> LeafspanError:
+        """An error of the database or of its driver as one of ours, without secrets."""
+        original = getattr(error, "orig", None) or error
+        message = without_secrets(_message(original), self._secrets) or type(original).__name__
+        if not connected or getattr(error, "connection_invalidated", False):
+            return DatabaseUnavailable(f"the database {self.address} cannot be reached: {message}")
+        late = "statement timeout" in message or "lock timeout" in message or "interrupted" in message
+        if late or (deadline.over and "locked" in message):
+            return deadline.missed
+        of = f"; the query was {sql}" if sql else ""
+        if self.dialect == "sqlite" and any(word in message for word in _DENIED):
+            return RefusedQuery(f"a query may only read what is allowed, and the database says: {message}{of}")
+        return QueryFailed(f"the database gave an error: {message}{of}")
+
+
+def _primary_key(connection: Any, source: Source | None) -> tuple[str, Sequence[str]]:
+    """The name of a table, and the columns of its primary key; ("", ()) if it has none."""
+    from sqlalchemy import inspect
+    from sqlalchemy.exc import NoSuchTableError
+
+    if source is None:
+        return "", ()
+    try:
+        key = inspect(connection).get_pk_constraint(source.table, schema=source.schema)
+    except (NoSuchTableError, NotImplementedError):  # a view perhaps, or a table that is not there, as the query will say
+        return "", ()
+    return source.table, tuple(key.get("constrained_columns") or ())
+
+
+def _message(error: object) -> str:
+    """What a database says in an error: of PostgreSQL only the message and the hint, without the line of a query."""
+    details = getattr(error, "diag", None)
+    parts = [getattr(details, name, None) for name in ("message_primary", "message_hint")]
+    said = [part for part in parts if isinstance(part, str)] or [str(error)]
+    return " ".join(" ".join(said).split())
+
+
+def _common_tables(sql: str) -> set[str]:
+    """The names of the common table expressions of a query, which SQLite does not tell from views."""
+    from sqlglot import exp
+
+    return {each.alias.lower() for each in language("sqlite").parse(sql).find_all(exp.CTE)}

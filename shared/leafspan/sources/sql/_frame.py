@@ -1,0 +1,36 @@
+"""Rows as a pandas DataFrame."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from leafspan.errors import MissingExtra
+from leafspan.sources.sql._rows import Rows
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def to_frame(rows: Rows) -> DataFrame:
+    """A DataFrame with the values as the driver gives them. Its ``attrs["cut"]`` says whether there were more rows.
+
+    Raises:
+        MissingExtra: if pandas is not installed.
+    """
+    pandas = import_pandas()
+    frame: DataFrame = pandas.DataFrame.from_records(list(rows.rows), columns=list(rows.columns))
+    frame.attrs["cut"] = rows.cut
+    return frame
+
+
+def import_pandas() -> Any:
+    """The module pandas.
+
+    Raises:
+        MissingExtra: if it is not installed.
+    """
+    try:
+        import pandas
+    except ImportError as error:
+        raise MissingExtra.of("a DataFrame needs pandas", "pandas") from error
+    return pandas

@@ -1,0 +1,247 @@
+"""Which queries may run: those whose every part only reads, and reads what is allowed.
+
+The check goes by lists of what may pass, so that what nobody thought of is refused: kinds of parts (``_nodes.py``), names
+of functions (``_functions.py``), tables and columns (``_allowed.py``). What runs is SQL that is written anew from the tree
+that was checked (``_language.py``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from leafspan.checks import did_you_mean, shown
+from leafspan.errors import RefusedQuery
+from leafspan.sources.sql._allowed import Allowed, allow_tables
+from leafspan.sources.sql._attributes import Attribute, find_attributes
+from leafspan.sources.sql._functions import harmless_functions
+from leafspan.sources.sql._language import Language, language
+from leafspan.sources.sql._nodes import unknown_part
+from leafspan.sources.sql._row_types import find_own_types
+from leafspan.sources.sql._source import Source, find_source
+
+# What sqlglot writes as it stands: names that are not quoted, numbers, units, types.
+_PLAIN = re.compile(r"(?:[\w$ .]|-(?!-))*")
+_NAME = re.compile(r"[\w$#]+")
+_NUMBER = re.compile(r"(\d[\d_]*)?(\.\d*)?([eE][+-]?\d+)?|0[xX][0-9a-fA-F]+")
+# Dialects in which a query must be read as exactly the same after it was written.
+_EXACT = ("sqlite", "postgres")
+_SEQUENCES = ("nextval", "currval")  # of Oracle, written as if they were columns
+_CATALOG_TYPES = re.compile(r"_?reg(class|collation|config|dictionary|namespace|oper|operator|proc|procedure|role|type)")
+_DIGITS = re.compile(r"[0-9a-fA-F]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A query that was checked.
+
+    Attributes:
+        sql: The SQL to run in its place.
+        source: The table whose rows it reads one by one, None if it does more than that.
+        attributes: Names behind dots that must not be functions of the database.
+        types: Names of types that must not be rows of tables.
+    """
+
+    sql: str
+    source: Source | None
+    attributes: tuple[Attribute, ...] = ()
+    types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """Checks queries, and writes the SQL that is run in their place.
+
+    Args:
+        dialect: Name of the dialect in sqlglot.
+        functions: Names of further functions that are harmless, in lower case; with their schema where a query names it.
+        allowed: Tables and columns that may be read, None for all but system catalogs.
+        row_limit: Most rows that are fetched, None for any number. The query asks for one more, so that it is known
+            whether there are more.
+    """
+
+    dialect: str
+    functions: Collection[str] = ()
+    allowed: Allowed | None = None
+    row_limit: int | None = None
+
+    def check(self, sql: str) -> Checked:
+        """The SQL to run for a query.
+
+        Raises:
+            RefusedQuery: if a part of it may do more than read, or reads what is not allowed.
+        """
+        speech = language(self.dialect)
+        tree = _bare(speech.parse(sql))
+        if type(tree).__name__ not in ("Select", "Union", "Except", "Intersect", "Values"):
+            raise RefusedQuery(f"only queries pass, got {_piece(speech, tree)} in {shown(sql)}")
+        self._check_nodes(speech, tree, sql)
+        if self.dialect == "oracle":
+            _check_packages(speech, tree)
+        source = find_source(tree)
+        tree = allow_tables(tree, self.allowed, speech)
+        if self.row_limit is not None:
+            limit_rows(tree, self.row_limit + 1)
+        written = speech.write(tree)
+        again = _bare(speech.parse(written))
+        self._check_nodes(speech, again, sql)
+        if _names_and_strings(again) != _names_and_strings(tree) or (self.dialect in _EXACT and again != tree):
+            raise RefusedQuery(f"the query cannot be written as {self.dialect} so that it stays the same: {shown(sql)}")
+        attributes = find_attributes(again, self.dialect, self.functions)
+        return Checked(written, source, attributes, find_own_types(again, self.dialect) if self.allowed else ())
+
+    def _check_nodes(self, speech: Language, tree: Any, sql: str) -> None:
+        known = harmless_functions(self.dialect)
+        for node in list(tree.walk()):
+            if type(node).__name__ in ("ByteString", "RawString", "Heredoc") and self.dialect == "postgres":
+                _make_plain(node)
+            if type(node).__name__ == "WindowSpec" and node.args.get("start") and not node.args.get("end"):
+                node.set("end", "CURRENT ROW")  # ROWS 6 PRECEDING is short for this, which is what will be written
+            if type(node).__name__ == "Hint" and node.parent is not None:
+                node.parent.set("hint", None)  # advice on how to run a query, which may set variables
+        for node in tree.walk():
+            if (reason := unknown_part(node)) is not None:
+                raise RefusedQuery(f"a query must only read, got {reason} in {shown(sql)}")
+            _check_texts(node, sql)
+            if type(node).__name__ == "Identifier" and _names_catalog_type(node):
+                raise RefusedQuery(f"a query must only read, got {node.name}, which looks names up in the catalog")
+            if type(node).__name__ == "Column" and node.table and node.name.lower() in _SEQUENCES:
+                raise RefusedQuery(f"a query must only read, got {_piece(speech, node)}, which advances a sequence")
+            if type(node).__name__ == "Anonymous":
+                name = _function_name(node)
+                if name not in self.functions and name.removeprefix("pg_catalog.") not in known | set(self.functions):
+                    raise RefusedQuery(
+                        f"a query may only call functions that are known to be harmless, got {name}() in {shown(sql)}"
+                        f"{did_you_mean(name, known)}; if {name}() only reads, name it in functions="
+                    )
+            elif type(node).__name__ == "Dot" and _is_function(node.expression) and not _in_anonymous_call(node):
+                raise RefusedQuery(f"a function of a schema must be named in functions=, got {_piece(speech, node)}")
+
+
+def _check_packages(speech: Language, tree: Any) -> None:
+    """Refuse columns of what is no table of the query: Oracle calls functions of packages without parentheses, too."""
+    from sqlglot import exp
+
+    sources = {each.alias_or_name.lower() for each in tree.find_all(exp.Table, exp.Subquery, exp.Lateral, exp.Unnest)}
+    for column in tree.find_all(exp.Column):
+        if column.table and column.table.lower() not in sources:
+            raise RefusedQuery(
+                f"a column must be one of a table of the query, got {_piece(speech, column)}, which may be a function"
+            )
+
+
+def _bare(tree: Any) -> Any:
+    """A query without parentheses around it."""
+    while type(tree).__name__ == "Subquery" and set(_present(tree)) == {"this"}:
+        tree = tree.this
+    return tree
+
+
+def _names_and_strings(tree: Any) -> list[str]:
+    """What a query names and quotes. A text that became a part of the query would change it."""
+    from sqlglot import exp
+
+    return sorted(str(node.this) for node in tree.find_all(exp.Identifier, exp.Literal) if not _is_number(node))
+
+
+def _is_number(node: Any) -> bool:
+    return type(node).__name__ == "Literal" and not node.is_string
+
+
+def limit_rows(tree: Any, most: int) -> None:
+    """Set the limit of a query, unless it has a lower one.
+
+    Args:
+        tree: The query, which is changed.
+        most: Most rows.
+    """
+    from sqlglot import exp
+
+    if isinstance(tree, exp.Values):
+        return  # it has as many rows as were written
+    limit = tree.args.get("limit")
+    if limit is None:
+        tree.set("limit", exp.Limit(expression=exp.Literal.number(most)))
+    elif isinstance(limit, exp.Limit) and isinstance(number := limit.expression, exp.Literal) and number.is_int:
+        limit.set("expression", exp.Literal.number(min(int(number.name), most)))
+    # Any other limit is left to the fetching of rows, which stops as well.
+
+
+def _make_plain(node: Any) -> None:
+    """Replace a string of PostgreSQL with escapes or between dollars by a plain one."""
+    from sqlglot import exp
+
+    node.replace(exp.Literal.string(node.this))
+
+
+def _check_texts(node: Any, sql: str) -> None:
+    """Refuse texts that would be written as they stand, and that a database could take for more than a name or number."""
+    kind = type(node).__name__
+    if kind in ("Literal", "National"):
+        text = str(node.this)
+        if kind == "Literal" and not node.is_string and (not text or not _NUMBER.fullmatch(text)):
+            raise RefusedQuery(f"a number must be of digits, got {shown(text)} in {shown(sql)}")
+        return
+    if kind == "Identifier":
+        name = str(node.this)
+        if "\\" in name or not name or (not node.args.get("quoted") and not _NAME.fullmatch(name)):
+            raise RefusedQuery(f"a name must be of letters, digits and _, or quoted, got {shown(name)} in {shown(sql)}")
+        return
+    pattern = _DIGITS if kind in ("HexString", "BitString") else _PLAIN
+    for value in node.args.values():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and not pattern.fullmatch(text):
+                raise RefusedQuery(f"a query must be of known words, got {shown(text)} in {shown(sql)}")
+
+
+def _names_catalog_type(identifier: Any) -> bool:
+    """Whether a name is the type of a cast, or stands behind a dot and may be one, and the type is one of the catalog."""
+    kind = type(identifier.parent).__name__
+    may_be_type = kind in ("DataType", "Dot") or (kind == "Column" and bool(identifier.parent.table))
+    return may_be_type and _CATALOG_TYPES.fullmatch(str(identifier.this).lower()) is not None
+
+
+def _function_name(node: Any) -> str:
+    """The name of a function in lower case, with its schema where it has one."""
+    this = node.this
+    name = (this if isinstance(this, str) else this.name).lower()
+    parent = node.parent
+    kind = type(parent).__name__
+    if kind == "Dot" and parent.expression is node:
+        return f"{_dotted(parent.this)}.{name}"
+    if kind == "Table" and parent.this is node:
+        schema = [parent.text(part).lower() for part in ("catalog", "db") if parent.args.get(part)]
+        return ".".join([*schema, name])
+    return name
+
+
+def _dotted(node: Any) -> str:
+    """The names before the last dot, in lower case."""
+    if type(node).__name__ == "Dot":
+        return f"{_dotted(node.this)}.{_dotted(node.expression)}"
+    return str(node.name).lower()
+
+
+def _is_function(node: Any) -> bool:
+    from sqlglot import exp
+
+    return isinstance(node, exp.Func)
+
+
+def _in_anonymous_call(dot: Any) -> bool:
+    """Whether the function after a dot is one that is checked by its name."""
+    return type(dot.expression).__name__ == "Anonymous"
+
+
+def _present(node: Any) -> list[str]:
+    return [name for name, value in node.args.items() if value]
+
+
+def _piece(speech: Language, node: Any) -> str:
+    """A part of a query as an error shows it."""
+    try:
+        return shown(speech.write(node))
+    except RefusedQuery:
+        return type(node).__name__

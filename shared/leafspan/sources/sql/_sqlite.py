@@ -1,0 +1,169 @@
+"""SQLite: a connection of its own that can only read, and that allows each read by itself."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import time
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any
+
+from leafspan.errors import InvalidArgument
+from leafspan.sources.sql._allowed import Allowed
+from leafspan.sources.sql._functions import harmless_functions
+from leafspan.sources.sql._timeout import Deadline
+
+_LARGEST_VALUE = 100_000_000  # bytes of one text or blob that a query may make
+_STEPS = 2_000  # of SQLite's machine between two looks at the clock, well below a millisecond
+# Of full-text search and of R-trees: the table "reviews" has its data in "reviews_data".
+PARTS_OF_VIRTUAL_TABLES = (
+    *("data", "idx", "content", "docsize", "config", "segments", "segdir", "stat"),
+    *("node", "parent", "rowid"),
+)
+_KEYWORDS = ("current_date", "current_time", "current_timestamp")
+
+
+def read_only_creator(path: str, options: dict[str, Any]) -> Callable[[], sqlite3.Connection]:
+    """A function that opens a file of SQLite, which must be there, for reading.
+
+    Args:
+        path: The file, or a URI of SQLite.
+        options: Further options of ``sqlite3.connect``.
+    """
+    from pathlib import Path
+
+    if path.startswith("file:"):
+        plain = re.sub(r"(?<=[?&])mode=\w*&?", "", path)
+        address = plain + ("&" if "?" in plain else "?") + "mode=ro"
+    else:
+        address = Path(path).absolute().as_uri() + "?mode=ro"
+
+    def create() -> sqlite3.Connection:
+        connection: sqlite3.Connection = sqlite3.connect(address, **{**options, "uri": True, "check_same_thread": False})
+        return connection
+
+    return create
+
+
+def is_in_memory(connection: sqlite3.Connection) -> bool:
+    """Whether the database of a connection has no file."""
+    return any(name == "main" and not file for _, name, file in connection.execute("PRAGMA database_list"))
+
+
+def copy_in_memory(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """A copy of a database in memory. So nothing is set on a connection that belongs to somebody else."""
+    copy = sqlite3.connect(":memory:", check_same_thread=False)
+    connection.backup(copy)
+    return copy
+
+
+def check_driver(connection: object) -> sqlite3.Connection:
+    """The driver's connection, which must be one of Python's own ``sqlite3``.
+
+    Raises:
+        InvalidArgument: if it is not, since what a query reads could not be checked while it runs.
+    """
+    if not isinstance(connection, sqlite3.Connection):
+        raise InvalidArgument(
+            f"SQLite must be opened by Python's sqlite3, got the driver {type(connection).__module__}: use a URL such as "
+            "sqlite:///shop.db"
+        )
+    return connection
+
+
+def restrict(
+    connection: sqlite3.Connection,
+    deadline: Deadline,
+    allowed: Allowed | None,
+    functions: Collection[str],
+    common: Collection[str],
+) -> None:
+    """Let a connection do nothing but read what is allowed, until the deadline. It cannot be used otherwise any more.
+
+    Args:
+        connection: A connection that nobody else uses.
+        deadline: When to stop.
+        allowed: Tables and columns that may be read, None for all but SQLite's own.
+        functions: Names of functions that are allowed beside the harmless ones.
+        common: Names of the query's common table expressions, in lower case, which SQLite does not tell from views.
+    """
+    views = views_within(connection, allowed) - set(common)
+    stored = {name.lower() for (name,) in connection.execute("SELECT name FROM sqlite_master")} - set(common)
+    connection.execute("PRAGMA query_only = ON")
+    connection.execute(f"PRAGMA busy_timeout = {int(1000 * deadline.left)}")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_VALUE)
+    known = harmless_functions("sqlite") | {name.lower() for name in functions}
+    known |= set(_KEYWORDS)
+    connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+    _connect_virtual_tables(connection)
+
+    def permit(action: int, first: str | None, second: str | None, _database: str | None, view: str | None) -> int:
+        if action in (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_RECURSIVE):
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in known:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_READ and not second and (first or "").lower() not in stored:
+            return sqlite3.SQLITE_OK  # the rows of a subquery are counted
+        if action == sqlite3.SQLITE_READ and _may_read(first or "", second or "", view, allowed, views):
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_PRAGMA and first == "data_version" and second is None:
+            return sqlite3.SQLITE_OK  # asked by full-text search itself
+        return sqlite3.SQLITE_DENY
+
+    connection.set_progress_handler(lambda: time.monotonic() >= deadline.end, _STEPS)
+    connection.set_authorizer(permit)
+
+
+def _may_read(table: str, column: str, view: str | None, allowed: Allowed | None, views: Collection[str]) -> bool:
+    if view and view.lower() in views:
+        return True
+    if allowed is None:
+        return not table.lower().startswith(("sqlite_", "pragma_"))
+    if table.lower() in ("json_each", "json_tree") or allowed.may_read(table, column):
+        return True
+    of, _, part = table.rpartition("_")
+    return part in PARTS_OF_VIRTUAL_TABLES and allowed.may_read_all(of)
+
+
+def _connect_virtual_tables(connection: sqlite3.Connection) -> None:
+    """Have SQLite declare its virtual tables now, which it does by statements that are not allowed later."""
+    connection.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')")
+    virtual = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'create virtual table%'"
+    for (name,) in connection.execute(virtual).fetchall():
+        try:
+            connection.execute('SELECT 1 FROM "{}" LIMIT 0'.format(name.replace('"', '""')))
+        except sqlite3.Error:  # of a module that is not there; a query of it will say so
+            continue
+
+
+def views_within(connection: sqlite3.Connection, allowed: Allowed | None) -> frozenset[str]:
+    """The views that are allowed, and those that they read in turn, in lower case: SQLite names the innermost one.
+
+    Args:
+        connection: A connection that is not restricted yet.
+        allowed: Tables and views that may be read, None for all.
+    """
+    every = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'view'")]
+    if allowed is None or not every:
+        return frozenset(name.lower() for name in every)
+    seen: set[str] = set()
+
+    def note(action: int, _first: str | None, _second: str | None, _database: str | None, view: str | None) -> int:
+        if view:
+            seen.add(view.lower())
+        return sqlite3.SQLITE_OK
+
+    connection.set_authorizer(note)
+    try:
+        for name in every:
+            if allowed.may_read(name, ""):
+                seen.add(name.lower())
+                try:
+                    connection.execute('EXPLAIN SELECT * FROM "{}"'.format(name.replace('"', '""')))
+                except sqlite3.Error:  # a view of something that is gone; the query will say so
+                    continue
+    finally:
+        connection.set_authorizer(None)
+    return frozenset(seen)

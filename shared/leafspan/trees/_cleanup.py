@@ -1,0 +1,120 @@
+"""Deleting summaries: those of deleted documents, so that nothing of them stays, and those that no tree uses."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from leafspan.flows import Flow
+from leafspan.reserved import RESERVED_ID_PREFIX
+from leafspan.store import Catalogue, Reader, Row, Scope, Store, read_consistently
+from leafspan.trees._stored_trees import UPPER_LAYERS
+from leafspan.trees._summary_cache import key_prefix, view_name
+from leafspan.trees._tree_record import TreeRecord
+from leafspan.trees._tree_rows import delete_trees
+from leafspan.trees._trees import Trees
+from leafspan.trees._visible_trees import VisibleTrees
+from leafspan.values import LeafId
+
+
+def forget_documents(trees: Trees, ids: Collection[str], timeout: float) -> Flow[None]:
+    """Delete all summaries that contain anything of these documents, and their cached texts.
+
+    Args:
+        trees: The trees of the index.
+        ids: Stored ids of the documents.
+        timeout: Seconds to wait for another writer.
+    """
+    opened = (yield from trees.existing()) if ids else None
+    if opened is None:
+        return
+    rows = yield from read_consistently(opened.store, Reader.rows)
+    affected = _trees_made_from(ids, rows)
+    yield from delete_trees(opened.store, [rows[id_] for id_ in affected], timeout)
+    texts = opened.store.texts(timeout)
+    dropped = _cache_keys(rows[id_] for id_ in affected)
+    used = _cache_keys(row for id_, row in rows.items() if id_ not in affected)
+    # A build that was killed has cached texts for which there is no tree yet.
+    unfinished = yield from texts.of([*ids, UPPER_LAYERS])
+    yield from texts.delete((dropped | unfinished) - used)
+
+
+class StateBeforeBuild(NamedTuple):
+    """What was stored before a build.
+
+    Attributes:
+        rows: The rows of the trees, by stored id.
+        keys: The keys of the cached texts.
+    """
+
+    rows: Mapping[str, Row]
+    keys: Collection[str]
+
+
+def remove_unused(
+    store: Store, trees: Store, before: StateBeforeBuild, failed: Collection[str], scope: Scope | None, timeout: float
+) -> Flow[None]:
+    """After a build, delete the trees that are out of date, and the cached texts that no tree uses.
+
+    Other processes may be building at the same time. So everything is read again, and nothing is deleted that another
+    build may be about to finish. Half-written trees are deleted only if they were half-written before this build. Cached
+    texts are deleted only if they were there before this build, or if their document is gone. (If another build uses one of
+    these texts and is killed before it has written its tree, the next build makes that summary again.)
+
+    Args:
+        store: Where the documents are.
+        trees: Where the trees are.
+        before: What was stored before the build.
+        failed: Owners whose trees failed. Their cached texts stay for the next build.
+        scope: The view that was built in, None for the whole index.
+        timeout: Seconds to wait for another writer.
+    """
+    rows = dict((yield from read_consistently(trees, Reader.rows)))
+    # Read after the trees, so that the documents are at least as new as they are.
+    documents = yield from read_consistently(store, Reader.unpacked, scope)
+    outdated = _outdated_trees(rows, documents, before, scope)
+    yield from delete_trees(trees, outdated, timeout)
+    for row in outdated:
+        del rows[row.document_id]
+    texts = trees.texts(timeout)
+    keys = yield from texts.keys()
+    unused = {key for key in keys if key.startswith(key_prefix(scope))} - _cache_keys(rows.values())
+    owners = yield from texts.owners(unused)
+    lost = {owner for owner in owners.values() if owner != UPPER_LAYERS and documents.shown_id(owner) is None}
+    yield from texts.delete(
+        [key for key, owner in owners.items() if owner in lost or (key in before.keys and owner not in failed)]
+    )
+
+
+def _outdated_trees(
+    rows: Mapping[str, Row], documents: Catalogue, before: StateBeforeBuild, scope: Scope | None
+) -> list[Row]:
+    """The view's trees whose documents have changed or gone, or that have been half-written since before the build."""
+    records = {id_: TreeRecord.of(row) for id_, row in rows.items()}
+    # The doctor has removed the hash of a summary of several documents that is not whole, and it was not made again.
+    # Of a damaged one nobody knows what it is made of, and it was not made again either.
+    whole = {id_: row for id_, row in rows.items() if row.damage is None and (row.hash or records[id_].is_of_document)}
+    visible = VisibleTrees(whole, documents)
+    own = rows.values() if scope is None else [rows[id_] for id_ in rows if records[id_].view == view_name(scope)]
+    return [
+        row
+        for row in own
+        if row.document_id not in visible.rows and (row.version is not None or before.rows.get(row.document_id) == row)
+    ]
+
+
+def _cache_keys(rows: Iterable[Row]) -> set[str]:
+    """The keys under which the texts of these trees are cached."""
+    return {key for row in rows for key in TreeRecord.of(row).keys}
+
+
+def _trees_made_from(ids: Collection[str], rows: Mapping[str, Row]) -> list[str]:
+    """The ids of the trees of these documents, and of the summaries of several documents that contain one of them."""
+    touched = set(ids)
+    children = {id_: record.children for id_, row in rows.items() if (record := TreeRecord.of(row)).children is not None}
+    above = [(id_, {LeafId.parse(child).document_id for child in below}) for id_, below in children.items()]
+    while newly_touched := [id_ for id_, below in above if id_ not in touched and below & touched]:
+        touched.update(newly_touched)
+    # Nobody knows what a damaged summary of several documents is made of: perhaps of one of these.
+    touched.update(id_ for id_, row in rows.items() if row.damage is not None and id_.startswith(RESERVED_ID_PREFIX))
+    return sorted(touched & rows.keys())

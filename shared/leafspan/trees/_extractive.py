@@ -1,0 +1,172 @@
+"""The summarizer that chooses sentences, and asks no language model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from leafspan.checks import check_number, keep_whole
+from leafspan.embedding import Embed, normalize
+from leafspan.flows import Flow
+from leafspan.trees._sentences import first_words, sentences, size
+from leafspan.trees._summarizer import Keep
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vectors = NDArray[np.float32]
+
+_BATCH = 512  # sentences embedded at a time
+_HELD = 8_192  # vectors held at most
+# A line with fewer words is a heading or a label. If it ends with a full stop, fewer words are enough for a sentence.
+_MIN_WORDS_WITHOUT_STOP, _MIN_WORDS_WITH_STOP = 8, 4
+_OPENING_MARKS = "\"'“‘«„([¿¡"  # what a sentence may begin with besides a letter or digit
+_FULL_STOP = re.compile(r"""[.!?…。！？]["'”’»）)」』\]*_]*\Z""")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extractive:
+    """Summaries made of sentences of the texts, which are chosen by their vectors. No language model is asked.
+
+    The sentences closest to the group's centroid are chosen, one after the other, as long as one fits into ``max_words``.
+    The centroid is the mean of the sentences' unit vectors. What the summary says already counts against a sentence, by
+    maximal marginal relevance: its score is (1 - ``diversity``) times its cosine with the centroid, minus ``diversity``
+    times its highest cosine (at least 0) with a sentence chosen before. The chosen sentences stand in their original order,
+    with single spaces in place of white space. A repeated sentence counts once.
+
+    Headings, labels, sentences of fewer than four words, and text that begins with a small letter, as the rest of a cut
+    sentence does, are chosen only if there is nothing else. If every sentence is too long, the best one is cut between
+    words. If no text has a letter or a digit, the summary is the first ``max_words`` of the texts.
+
+    Args:
+        max_words: Most words of a summary, >= 1. Default: 75.
+        diversity: Weight of what the summary says already, in [0, 1]. At 0, only the centroid counts. Default: 0.4.
+        max_input_words: Most words of a cluster that is summarised, >= 1. Clusterers keep to it; longer texts are
+            summarised as well. Default: 2500.
+
+    Raises:
+        InvalidArgument: if an option is out of its range.
+
+    Of equally good sentences, the first one is chosen. Sources: Radev et al., MEAD, Information Processing & Management
+    2004, for the centroid; Rossiello et al., MultiLing 2017, for centroids of embeddings; Carbonell and Goldstein, SIGIR
+    1998, for maximal marginal relevance.
+    """
+
+    max_words: int = 75
+    diversity: float = 0.4
+    max_input_words: int = 2_500
+
+    def __post_init__(self) -> None:
+        keep_whole(self, "max_words", 1)
+        check_number("diversity", self.diversity, at_least=0, at_most=1)
+        keep_whole(self, "max_input_words", 1)
+
+    @property
+    def identity(self) -> str:
+        """See Summarizer. The number is the version of the method."""
+        return f"Extractive(1, max_words={self.max_words}, diversity={float(self.diversity)})"
+
+    @property
+    def asks(self) -> bool:
+        """See Summarizer: always False."""
+        return False
+
+    def prompt_words(self, words: int) -> int:
+        """See Summarizer: always 0."""
+        return 0
+
+    def summarizing(self, groups: Sequence[Sequence[str]], embed: Embed, keep: Keep) -> Flow[dict[int, Exception]]:
+        """See Summarizer. Sentences of several groups are embedded in one batch. No group fails."""
+        vectors: dict[str, Vectors] = {}
+        waiting: list[tuple[int, list[str]]] = []
+        missing: dict[str, None] = {}
+        for place, texts in enumerate(groups):
+            eligible = _eligible_sentences(texts)
+            if not eligible:
+                yield from keep(place, first_words(" ".join(" ".join(texts).split()), self.max_words))
+                continue
+            waiting.append((place, eligible))
+            missing |= dict.fromkeys(sentence for sentence in eligible if sentence not in vectors)
+            if len(missing) >= _BATCH:
+                yield from self._finish(waiting, missing, vectors, embed, keep)
+        yield from self._finish(waiting, missing, vectors, embed, keep)
+        return {}
+
+    def _finish(
+        self,
+        waiting: list[tuple[int, list[str]]],
+        missing: dict[str, None],
+        vectors: dict[str, Vectors],
+        embed: Embed,
+        keep: Keep,
+    ) -> Flow[None]:
+        """Embed the missing sentences, summarise the waiting groups, and empty both.
+
+        Args:
+            waiting: Place and eligible sentences of each group.
+            missing: The sentences that have no vector yet.
+            vectors: The vectors of sentences, to which the new ones are added.
+            embed: See Summarizer.
+            keep: See Summarizer.
+        """
+        import numpy as np
+
+        texts = list(missing)
+        for start in range(0, len(texts), _BATCH):
+            batch = texts[start : start + _BATCH]
+            vectors.update(zip(batch, normalize(np.asarray((yield from embed(batch)), dtype=np.float32)), strict=True))
+        for place, eligible in waiting:
+            yield from keep(place, self._summary(eligible, np.array([vectors[sentence] for sentence in eligible])))
+        waiting.clear()
+        missing.clear()
+        # A leaf that is in several clusters comes again, mostly soon: so vectors are held, but not all of them.
+        if len(vectors) > _HELD:
+            vectors.clear()
+
+    def _summary(self, eligible: Sequence[str], vectors: Vectors) -> str:
+        """The summary made of some of these sentences, whose vectors have length 1."""
+        import numpy as np
+
+        sizes = np.array([size(sentence) for sentence in eligible])
+        # Rounded, since the last bits of a vector depend on what else was embedded in the same batch.
+        relevance = np.round(vectors @ normalize(vectors.mean(axis=0, keepdims=True))[0], 5)
+        redundancy = np.zeros(len(eligible))
+        room = self.max_words
+        fits = sizes <= room
+        if not fits.any():
+            return first_words(eligible[int(relevance.argmax())], room)
+        chosen = []
+        while fits.any():
+            scores = (1 - self.diversity) * relevance - self.diversity * redundancy
+            best = int(np.where(fits, scores, -np.inf).argmax())
+            chosen.append(best)
+            room -= int(sizes[best])
+            redundancy = np.maximum(redundancy, np.round(vectors @ vectors[best], 5))
+            fits[best] = False
+            fits &= sizes <= room
+        return " ".join(eligible[index] for index in sorted(chosen))
+
+
+def _eligible_sentences(texts: Sequence[str]) -> list[str]:
+    """The sentences of a group that may be chosen. Sentences that differ only in case come once.
+
+    If there are no whole sentences, headings and the like may be chosen. If no text has a letter or a digit, nothing may.
+    """
+    distinct: dict[str, str] = {}
+    for text in texts:
+        for sentence in sentences(text):
+            words = " ".join(sentence.split())
+            if any(map(str.isalnum, words)):
+                distinct.setdefault(words.casefold(), words)
+    return [sentence for sentence in distinct.values() if _is_whole(sentence)] or list(distinct.values())
+
+
+def _is_whole(sentence: str) -> bool:
+    """Whether this is a sentence, and not a heading, a label, or the rest of a cut sentence."""
+    first = sentence.lstrip("-*+•– ")[:1]  # after the mark of a list item
+    if not (first.isalnum() or first in _OPENING_MARKS) or first.islower():
+        return False
+    return size(sentence) >= (_MIN_WORDS_WITH_STOP if _FULL_STOP.search(sentence) else _MIN_WORDS_WITHOUT_STOP)

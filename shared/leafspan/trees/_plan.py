@@ -1,0 +1,56 @@
+"""The options of a build of trees."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from leafspan.checks import check_flag, keep_whole, shown
+from leafspan.errors import InvalidArgument
+from leafspan.language_model import identity_of
+from leafspan.trees._clusters import Clusterer
+from leafspan.trees._summarizer import Summarizer
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How trees are built: see ``Index.build_tree``.
+
+    Args:
+        clusterer: What groups leaves and summaries.
+        summarizer: What summarises each group.
+        summarizer_was_given: Whether the user named the summarizer. If not, it is the default one. Default: True.
+        max_layers: Most layers of a document's tree, and most layers above the documents' trees, >= 1. Default: 5.
+        across_documents: Whether to build layers over all documents. Default: False.
+        partition_by: Metadata key; builds layers over the documents with the same value of it. Default: None, no such
+            layers.
+
+    Raises:
+        InvalidArgument: if an option is out of its range.
+    """
+
+    clusterer: Clusterer
+    summarizer: Summarizer
+    summarizer_was_given: bool = True
+    max_layers: int = 5
+    across_documents: bool = False
+    partition_by: str | None = None
+
+    def __post_init__(self) -> None:
+        keep_whole(self, "max_layers", 1)
+        check_flag("across_documents", self.across_documents)
+        if not callable(self.clusterer) or isinstance(self.clusterer, type):
+            raise InvalidArgument(f"clusterer must be one such as Bisecting(), or a function, got {shown(self.clusterer)}")
+        if self.partition_by is not None and (not isinstance(self.partition_by, str) or not self.partition_by):
+            raise InvalidArgument(f"partition_by must be a metadata key, got {shown(self.partition_by)}")
+
+    @property
+    def has_upper_layers(self) -> bool:
+        """Whether to build layers above the documents' trees."""
+        return self.across_documents or self.partition_by is not None
+
+    @property
+    def identity(self) -> str:
+        """Text that changes when a tree of the same document would be built differently."""
+        clusterer = identity_of(self.clusterer)
+        return json.dumps([self.summarizer.identity, self.summarizer.max_input_words, clusterer, self.max_layers])

@@ -1,0 +1,52 @@
+"""Reading summaries with their records, which are checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leafspan.flows import Flow
+from leafspan.reserved import STRUCTURE_KEY
+from leafspan.store import Reader, Row, check_record
+from leafspan.trees._summary_record import SummaryRecord
+from leafspan.values import LeafId
+
+
+def fetch_summaries(reader: Reader, ids: Sequence[str]) -> Flow[dict[str, tuple[str, SummaryRecord]]]:
+    """The texts and records of summaries, by id. Those that are not there, not current or not visible are left out.
+
+    Args:
+        reader: What reads the trees.
+        ids: Shown ids of the summaries.
+
+    Raises:
+        DamagedIndex: if one of them is not as it was written, or missing.
+        IndexMismatch: if one is stored in another format.
+        StaleRead: if one may just have been replaced.
+    """
+    records = yield from reader.fetch_records(ids)
+    found: dict[str, tuple[str, SummaryRecord]] = {}
+    problems: dict[str, str] = {}
+    for id_, (text, metadata) in records.items():
+        try:
+            found[id_] = text, SummaryRecord.unpack(metadata[STRUCTURE_KEY])
+        except ValueError as error:
+            problems[id_] = f"its summary {LeafId.parse(id_).ordinal} is damaged: {error}"
+    yield from reader.refuse(problems)
+    return found
+
+
+def check_summary(row: Row, id_: LeafId, text: str, metadata: Mapping[str, Any] | None) -> None:
+    """Check a summary of a tree's current version.
+
+    Args:
+        row: Row of the tree.
+        id_: Id of the summary.
+        text: Its text.
+        metadata: Its metadata, as it is stored.
+
+    Raises:
+        IndexMismatch: if it is stored in another format.
+        ValueError: if it is not as it was written. The message says what is wrong.
+    """
+    SummaryRecord.unpack(check_record(row, id_, text, metadata))

@@ -1,0 +1,64 @@
+"""The protocol of summarizers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from leafspan.embedding import Embed
+from leafspan.flows import Flow
+
+Keep = Callable[[int, str], Flow[None]]
+"""A flow that a summarizer runs for each summary as soon as it is finished, with the place of its group and its text.
+
+Several may run at the same time: in worker threads, or in several tasks of an event loop. An error in one ends the work.
+"""
+
+
+class Summarizer(Protocol):
+    """Makes one text of several texts. See docs/trees.md for the summarizers that there are."""
+
+    @property
+    def identity(self) -> str:
+        """Text that stands for everything that a summary depends on, except for its texts and the index's embedder.
+
+        It is the same in every process. Summaries are cached under it, so a summarizer with another identity makes them
+        anew.
+        """
+        ...
+
+    @property
+    def max_words(self) -> int:
+        """About how many words a summary has, >= 1."""
+        ...
+
+    @property
+    def max_input_words(self) -> int:
+        """Most words of the texts that one summary is made from, >= 1. A cluster of several texts has no more."""
+        ...
+
+    @property
+    def asks(self) -> bool:
+        """Whether each summary takes a call to a language model, or to a function that may ask one."""
+        ...
+
+    def prompt_words(self, words: int) -> int:
+        """The number of words that a call sends to a language model; 0 if none is asked.
+
+        Args:
+            words: Number of words of the texts, >= 0.
+        """
+        ...
+
+    def summarizing(self, groups: Sequence[Sequence[str]], embed: Embed, keep: Keep) -> Flow[dict[int, Exception]]:
+        """Summarise each group of texts.
+
+        Args:
+            groups: Texts of each group, in the order of the document.
+            embed: What embeds texts. An error in it ends the work.
+            keep: Flow to run for each summary as soon as it is finished. An error in it ends the work.
+
+        Returns:
+            The errors of the groups that failed, by the place, from 0, of the group in ``groups``.
+        """
+        ...

@@ -1,0 +1,103 @@
+"""Caches of summaries, so that none is made twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from leafspan.flows import Flow
+from leafspan.store import Reader, Row, Scope, Store, Texts, read_consistently
+from leafspan.trees._tree_record import TreeRecord
+from leafspan.values import LeafId
+
+_SEPARATOR = ":"  # in a key, behind the name of the view that may find it
+
+
+class SummaryCache(Protocol):
+    """Summaries that were made before, by key. A key stands for everything that a summary depends on."""
+
+    def get(self, keys: Sequence[str]) -> Flow[dict[str, str]]:
+        """The texts of the keys that are there."""
+        ...
+
+    def put(self, key: str, text: str, owner: str) -> Flow[None]:
+        """Keep a text.
+
+        Args:
+            key: Key of the summary.
+            text: Its text.
+            owner: Stored id of the document that the summary is of, or ``UPPER_LAYERS``. The text is deleted with the
+                document.
+        """
+        ...
+
+
+class LanguageModelCache:
+    """A cache of every answer of a language model, written as soon as the answer is there.
+
+    Args:
+        texts: Where the answers are stored, None if there are no trees yet.
+        read_only: Whether to write nothing.
+    """
+
+    def __init__(self, texts: Texts | None, *, read_only: bool) -> None:
+        self._texts = texts
+        self._read_only = read_only
+
+    def get(self, keys: Sequence[str]) -> Flow[dict[str, str]]:
+        """See SummaryCache."""
+        return (yield from self._texts.get(keys)) if self._texts else {}
+
+    def put(self, key: str, text: str, owner: str) -> Flow[None]:
+        """See SummaryCache."""
+        if self._texts and not self._read_only:
+            yield from self._texts.put(key, text, owner)
+
+
+class LayerCache:
+    """The stored summaries of several documents as a cache, for summarizers whose answers are not cached otherwise.
+
+    Without it, every build would make all layers above the documents' trees again.
+
+    Args:
+        store: Where the trees are, None if there are none yet.
+        rows: The rows of the trees, by stored id.
+    """
+
+    def __init__(self, store: Store | None, rows: Mapping[str, Row]) -> None:
+        self._store = store
+        upper = [row for row in rows.values() if row.version is not None and not TreeRecord.of(row).is_of_document]
+        self._ids = {row.hash: str(LeafId(row.document_id, row.version or "", 0)) for row in upper}
+
+    def get(self, keys: Sequence[str]) -> Flow[dict[str, str]]:
+        """See SummaryCache."""
+        key_of = {self._ids[key]: key for key in keys if key in self._ids}
+        if not key_of or self._store is None:
+            return {}
+        # A summary that is damaged is made again.
+        records = yield from read_consistently(
+            self._store, lambda reader: Reader.fetch_records(reader, list(key_of)), leave_out=True
+        )
+        return {key_of[id_]: text for id_, (text, _) in records.items()}
+
+    def put(self, key: str, text: str, owner: str) -> Flow[None]:
+        """Nothing to do: the stored summaries are the cache."""
+        yield from ()
+
+
+def key_prefix(scope: Scope | None) -> str:
+    """The first part of a view's keys.
+
+    So no tenant finds a summary that was made for another one, which would reveal that both have the same texts.
+    """
+    return view_name(scope) + _SEPARATOR
+
+
+def view_name(scope: Scope | None) -> str:
+    """The name of a view, which is stored with the trees that only it has; "" for the whole index."""
+    return scope.suffix if scope else ""
+
+
+def view_of(key: str) -> str:
+    """The name of the view that a key belongs to."""
+    return key.partition(_SEPARATOR)[0]

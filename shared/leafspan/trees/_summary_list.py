@@ -1,0 +1,18 @@
+"""The summaries of trees as a list, which notebooks show as trees."""
+
+from __future__ import annotations
+
+from leafspan.values import Passage
+
+
+class Summaries(list[Passage]):
+    """Summaries, and leaves below them if these were asked for: a list like any other, which notebooks show as trees."""
+
+    def __repr__(self) -> str:
+        return "[" + ",\n ".join(map(repr, self)) + "]"
+
+    def _repr_html_(self) -> str:
+        """A picture for notebooks: each tree, to be opened layer by layer."""
+        from leafspan.lab.pictures import embedded, tree_picture
+
+        return embedded(tree_picture(self))

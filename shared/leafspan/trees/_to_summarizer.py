@@ -1,0 +1,34 @@
+"""Turning what a user gives as a summarizer into a Summarizer."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from leafspan.checks import shown
+from leafspan.errors import InvalidArgument
+from leafspan.language_model import find_language_model
+from leafspan.trees._abstractive import Abstractive
+from leafspan.trees._extractive import Extractive
+from leafspan.trees._summarizer import Summarizer
+
+
+def to_summarizer(thing: object) -> Summarizer:
+    """A summarizer made of what a user gives.
+
+    Args:
+        thing: None for ``Extractive()``, a Summarizer, which is returned as it is, or a language model or a function, for
+            which the result is ``Abstractive.of(thing)``.
+
+    Raises:
+        InvalidArgument: if it is none of them.
+    """
+    if thing is None:
+        return Extractive()
+    if not isinstance(thing, type) and callable(getattr(thing, "summarizing", None)):
+        return cast(Summarizer, thing)
+    if find_language_model(thing) is not None or (callable(thing) and not isinstance(thing, type)):
+        return Abstractive.of(thing)
+    raise InvalidArgument(
+        "a summarizer must be Extractive(), an Abstractive, a LangChain chat model or LLM, a LlamaIndex LLM, or a function "
+        f"from a list of texts to their summary, got {shown(thing)}"
+    )

@@ -1,0 +1,86 @@
+"""The rows of trees during a build, and writing and deleting trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from leafspan.flows import Flow
+from leafspan.store import DocumentToWrite, Row, Store
+
+
+@dataclass(slots=True)
+class TreeRows:
+    """The rows of the trees during a build. What the build writes is entered in them.
+
+    Attributes:
+        store: Where the trees are. None in a dry run of an index that has no trees.
+        rows: The rows by stored id.
+        timeout: Seconds to wait for another writer.
+        read_only: Whether to write nothing.
+    """
+
+    store: Store | None
+    rows: dict[str, Row]
+    timeout: float
+    read_only: bool
+
+    def has(self, id_: str, hash_: str) -> bool:
+        """Whether the tree with this stored id is completely written, and built from content with this hash."""
+        row = self.rows.get(id_)
+        return row is not None and row.damage is None and not row.is_half_done and row.hash == hash_
+
+    def write(self, trees: Sequence[DocumentToWrite], *, are_lost: bool = False) -> Flow[None]:
+        """Write trees, in place of their former versions.
+
+        Args:
+            trees: The trees.
+            are_lost: Whether trees that are there by their rows are written again, but for those that another build has
+                written since this one began. If not, they are left as they are: a document may have changed and changed
+                back while its tree was built. Default: False.
+        """
+        if self.store is None or self.read_only or not trees:
+            return
+        writer = yield from self.store.start_writing(self.timeout, [each.row.document_id for each in trees])
+        try:
+            yield from writer.recover()
+            # The same tree has the same ids, so to write it again would take it away for a moment.
+            new = [each for each in trees if not self._is_there(each.row, writer.rows.get(each.row.document_id), are_lost)]
+            if new:
+                yield from writer.replace(new)
+        finally:
+            writer.stop()
+        self.rows.update((each.row.document_id, each.row) for each in trees)
+
+    def _is_there(self, new: Row, now: Row | None, is_lost: bool) -> bool:
+        """Whether the same tree has been written already; of one that was lost, since this build began."""
+        if now is None or (is_lost and now == self.rows.get(new.document_id)):
+            return False
+        return replace(now, checksums="") == new
+
+    def delete(self, rows: Sequence[Row]) -> Flow[None]:
+        """Delete the trees of these rows, unless another build has replaced them meanwhile."""
+        if self.store is not None and not self.read_only:
+            yield from delete_trees(self.store, rows, self.timeout)
+
+
+def delete_trees(store: Store, rows: Sequence[Row], timeout: float) -> Flow[None]:
+    """Delete the trees of these rows, unless another build has replaced them meanwhile.
+
+    Args:
+        store: Where the trees are.
+        rows: Rows of the trees.
+        timeout: Seconds to wait for another writer.
+    """
+    if not rows:
+        return
+    writer = yield from store.start_writing(timeout, [row.document_id for row in rows])
+    try:
+        yield from writer.recover()
+        current = writer.rows
+        expected = [(row.document_id, row.version) for row in rows]
+        unchanged = [current[id_] for id_, version in expected if id_ in current and current[id_].version == version]
+        if unchanged:
+            yield from writer.delete(unchanged)
+    finally:
+        writer.stop()

@@ -1,0 +1,68 @@
+"""Leaves read from the copy of texts, places and metadata."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leafspan.reserved import STRUCTURE_KEY
+from leafspan.segments import RecordCopy, records_in
+from leafspan.segments._segment import Segment
+from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
+from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, Row, pack_checksums
+
+V = "00000000"
+IDS = [f"tea#{V}#0", f"tea#{V}#1"]
+TEXTS = ["Green tea. ", "Ein Löffel Süßes."]
+PLACES = ["1|0,0,11,2", "1|1,11,28,3"]
+BOTH = ["documents", "metadatas"]
+
+
+def arrays() -> dict[str, np.ndarray]:
+    metadatas = [{"year": 2020, STRUCTURE_KEY: place} for place in PLACES]
+    row = Row("tea", "", V, len(TEXTS))
+    made = RecordCopy().of([DocumentToWrite(row, TEXTS, metadatas, np.zeros((2, 1)))])
+    return {name: array.copy() for name, array in made.items()}
+
+
+def snapshot(arrays: dict[str, np.ndarray], checksums: str) -> MirrorSnapshot:
+    row = Row("tea", "", V, len(TEXTS), checksums=checksums)
+    return MirrorSnapshot(
+        Catalogue({"tea": row}), [OpenSegment(Segment(DocumentTable.of([("tea", V, len(TEXTS))]), arrays), None)]
+    )
+
+
+CHECKSUMS = pack_checksums(zip(TEXTS, PLACES, strict=True))
+
+
+@pytest.mark.parametrize("checksums", [CHECKSUMS, ""])
+def test_only_the_columns_that_are_asked_for_are_read(checksums: str):
+    copy = snapshot(arrays(), checksums)
+    checked = {"checked": bool(checksums)}
+    assert records_in(copy, IDS, ["documents"]) == {
+        id_: {"document": text, **checked} for id_, text in zip(IDS, TEXTS, strict=True)
+    }
+    assert records_in(copy, IDS, BOTH) == {
+        id_: {"document": text, "metadata": {"year": 2020, STRUCTURE_KEY: place}, **checked}
+        for id_, text, place in zip(IDS, TEXTS, PLACES, strict=True)
+    }
+
+
+def test_a_text_that_is_damaged_is_not_given_out_and_no_error():
+    damaged = arrays()
+    damaged["texts"][14] = 0xFF  # no text any more
+    copy = snapshot(damaged, CHECKSUMS)
+    assert list(records_in(copy, IDS, ["documents"])) == list(records_in(copy, IDS, BOTH)) == IDS[:1]
+
+
+def test_a_place_that_is_damaged_keeps_back_what_has_a_place():
+    damaged = arrays()
+    damaged["places"][2] ^= 1
+    copy = snapshot(damaged, CHECKSUMS)
+    assert list(records_in(copy, IDS, BOTH)) == IDS[1:]
+    assert list(records_in(copy, IDS, ["documents"])) == IDS
+
+
+@pytest.mark.parametrize("id_", [f"tea#{V}#2", f"tea#{V}#-1", f"tea#{V}#x", "tea#11111111#0", f"honey#{V}#0", "tea"])
+def test_what_is_not_there_is_left_out(id_: str):
+    assert records_in(snapshot(arrays(), CHECKSUMS), [id_], BOTH) == {}

@@ -1,0 +1,93 @@
+"""No harmless query is refused, and each returns what the database returns by itself."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from functools import cache
+
+import pytest
+import sqlalchemy
+
+from leafspan.errors import RefusedQuery
+from leafspan.sources import SQL
+from leafspan.sources.sql._allowed import Allowed
+from leafspan.sources.sql._guard import Guard
+from leafspan.sources.sql._timeout import Deadline
+from tests.sources.sql.harmless import BOTH, BY_DIALECT
+
+
+class _NotInThisDialect(Exception):
+    pass
+
+
+@contextmanager
+def translated():
+    """Let queries pass that the dialect cannot say."""
+    try:
+        yield
+    except RefusedQuery as error:
+        if "cannot be read" not in str(error) and "cannot be written" not in str(error):
+            raise
+        raise _NotInThisDialect from error
+
+
+CASES = [(dialect, sql) for dialect, queries in BY_DIALECT.items() for sql in queries]
+
+
+@cache
+def strategy(url):
+    return SQL(url)
+
+
+@cache
+def engine(url):
+    return sqlalchemy.create_engine(url, poolclass=sqlalchemy.NullPool)
+
+
+def by_itself(url, sql):
+    with engine(url).connect() as connection:
+        return [tuple(row) for row in connection.exec_driver_sql(sql, execution_options={"no_parameters": True})]
+
+
+def test_there_are_enough_harmless_queries():
+    assert len({sql for _, sql in CASES}) >= 150
+
+
+@pytest.mark.parametrize(("dialect", "sql"), CASES, ids=[f"{dialect} {sql[:60]}" for dialect, sql in CASES])
+def test_a_harmless_query_returns_what_the_database_returns(request, dialect, sql):
+    url = request.getfixturevalue("sqlite_url" if dialect == "sqlite" else "postgres")
+    checked = Guard(dialect=dialect, row_limit=1000).check(sql)
+    rows = strategy(url).database.run(checked, 1000, Deadline.after(10), None)
+    assert sorted(map(repr, rows.rows)) == sorted(map(repr, by_itself(url, sql)))
+
+
+@cache
+def every_column(url):
+    """All columns of all tables, each named."""
+    inspector = sqlalchemy.inspect(engine(url))
+    names = [*inspector.get_table_names(), *inspector.get_view_names()]
+    named = {name: [column["name"] for column in inspector.get_columns(name)] for name in names}
+    return named | {"reviews": None, "public.customers": named["customers"], "other.customers": ["id", "name"]}
+
+
+def needs_the_table_itself(sql):
+    """What a subquery has not: row ids, the type of its rows, and names that SQLite takes for texts."""
+    return "rowid" in sql or '"Ada"' in sql or sql.startswith("SELECT c FROM")
+
+
+@pytest.mark.parametrize(("dialect", "sql"), CASES, ids=[f"{dialect} {sql[:60]}" for dialect, sql in CASES])
+def test_a_harmless_query_returns_the_same_where_each_column_is_listed(request, dialect, sql):
+    if needs_the_table_itself(sql):
+        pytest.skip("a subquery is another thing")
+    url = request.getfixturevalue("sqlite_url" if dialect == "sqlite" else "postgres")
+    allowed = Allowed.of(every_column(url), dialect)
+    checked = Guard(dialect=dialect, row_limit=1000, allowed=allowed).check(sql)
+    rows = strategy(url).database.run(checked, 1000, Deadline.after(10), allowed)
+    assert sorted(map(repr, rows.rows)) == sorted(map(repr, by_itself(url, sql)))
+
+
+@pytest.mark.parametrize("dialect", ["mysql", "tsql", "duckdb", "oracle"])
+@pytest.mark.parametrize("sql", [sql for sql in BOTH if "VALUES" not in sql and "\\" not in sql], ids=lambda sql: sql[:60])
+def test_other_dialects_refuse_only_what_they_do_not_have(dialect, sql):
+    with suppress(_NotInThisDialect), translated():
+        Guard(dialect=dialect, row_limit=1000).check(sql)

@@ -1,0 +1,354 @@
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import warnings
+from collections import Counter
+from math import inf, nan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leafspan import InvalidArgument, MissingExtra
+from leafspan.embedding import normalize
+from leafspan.trees import Bisecting, RaptorClusters
+from leafspan.trees._clusters import check_clusters
+from tests.profiles import examples
+
+NO_LIMIT = 10**9
+SMALL = RaptorClusters(dimension=2, most_components=4)
+
+
+def directions(*degrees):
+    """Vectors in the plane."""
+    angles = np.radians(np.array(degrees, dtype=np.float64))
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+
+
+def topics(count, each, *, dimension=16, noise=0.3, seed=0):
+    """Vectors around ``count`` directions, ``each`` of them, one topic after the other."""
+    generator = np.random.default_rng(seed)
+    centres = np.repeat(normalize(generator.normal(size=(count, dimension))), each, axis=0)
+    return normalize(centres + noise * normalize(generator.normal(size=centres.shape)))
+
+
+# What a clusterer gives, checked
+
+
+def test_clusters_come_in_order_and_without_repetition():
+    assert check_clusters([[4, 3], (2, 0, 2), np.array([1])], [1] * 5, 9) == [[0, 2], [1], [3, 4]]
+
+
+def test_places_are_ints_whatever_they_were():
+    [[place]] = check_clusters([np.array([0])], [1], 9)
+    assert type(place) is int
+
+
+def test_a_place_may_be_in_several_clusters():
+    assert check_clusters([[1, 2], [0, 1]], [1] * 3, 9) == [[0, 1], [1, 2]]
+
+
+def test_clusters_that_say_nothing_new_are_dropped():
+    assert check_clusters([[], [0, 1], [1, 0], [1], [1, 2, 3], [3, 1]], [1] * 4, 9) == [[0, 1], [1, 2, 3]]
+
+
+def test_nothing_has_no_clusters():
+    assert check_clusters([], [], 9) == []
+    assert check_clusters([[]], [], 9) == []
+
+
+@pytest.mark.parametrize("place", [-1, 3, 1.0, "1", None, True])
+def test_a_place_is_one_of_those_that_there_are(place):
+    with pytest.raises(InvalidArgument, match=f"a place must be a whole number >= 0 and below 3, got {place!r}"):
+        check_clusters([[0, 1, 2], [place]], [1] * 3, 9)
+
+
+def test_every_place_is_in_a_cluster():
+    with pytest.raises(InvalidArgument, match="every place must be in a cluster, got none for 1"):
+        check_clusters([[0, 2]], [1] * 4, 9)
+
+
+def test_a_cluster_is_not_over_the_limit_but_a_place_may_be():
+    assert check_clusters([[0], [1, 2]], [50, 5, 4], 9) == [[0], [1, 2]]
+    with pytest.raises(InvalidArgument, match=r"a cluster of more than one must have at most 9 words, got 10 in \[1, 2\]"):
+        check_clusters([[0], [1, 2]], [50, 5, 5], 9)
+
+
+@examples(100)
+@given(st.data(), st.integers(1, 12), st.randoms())
+def test_checking_is_idempotent_and_does_not_depend_on_the_order(data, count, shuffle):
+    clusters = data.draw(st.lists(st.lists(st.integers(0, count - 1), max_size=6), max_size=8)) + [
+        [i] for i in range(count)
+    ]
+    checked = check_clusters(clusters, [1] * count, NO_LIMIT)
+
+    assert check_clusters(checked, [1] * count, NO_LIMIT) == checked
+    assert check_clusters([shuffle.sample(c, len(c)) for c in clusters][::-1], [1] * count, NO_LIMIT) == checked
+    assert not any(set(one) <= set(other) for one in checked for other in checked if one is not other)
+    assert all(any(set(cluster) <= set(kept) for kept in checked) for cluster in clusters)
+
+
+# Laws of Bisecting
+
+
+def check_laws(clusters, sizes, max_words):
+    """No place is lost, no limit broken, and there are fewer clusters than places where any two fit together."""
+    assert check_clusters(clusters, sizes, max_words) == clusters
+    fit = len(sizes) > 1 and sum(sorted(sizes)[:2]) <= max_words
+    assert len(clusters) < len(sizes) if fit else len(clusters) == len(sizes)
+
+
+@st.composite
+def leaves(draw, most=40):
+    """Vectors, among them equal ones and some of length 0, sizes in words, and a limit."""
+    count = draw(st.integers(0, most))
+    kinds = np.concatenate([np.zeros((1, 4)), directions(0, 10, 90, 180) @ np.eye(2, 4), topics(3, 5, dimension=4)])
+    chosen = draw(st.lists(st.integers(0, len(kinds) - 1), min_size=count, max_size=count))
+    sizes = draw(st.lists(st.integers(0, 60), min_size=count, max_size=count))
+    return kinds[chosen].astype(np.float32), sizes, draw(st.integers(1, 300))
+
+
+BISECTINGS = st.builds(
+    Bisecting,
+    size=st.integers(2, 10),
+    margin=st.sampled_from([0, 0.02, 0.3, 2]),
+    largest_piece=st.sampled_from([2, 5, 12, 1000]),
+    seed=st.integers(0, 3),
+)
+
+
+@examples(300)
+@given(leaves(), BISECTINGS)
+def test_no_place_is_lost_no_limit_broken_and_layers_shrink(drawn, clusterer):
+    vectors, sizes, max_words = drawn
+    before = vectors.copy()
+    clusters = clusterer(vectors, sizes, max_words)
+
+    check_laws(clusters, sizes, max_words)
+    assert clusters == clusterer(vectors, sizes, max_words)
+    assert np.array_equal(vectors, before)
+
+
+@examples(100)
+@given(leaves(), st.integers(2, 10), st.integers(0, 3))
+def test_without_a_margin_every_place_is_in_one_cluster(drawn, size, seed):
+    vectors, sizes, max_words = drawn
+    clusters = Bisecting(size=size, margin=0, largest_piece=12, seed=seed)(vectors, sizes, max_words)
+    assert sorted(place for cluster in clusters for place in cluster) == list(range(len(sizes)))
+
+
+@examples(100)
+@given(leaves())
+def test_a_place_is_alone_only_where_it_fits_in_nowhere(drawn):
+    vectors, sizes, max_words = drawn
+    clusters = Bisecting(margin=0)(vectors, sizes, max_words)
+    for cluster in clusters:
+        if len(cluster) == 1:
+            room = [max_words - sum(sizes[place] for place in other) for other in clusters if other is not cluster]
+            assert all(sizes[cluster[0]] > words for words in room)
+
+
+@pytest.mark.parametrize("count", range(1, 16))
+@pytest.mark.parametrize("make", [lambda n: topics(1, n), lambda n: topics(1, n, noise=0), lambda n: np.zeros((n, 16))])
+def test_a_few_places_are_clustered_whatever_they_are(count, make):
+    vectors = make(count).astype(np.float32)
+    for max_words in 5, 25, 50, NO_LIMIT:
+        check_laws(Bisecting()(vectors, [10] * count, max_words), [10] * count, max_words)
+
+
+@pytest.mark.parametrize("vectors", [topics(5, 100), topics(1, 500, noise=0), np.zeros((500, 16), dtype=np.float32)])
+def test_pieces_are_clustered_as_a_whole_would_be(vectors):
+    clusters = Bisecting(size=5, margin=0, largest_piece=100)(vectors, [10] * 500, 100)
+    assert 500 / 7 <= len(clusters) <= 500 / 4
+    assert {len(cluster) for cluster in clusters} <= set(range(2, 5 + 5 // 2 + 2))
+
+
+def test_the_seed_counts_only_where_there_are_pieces():
+    vectors = topics(40, 5, noise=2)
+    whole = [Bisecting(seed=seed)(vectors, [1] * 200, NO_LIMIT) for seed in range(4)]
+    pieces = [Bisecting(seed=seed, largest_piece=50)(vectors, [1] * 200, NO_LIMIT) for seed in range(4)]
+    assert all(clusters == whole[0] for clusters in whole)
+    assert any(clusters != pieces[0] for clusters in pieces)
+
+
+# What Bisecting finds
+
+
+def test_two_groups_are_found_wherever_their_places_are():
+    vectors = directions(0, 90, 2, 88, 4, 92)
+    assert Bisecting(size=3)(vectors, [10] * 6, NO_LIMIT) == [[0, 2, 4], [1, 3, 5]]
+
+
+def test_topics_are_found_within_pieces_and_beyond_them():
+    expected = [list(range(start, start + 6)) for start in range(0, 120, 6)]
+    for largest_piece in 2000, 30:
+        clusterer = Bisecting(size=6, margin=0, largest_piece=largest_piece)
+        assert clusterer(topics(20, 6, dimension=64), [10] * 120, NO_LIMIT) == expected
+
+
+def test_a_few_alike_are_one_cluster():
+    assert Bisecting(size=8)(topics(1, 11), [10] * 11, NO_LIMIT) == [list(range(11))]
+
+
+def test_a_limit_divides_what_is_alike():
+    clusters = Bisecting(margin=0)(directions(0, 1, 2, 40, 41, 42), [10] * 6, 30)
+    assert clusters == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_a_place_over_the_limit_is_alone():
+    assert Bisecting()(directions(0, 1, 2), [10, 50, 10], 30) == [[0, 2], [1]]
+
+
+def test_an_outlier_is_not_left_alone_where_it_fits_in():
+    vectors = directions(0, 1, 4, 5, 180)
+    assert Bisecting(size=2)(vectors, [10] * 5, NO_LIMIT) == [[0, 1], [2, 3, 4]]
+    # Not even where that makes a cluster of more than half as many again.
+    assert Bisecting(size=3)(vectors, [10] * 5, NO_LIMIT) == [[0, 1, 2, 3, 4]]
+    assert Bisecting(size=2)(vectors, [10] * 5, 20) == [[0, 1], [2, 3], [4]]
+
+
+def test_no_two_fit_within_a_piece_but_the_two_shortest_of_all():
+    vectors = directions(0, 0, 0, 0, 90, 90, 90, 90)
+    sizes = [9, 1, 9, 9, 9, 9, 1, 9]
+    assert [1, 6] in Bisecting(largest_piece=4)(vectors, sizes, 9)
+
+
+def test_a_place_between_two_clusters_is_in_both_within_the_margin():
+    vectors = directions(0, 2, 4, 24, 46, 48, 50)
+    hard = Bisecting(size=4, margin=0)(vectors, [10] * 7, NO_LIMIT)
+    assert hard in ([[0, 1, 2, 3], [4, 5, 6]], [[0, 1, 2], [3, 4, 5, 6]])
+    # To the centroid of one it stands at cos(16.5), to that of the other at cos(24).
+    assert np.cos(np.radians(16.5)) - np.cos(np.radians(24)) < 0.05
+    assert Bisecting(size=4, margin=0.05)(vectors, [10] * 7, NO_LIMIT) == [[0, 1, 2, 3], [3, 4, 5, 6]]
+    assert Bisecting(size=4, margin=0.04)(vectors, [10] * 7, NO_LIMIT) == hard
+
+
+def test_soft_members_come_in_only_where_there_is_room():
+    vectors = directions(0, 2, 4, 24, 46, 48, 50)
+    assert Bisecting(size=4, margin=0.05)(vectors, [10] * 7, 40) == [[0, 1, 2, 3], [3, 4, 5, 6]]
+    sizes = [10, 10, 12, 8, 12, 10, 10]
+    assert Counter(place for cluster in Bisecting(size=4, margin=0.05)(vectors, sizes, 40) for place in cluster)[3] == 2
+    sizes = [10, 10, 14, 8, 14, 10, 10]
+    clusters = Bisecting(size=4, margin=0.05)(vectors, sizes, 40)
+    assert all(sum(sizes[place] for place in cluster) <= 40 for cluster in clusters)
+
+
+def test_what_has_no_direction_is_in_one_cluster():
+    vectors = np.concatenate([directions(0, 2, 88, 90), np.zeros((1, 2), dtype=np.float32)])
+    clusters = Bisecting(size=2, margin=2)(vectors, [10] * 5, NO_LIMIT)
+    assert sum(4 in cluster for cluster in clusters) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"size": 1}, "size must be a whole number >= 2, got 1"),
+        ({"size": 2.5}, "size must be a whole number >= 2, got 2.5"),
+        ({"largest_piece": 1}, "largest_piece must be a whole number >= 2, got 1"),
+        ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
+        ({"seed": True}, "seed must be a whole number >= 0, got True"),
+        ({"margin": -0.1}, "margin must be a number >= 0, got -0.1"),
+        ({"margin": nan}, "margin must be a number >= 0, got nan"),
+        ({"margin": inf}, "margin must be a number >= 0, got inf"),
+        ({"margin": "0"}, "margin must be a number >= 0, got '0'"),
+    ],
+)
+def test_options_of_bisecting_are_in_their_ranges(options, message):
+    with pytest.raises(InvalidArgument, match=message):
+        Bisecting(**options)
+
+
+# The paper's clusters
+
+
+@pytest.mark.parametrize("count", range(12))
+@pytest.mark.parametrize("noise", [0, 0.5])
+def test_few_places_are_one_cluster_as_far_as_they_fit_together(count, noise):
+    vectors = topics(1, count, noise=noise)
+    if count:
+        assert RaptorClusters()(vectors, [10] * count, NO_LIMIT) == [list(range(count))]
+    for max_words in 5, 25, 50:
+        check_laws(RaptorClusters()(vectors, [10] * count, max_words), [10] * count, max_words)
+
+
+@pytest.mark.slow  # UMAP compiles itself
+@pytest.mark.parametrize("count", [12, 13, 14, 15])
+def test_from_twelve_places_on_there_are_mixtures(count):
+    vectors = topics(3, 5)[:count]
+    check_laws(RaptorClusters(most_components=4)(vectors, [10] * count, 60), [10] * count, 60)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("vectors", [topics(1, 24, noise=0), np.zeros((24, 16), dtype=np.float32)])
+def test_what_is_all_the_same_is_clustered_too(vectors):
+    for max_words in 60, NO_LIMIT:
+        check_laws(SMALL(vectors, [10] * 24, max_words), [10] * 24, max_words)
+
+
+@pytest.mark.slow
+def test_what_is_alike_comes_together_and_again_for_the_same_seed():
+    vectors = topics(2, 15)
+    numbers, numpy_state = random.getstate(), np.random.get_state()[1].copy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clusters = SMALL(vectors, [10] * 30, 200)
+    assert random.getstate() == numbers
+    assert np.array_equal(np.random.get_state()[1], numpy_state)
+
+    check_laws(clusters, [10] * 30, 200)
+    assert all(len({place // 15 for place in cluster}) == 1 for cluster in clusters)
+    assert SMALL(vectors, [10] * 30, 200) == clusters
+
+
+@pytest.fixture
+def _without_umap(monkeypatch):
+    """Mixtures are of the vectors as they are, less all but their first dimensions: UMAP takes seconds to compile itself."""
+    monkeypatch.setattr(RaptorClusters, "_reduce", lambda self, vectors, neighbours: vectors[:, : self.dimension])
+
+
+@pytest.mark.usefixtures("_without_umap")
+def test_what_a_mixture_puts_together_is_a_cluster():
+    vectors = directions(0, 90, 180, 2, 92, 182, 4, 94, 184)
+    for max_words in 30, NO_LIMIT:
+        assert SMALL(vectors, [10] * 9, max_words) == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
+
+
+@pytest.mark.usefixtures("_without_umap")
+@pytest.mark.parametrize(("count", "max_words"), [(4, 25), (12, NO_LIMIT), (15, 25), (15, 60)])
+def test_mixtures_lose_no_place_and_break_no_limit(count, max_words):
+    for vectors in topics(3, 5)[:count], np.zeros((count, 16), dtype=np.float32):
+        check_laws(SMALL(vectors, [10] * count, max_words), [10] * count, max_words)
+
+
+def test_without_umap_the_error_names_the_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", None)
+    with pytest.raises(MissingExtra, match=r'pip install "\.\[umap\]" in the clone of leafspan'):
+        RaptorClusters()(topics(1, 3), [10] * 3, NO_LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dimension": 1}, "dimension must be a whole number >= 2, got 1"),
+        ({"most_components": 1}, "most_components must be a whole number >= 2, got 1"),
+        ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
+        ({"threshold": 1}, "threshold must be a number in \\[0, 1\\), got 1"),
+        ({"threshold": nan}, "threshold must be a number in \\[0, 1\\), got nan"),
+    ],
+)
+def test_options_of_raptor_clusters_are_in_their_ranges(options, message):
+    with pytest.raises(InvalidArgument, match=message):
+        RaptorClusters(**options)
+
+
+# Importing
+
+
+def test_clusterers_import_nothing_heavy():
+    modules = "leafspan.trees._clusters, leafspan.trees._bisecting, leafspan.trees._raptor_clusters"
+    code = f"import sys, {modules}; print([m for m in ('numpy', 'umap', 'sklearn', 'scipy', 'numba') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
