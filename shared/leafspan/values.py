@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import NamedTuple
 
+from leafspan.displays import display
 from leafspan.text import count_words, first_words
 from leafspan.trace import Trace, TracedHit
 
@@ -57,11 +58,9 @@ class Document:
         title = "" if self.title is None else f", title={first_words(self.title)}"
         return f"Document({short_id(self.id)}{title}, {len(self.text):,} characters, {first_words(self.text)})"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """A picture for notebooks: its length, headings and leaves, and its text."""
-        from leafspan.lab.pictures import document_picture, embedded
-
-        return embedded(document_picture(self))
+        return display("Document", self)
 
 
 class LeafId(NamedTuple):
@@ -470,11 +469,9 @@ class Passage:
         score = f", score={self.score:.3f}" if self.is_scored else ""
         return f"Passage({short_id(self.id)}{score}{kind}, {first_words(self.text)})"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """A picture for notebooks: where it stands in its document, its text with what was found, and why."""
-        from leafspan.lab.pictures import embedded, passage_picture
-
-        return embedded(passage_picture(self))
+        return display("Passage", self)
 
     @property
     def layer(self) -> int:

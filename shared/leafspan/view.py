@@ -9,6 +9,7 @@ from warnings import warn
 
 from leafspan import indexing, trees
 from leafspan.checks import check_flag, checked_id, shown, with_option_names
+from leafspan.displays import display
 from leafspan.documents import IndexSettings, check_document, checked_keys
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileReading
@@ -97,9 +98,9 @@ class View:
         scope = "" if self._scope is None else f", {self._scope.where!r}"
         return f"{type(self).__name__}({self._store.described}{scope})"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """A picture for notebooks: what it holds, how it was made, and its documents."""
-        return indexing.view_picture(repr(self), self._list_documents(), self._stats())
+        return display("View", self)
 
     def __reduce__(self) -> tuple[Callable[..., View], tuple[object, ...]]:
         """The folder and the options: where it is unpickled, the index is opened again.

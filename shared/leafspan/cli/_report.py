@@ -124,8 +124,7 @@ def _places(results: Iterable[list[Passage]]) -> Callable[[str], list[tuple[int,
 
 
 def _page(index: Index, answers: list[Any], *, trees: bool, strategies: str) -> str:
-    from leafspan.indexing import facts_of
-    from leafspan.lab.pictures import index_picture, tree_picture
+    from leafspan.lab.pictures import facts_of, index_picture, tree_picture
     from leafspan.lab.pictures import report as report_page
 
     appendix: dict[str, Any] = {}

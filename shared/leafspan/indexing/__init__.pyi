@@ -13,7 +13,6 @@ from ._sync import Synced, SyncOptions, sync
 from ._vector_examination import examine_database, examine_files, examine_vectors
 from ._vectors_anew import make_vectors_anew
 from ._verifying import verify
-from ._view_picture import facts_of, view_picture
 from ._write_group import finish, finish_interrupted, write_group
 
 __all__ = [
@@ -35,7 +34,6 @@ __all__ = [
     "examine_database",
     "examine_files",
     "examine_vectors",
-    "facts_of",
     "finish",
     "finish_interrupted",
     "get_document",
@@ -50,6 +48,5 @@ __all__ = [
     "surrounding_text",
     "sync",
     "verify",
-    "view_picture",
     "write_group",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import SupportsIndex, overload
 
+from leafspan.displays import display
 from leafspan.lexical import Analysis, Analyzer, matching_words
 from leafspan.values import Passage, Query
 
@@ -47,11 +48,9 @@ class Passages(list[Passage]):
         why = f"  # {self.why_empty}" if self.why_empty and not self else ""
         return "[" + ",\n ".join(map(repr, self)) + "]" + why
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """A picture for notebooks: the documents as strips with the passages on them, then the passages."""
-        from leafspan.lab.pictures import embedded, results_picture
-
-        return embedded(results_picture(self, self.question, self.words, why_empty=self.why_empty))
+        return display("Passages", self)
 
     def of(self, passages: Iterable[Passage]) -> Passages:
         """Other passages for the same question.

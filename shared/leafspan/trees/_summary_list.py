@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from leafspan.displays import display
 from leafspan.values import Passage
 
 
@@ -11,8 +12,6 @@ class Summaries(list[Passage]):
     def __repr__(self) -> str:
         return "[" + ",\n ".join(map(repr, self)) + "]"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """A picture for notebooks: each tree, to be opened layer by layer."""
-        from leafspan.lab.pictures import embedded, tree_picture
-
-        return embedded(tree_picture(self))
+        return display("Summaries", self)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leafspan.checks import shown
+from leafspan.displays import display
 from leafspan.lab.explaining._places import changed
 from leafspan.lab.explaining._plain import plain_passage, plain_value
 from leafspan.strategies import Strategy, StrategyLike, to_strategy
@@ -194,11 +195,9 @@ class Explanation:
     def __str__(self) -> str:
         return "\n".join(self.lines)
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         """A picture for notebooks: the obstacles and the passage that they keep out, or what is returned."""
-        from leafspan.lab.pictures import embedded, explanation_picture
-
-        return embedded(explanation_picture(self))
+        return display("Explanation", self)
 
 
 def _of_all(explanation: Explanation) -> list[str]:

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from htpy import Element, div, h3, header, section
 
 from leafspan.lab.pictures._results import results_picture
-from leafspan.lab.pictures._shown import Places, ShownPassage
-from leafspan.lab.pictures._text import name
+from leafspan.lab.pictures._text import Places, name
+from leafspan.values import Passage
 
 
 def comparison_picture(
-    question: str | None, results: Mapping[str, Sequence[ShownPassage]], words: Places | None = None
+    question: str | None, results: Mapping[str, Sequence[Passage]], words: Places | None = None
 ) -> Element:
     """The results beside each other where there is room, below each other where there is not.
 

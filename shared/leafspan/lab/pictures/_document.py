@@ -8,10 +8,10 @@ from htpy import Element, Node, details, div, p, section, span, summary
 
 from leafspan.lab.pictures._found import fits
 from leafspan.lab.pictures._results import caption, size_of
-from leafspan.lab.pictures._shown import ShownDocument
 from leafspan.lab.pictures._strip import strip
 from leafspan.lab.pictures._text import name
 from leafspan.text import visible
+from leafspan.values import Document
 
 _MOST_TEXT = 20_000  # characters that are drawn
 _OPEN = 1_500  # of a text that is open from the beginning
@@ -19,7 +19,7 @@ _MOST_KEYS = 20
 _MOST_VALUE = 120
 
 
-def document_picture(document: ShownDocument, body: Node = None) -> Element:
+def document_picture(document: Document, body: Node = None) -> Element:
     """A document. Its leaves and headings are drawn if it comes from an index.
 
     Args:

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from htpy import Element, Node, div, h3, header, li, ol, p, section, span, table, tbody, td, th, thead, tr
 
+from leafspan.lab.explaining import Explanation, Standing, TimedRequest
 from leafspan.lab.pictures._results import results_picture
-from leafspan.lab.pictures._shown import ShownExplanation, ShownRequest, ShownStanding
 from leafspan.lab.pictures._text import name
 
 _MOST_PLACES = 20  # of the text elsewhere in the document
 
 
-def explanation_picture(explanation: ShownExplanation) -> Element:
+def explanation_picture(explanation: Explanation) -> Element:
     """Why something is returned, and why a piece of a document is not.
 
     Args:
@@ -41,7 +41,7 @@ def explanation_picture(explanation: ShownExplanation) -> Element:
     ]
 
 
-def _characters(explanation: ShownExplanation) -> str | None:
+def _characters(explanation: Explanation) -> str | None:
     if explanation.start is None or explanation.end is None:
         return None
     return f" characters {explanation.start} to {explanation.end}"
@@ -56,7 +56,7 @@ def _elsewhere(places: Sequence[tuple[int, int]]) -> Node:
     return p(".ls-more")[f"This is the first place of the text. It is also at characters {named}{more}."]
 
 
-def _standings(standings: Sequence[ShownStanding]) -> Node:
+def _standings(standings: Sequence[Standing]) -> Node:
     """Where the piece stands in each search, as deep as it can look."""
     return _table(
         ("where it stands", "rank", "of", "score"),
@@ -64,13 +64,13 @@ def _standings(standings: Sequence[ShownStanding]) -> Node:
     )
 
 
-def _standing(standing: ShownStanding) -> list[str]:
+def _standing(standing: Standing) -> list[str]:
     if standing.rank is None or standing.score is None:
         return ["–", str(standing.results), "–"]
     return [str(standing.rank), str(standing.results), f"{standing.score:.3f}"]
 
 
-def _requests(requests: Sequence[ShownRequest]) -> Node:
+def _requests(requests: Sequence[TimedRequest]) -> Node:
     """What the strategy asked for."""
     return _table(
         ("what the strategy asked for", "results", "time"),

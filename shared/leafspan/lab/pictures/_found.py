@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leafspan.lab.pictures._shown import ShownOutline, ShownPassage
 from leafspan.lab.pictures._strip import Block, runs_named
 from leafspan.lab.pictures._text import Marked
 from leafspan.trace import Trace
+from leafspan.values import Outline, Passage
 
 
 def found_leaves(trace: Trace) -> dict[int, str]:
@@ -28,7 +28,7 @@ def found_leaves(trace: Trace) -> dict[int, str]:
     return {ordinal: "; ".join([f"leaf {ordinal} was found", *lines]) for ordinal, lines in sorted(said.items())}
 
 
-def pieces_of(passage: ShownPassage) -> list[Marked]:
+def pieces_of(passage: Passage) -> list[Marked]:
     """The text of a passage in its leaves, those that were found marked. Empty if its leaves are not known.
 
     In a passage that is a single leaf, all was found, and nothing needs a mark.
@@ -45,7 +45,7 @@ def pieces_of(passage: ShownPassage) -> list[Marked]:
     ]
 
 
-def fits(outline: ShownOutline, text: str) -> bool:
+def fits(outline: Outline, text: str) -> bool:
     """Whether the leaves of an outline are those of a text, which somebody may have changed.
 
     Args:
@@ -55,7 +55,7 @@ def fits(outline: ShownOutline, text: str) -> bool:
     return bool(outline.ends) and outline.ends[-1] == len(text) and len(outline.runs) == 1
 
 
-def block_of(passage: ShownPassage, number: int | None, *, nodes: bool = False) -> Block:
+def block_of(passage: Passage, number: int | None, *, nodes: bool = False) -> Block:
     """A passage as it is drawn on the strip of its document.
 
     Args:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from htpy import Element, div, p, section, span, table, tbody, td, th, thead, tr
 
-from leafspan.lab.pictures._shown import ListedDocument
+from leafspan.indexing import DocumentInfo, Stats, summaries_of
 from leafspan.lab.pictures._text import name
 
 _MOST = 50  # documents that are listed
 
 
-def index_picture(title: str, facts: Mapping[str, str], documents: Sequence[ListedDocument] | None) -> Element:
+def index_picture(title: str, facts: Mapping[str, str], documents: Sequence[DocumentInfo] | None) -> Element:
     """An index or a view of one.
 
     Args:
@@ -45,11 +45,21 @@ def index_picture(title: str, facts: Mapping[str, str], documents: Sequence[List
     ]
 
 
+def facts_of(stats: Stats) -> dict[str, str]:
+    """How an index was made, in a few words."""
+    facts = {"splitter": stats.splitter, "analyzer": stats.analyzer}
+    if stats.embedder is not None:
+        facts = {"embedder": f"{stats.embedder}, {stats.dimension} dimensions", **facts}
+    if stats.trees:
+        facts["trees"] = f"{stats.trees:,}, with {summaries_of(stats)}"
+    return facts
+
+
 def _facts(facts: Mapping[str, str]) -> Element:
     return p(".ls-metadata")[[[span(".ls-key")[key], " ", name(value), "  "] for key, value in facts.items()]]
 
 
-def _row(document: ListedDocument, longest: int) -> Element:
+def _row(document: DocumentInfo, longest: int) -> Element:
     share = 100 * document.leaves / longest if longest else 0
     return tr[
         td[name(document.id)],

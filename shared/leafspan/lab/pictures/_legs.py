@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from htpy import Element, Node, div, figcaption, figure, li, ol, small, span
 
-from leafspan.lab.pictures._shown import ShownPassage
 from leafspan.lab.pictures._strip import leaves_named
 from leafspan.lab.pictures._text import name
+from leafspan.values import Passage
 
 _MOST = 8  # entries of a list
 
@@ -34,7 +34,7 @@ class Entry:
     share: float
 
 
-def legs(passages: Sequence[ShownPassage]) -> Node:
+def legs(passages: Sequence[Passage]) -> Node:
     """The lists side by side. Nothing if no passage was fused of several.
 
     Args:
@@ -58,7 +58,7 @@ def legs(passages: Sequence[ShownPassage]) -> Node:
     ]
 
 
-def lists_of(passages: Sequence[ShownPassage]) -> dict[tuple[str, str | None], list[Entry]]:
+def lists_of(passages: Sequence[Passage]) -> dict[tuple[str, str | None], list[Entry]]:
     """What each list contributed to the passages, best rank first, by the list's name and the phrasing that it is for.
 
     Args:

@@ -9,15 +9,15 @@ from htpy import Element, Node, article, div, footer, header, p, span
 
 from leafspan.lab.pictures._found import block_of, pieces_of
 from leafspan.lab.pictures._runs import covered_documents
-from leafspan.lab.pictures._shown import Places, ShownPassage
 from leafspan.lab.pictures._strip import strip
-from leafspan.lab.pictures._text import marked_text, name
+from leafspan.lab.pictures._text import Places, marked_text, name
 from leafspan.lab.pictures._why import why
+from leafspan.values import Passage
 
 _MOST_TEXT = 20_000  # characters of a passage that are drawn
 
 
-def passage_picture(passage: ShownPassage) -> Element:
+def passage_picture(passage: Passage) -> Element:
     """A passage by itself, with its document as a strip above it.
 
     Args:
@@ -31,11 +31,11 @@ def passage_picture(passage: ShownPassage) -> Element:
 
 
 def card(
-    passage: ShownPassage,
+    passage: Passage,
     number: int | None = None,
     best: float | None = None,
     words: Places | None = None,
-    below: Callable[[ShownPassage], Node] | None = None,
+    below: Callable[[Passage], Node] | None = None,
 ) -> Element:
     """A passage among others.
 
@@ -59,7 +59,7 @@ def card(
     ]
 
 
-def text_of(passage: ShownPassage, words: Places | None = None) -> Node:
+def text_of(passage: Passage, words: Places | None = None) -> Node:
     """Its text, with what was found in it.
 
     Args:
@@ -74,7 +74,7 @@ def text_of(passage: ShownPassage, words: Places | None = None) -> Node:
     return [marked_text(text, pieces, places), more > 0 and p(".ls-more")[f"and {more:,} more characters"]]
 
 
-def where(passage: ShownPassage) -> Node:
+def where(passage: Passage) -> Node:
     """Its document, headings and lines; or what a summary covers.
 
     Args:

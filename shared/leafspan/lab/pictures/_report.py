@@ -10,8 +10,8 @@ from htpy import Node, a, div, h1, h2, header, li, nav, ol, p, section
 from leafspan.lab.pictures._comparison import comparison_picture
 from leafspan.lab.pictures._page import page
 from leafspan.lab.pictures._results import results_picture
-from leafspan.lab.pictures._shown import Places, ShownPassage
-from leafspan.lab.pictures._text import name
+from leafspan.lab.pictures._text import Places, name
+from leafspan.values import Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Answered:
     """
 
     question: str
-    results: Mapping[str, Sequence[ShownPassage]]
+    results: Mapping[str, Sequence[Passage]]
     words: Places | None = None
 
 

@@ -11,21 +11,21 @@ from htpy import Element, Node, details, div, h3, header, p, section, span, summ
 from leafspan.lab.pictures._found import block_of
 from leafspan.lab.pictures._legs import legs
 from leafspan.lab.pictures._passage import card
-from leafspan.lab.pictures._shown import Places, ShownOutline, ShownPassage
 from leafspan.lab.pictures._strip import Block, strip
-from leafspan.lab.pictures._text import name
+from leafspan.lab.pictures._text import Places, name
 from leafspan.text import count_words
+from leafspan.values import Outline, Passage
 
 _MOST_DOCUMENTS = 12  # that are drawn as strips
 _MOST_CARDS = 50
 
 
 def results_picture(
-    passages: Sequence[ShownPassage],
+    passages: Sequence[Passage],
     question: str | None = None,
     words: Places | None = None,
     heading: str = "",
-    below: Callable[[ShownPassage], Node] | None = None,
+    below: Callable[[Passage], Node] | None = None,
     why_empty: str | None = None,
 ) -> Element:
     """What was found for a question.
@@ -52,7 +52,7 @@ def results_picture(
     ]
 
 
-def _lists(passages: Sequence[ShownPassage], *, folded: bool) -> Node:
+def _lists(passages: Sequence[Passage], *, folded: bool) -> Node:
     """The lists that it was fused from, folded where results stand beside each other and there is less room."""
     lists = legs(passages)
     if lists is None or not folded:
@@ -61,9 +61,9 @@ def _lists(passages: Sequence[ShownPassage], *, folded: bool) -> Node:
 
 
 def cards(
-    passages: Sequence[ShownPassage],
+    passages: Sequence[Passage],
     words: Places | None = None,
-    below: Callable[[ShownPassage], Node] | None = None,
+    below: Callable[[Passage], Node] | None = None,
 ) -> Node:
     """The passages one below the other.
 
@@ -93,17 +93,17 @@ class DrawnDocument:
 
     id: str
     title: str | None
-    outline: ShownOutline
+    outline: Outline
     blocks: Sequence[Block]
 
 
-def drawn_documents(passages: Sequence[ShownPassage]) -> list[DrawnDocument]:
+def drawn_documents(passages: Sequence[Passage]) -> list[DrawnDocument]:
     """The documents of a result that can be drawn, that of the best passage first.
 
     Args:
         passages: The passages, with their numbers from 1 in their order.
     """
-    by_document: dict[str, list[tuple[int, ShownPassage]]] = {}
+    by_document: dict[str, list[tuple[int, Passage]]] = {}
     for number, each in enumerate(passages, start=1):
         if each.document_id and each.outline is not None and each.outline.leaves:
             by_document.setdefault(each.document_id, []).append((number, each))
@@ -156,7 +156,7 @@ def caption(id_: str, title: str | None, size: str) -> Element:
     ]
 
 
-def size_of(outline: ShownOutline) -> str:
+def size_of(outline: Outline) -> str:
     """The length of a document in words.
 
     Args:
@@ -166,7 +166,7 @@ def size_of(outline: ShownOutline) -> str:
     return f"{leaves}, {outline.characters:,} characters"
 
 
-def counted(passages: Sequence[ShownPassage]) -> str:
+def counted(passages: Sequence[Passage]) -> str:
     """How much was found, in a few words.
 
     Args:

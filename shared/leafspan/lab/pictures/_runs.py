@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from htpy import Node, span
 
-from leafspan.lab.pictures._shown import ShownRun
 from leafspan.lab.pictures._text import name
+from leafspan.values import Covered
 
 _NAMED = 4
 
 
-def covered_documents(runs: Sequence[ShownRun]) -> Node:
+def covered_documents(runs: Sequence[Covered]) -> Node:
     """Their ids, in the order of the runs. Of many, the first ones.
 
     Args:

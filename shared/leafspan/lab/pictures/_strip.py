@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from htpy import Element, Node, rect, svg, text, title
 
-from leafspan.lab.pictures._shown import ShownOutline, ShownSection
 from leafspan.lab.pictures._text import spoken
+from leafspan.values import Outline, Section
 
 _ROW = 17  # pixels of a row of headings
 _BAR = 22  # of the row of passages
@@ -44,7 +44,7 @@ class Block:
     is_summary: bool = False
 
 
-def strip(outline: ShownOutline, blocks: Sequence[Block], *, bare: bool = False) -> Element:
+def strip(outline: Outline, blocks: Sequence[Block], *, bare: bool = False) -> Element:
     """The strip as an SVG as wide as there is room. It can be read without colours, and by screen readers.
 
     Args:
@@ -83,7 +83,7 @@ def _drawing(kind: str, height: int, said: str, parts: Sequence[Node]) -> Elemen
     return svg(kind, look, role="img", aria_label=spoken(said))[parts]
 
 
-def _headings(outline: ShownOutline) -> Iterator[list[ShownSection]]:
+def _headings(outline: Outline) -> Iterator[list[Section]]:
     """The headings by their depths, the outermost first. One over everything says nothing, and is left out."""
     shown = [each for each in outline.sections if each.text and each.last - each.first + 1 < outline.leaves]
     for depth in sorted({each.depth for each in shown})[:_MOST_DEPTHS]:
@@ -91,7 +91,7 @@ def _headings(outline: ShownOutline) -> Iterator[list[ShownSection]]:
         yield sorted(row, key=lambda each: each.first - each.last)[:_MOST_SECTIONS]
 
 
-def _section(section: ShownSection, leaves: int, y: int) -> Element:
+def _section(section: Section, leaves: int, y: int) -> Element:
     x, width = _place(section.first, section.last, leaves)
     # A drawing in the drawing, so that a heading that is longer than its section is cut.
     return svg(x=x, y=str(y), width=width, height=str(_ROW))[
@@ -160,7 +160,7 @@ def _number(value: float) -> str:
     return f"{value:.3f}".rstrip("0").rstrip(".")
 
 
-def _said(outline: ShownOutline, blocks: Sequence[Block]) -> str:
+def _said(outline: Outline, blocks: Sequence[Block]) -> str:
     what = [
         f"{f'passage {block.label}' if block.label else 'passage'} at {runs_named(block.runs)}" for block in blocks[:10]
     ]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from htpy import Element, Node, bdi, mark, strong
 
 from leafspan.text import visible
+
+Places = Callable[[str], Sequence[tuple[int, int]]]
+"""A function from a text to the places in it that are marked, as (start, end), in order and apart from each other."""
 
 
 class Marked(NamedTuple):

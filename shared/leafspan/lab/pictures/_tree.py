@@ -8,17 +8,17 @@ from htpy import Element, Node, details, div, header, li, p, section, span, summ
 
 from leafspan.lab.pictures._found import block_of
 from leafspan.lab.pictures._runs import covered_documents
-from leafspan.lab.pictures._shown import ShownPassage
 from leafspan.lab.pictures._strip import runs_named, strip
 from leafspan.lab.pictures._text import marked_text, name
 from leafspan.text import visible
+from leafspan.values import Passage
 
 _MOST_ROOTS = 50
 _MOST_NODES = 3_000  # of all trees together: a browser slows down beyond
 _FIRST = 110  # characters of a node that is closed
 
 
-def tree_picture(nodes: Sequence[ShownPassage]) -> Element:
+def tree_picture(nodes: Sequence[Passage]) -> Element:
     """Summaries, each with what it was made from below it, folded. A node below several is drawn below each.
 
     Args:
@@ -39,7 +39,7 @@ def tree_picture(nodes: Sequence[ShownPassage]) -> Element:
     ]
 
 
-def _counted(summaries: int, roots: Sequence[ShownPassage]) -> str:
+def _counted(summaries: int, roots: Sequence[Passage]) -> str:
     if not summaries:
         return "there are no summaries: index.build_tree() makes them"
     highest = max(each.summary.layer for each in roots if each.summary is not None) if roots else 1
@@ -54,11 +54,11 @@ class _Drawing:
         nodes: All nodes by id.
     """
 
-    def __init__(self, nodes: Mapping[str, ShownPassage]) -> None:
+    def __init__(self, nodes: Mapping[str, Passage]) -> None:
         self._nodes = nodes
         self._left = _MOST_NODES
 
-    def root(self, node: ShownPassage) -> Element:
+    def root(self, node: Passage) -> Element:
         """A whole tree, with its document as a strip."""
         return div(".ls-document")[
             div(".ls-caption")[
@@ -69,7 +69,7 @@ class _Drawing:
             ul(".ls-nodes")[self._node(node, frozenset())],
         ]
 
-    def _node(self, node: ShownPassage, above: frozenset[str]) -> Element:
+    def _node(self, node: Passage, above: frozenset[str]) -> Element:
         """A node and all below it. What is above it is not drawn again below it, whatever its children are said to be."""
         self._left -= 1
         above |= {node.id}
@@ -99,7 +99,7 @@ class _Drawing:
         ]
 
 
-def _covered(node: ShownPassage) -> Node:
+def _covered(node: Passage) -> Node:
     """The part of its document that a summary covers, unless that is all of it."""
     outline = node.outline
     if outline is None or sum(last - first + 1 for first, last in outline.runs) >= outline.leaves:
@@ -107,7 +107,7 @@ def _covered(node: ShownPassage) -> Node:
     return strip(outline, [block_of(node, None)], bare=True)
 
 
-def _not_drawn(count: int, node: ShownPassage) -> Node:
+def _not_drawn(count: int, node: Passage) -> Node:
     what = "leaf" if node.summary is not None and node.summary.layer == 1 else "node"
     return span(".ls-more")[f"{count} {what if count == 1 else 'leaves' if what == 'leaf' else 'nodes'} not drawn"]
 
@@ -116,7 +116,7 @@ def _children(ids: Sequence[str]) -> str:
     return "1 node" if len(ids) == 1 else f"{len(ids)} nodes"
 
 
-def _place(node: ShownPassage) -> str:
+def _place(node: Passage) -> str:
     if node.summary is not None and not node.document_id:
         return f"{node.summary.size:,} leaves"
     runs = node.outline.runs if node.outline is not None else ()

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from htpy import Element, Node, a, button, div, form, h1, input, label, option, p, section, select, span
 
 from leafspan.configuration import Config
-from leafspan.lab.pictures import ShownPassage, name, results_picture
+from leafspan.lab.pictures import name, results_picture
 from leafspan.lab.serving._agreement import Agreement, agreements
 from leafspan.lab.serving._answers import Answer
 from leafspan.lab.serving._asked import MOST_CHARACTERS, MOST_PASSAGES, MOST_STRATEGIES, MOST_WORDS, USUAL_PASSAGES, Asked
@@ -120,7 +120,7 @@ def _column(asked: Asked, answers: Sequence[Answer], answer: Answer) -> Node:
     labels = labels_of(answers)[answer.strategy]
     others = _others(answers, answer)
 
-    def below(passage: ShownPassage) -> Node:
+    def below(passage: Passage) -> Node:
         assert isinstance(passage, Passage)
         return [_agreement(agreements(passage, others)), _links(asked, passage, labels)]
 

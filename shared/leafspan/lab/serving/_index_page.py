@@ -9,8 +9,8 @@ from htpy import Node, details, h1, h2, p, pre, summary, table, tbody, td, th, t
 from leafspan.config import config_text
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
-from leafspan.indexing import Stats, facts_of
-from leafspan.lab.pictures import name
+from leafspan.indexing import Stats
+from leafspan.lab.pictures import facts_of, name
 from leafspan.text import visible
 
 
