@@ -29,7 +29,7 @@ from question_sets import (
 from results import Figure, add_json_option, all_passed, write_results
 
 from leafspan import Document, Hybrid, Index, Strategy
-from leafspan.lab import Question, Tuning
+from leafspan.lab import Question, Tuning, tune
 from leafspan.lab.evaluation import Answer
 
 LEAST = 0.015
@@ -75,13 +75,13 @@ def measure(documents: Documents, questions: Questions, name: str, seed: int) ->
     with tempfile.TemporaryDirectory() as folder, Index.open(folder) as index:
         index.add([Document(each["id"], each["text"], each["title"]) for each in documents], progress=False)
         for row, (base, must_gain) in BASES.items():
-            found = index.tune(asked, base, seed=seed)
+            found = tune(index, asked, base, seed=seed)
             show(f"{name}, from {row}", found)
             gain = found.difference.difference if found.is_better else 0.0
             bound = (">=", LEAST) if must_gain else (None, None)
             figures.append(Figure(f"from {row}: mean recall gained", gain, *bound, f"{name}, held out"))
             figures.append(Figure(f"from {row}: lower end", found.difference.low, None, None, f"{name}, held out"))
-        found = index.tune(at_random, BASES[AT_RANDOM][0], seed=seed)
+        found = tune(index, at_random, BASES[AT_RANDOM][0], seed=seed)
         show(f"{name}, random labels, from {AT_RANDOM}", found)
         figures.append(Figure("taken on random labels", float(found.is_better), "<=", 0.0, f"{name}, held out"))
     return figures

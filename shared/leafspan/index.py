@@ -17,22 +17,18 @@ from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions, TextsI
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
 from leafspan.flows import Flow, arun, run
-from leafspan.lab import tuning
 from leafspan.lexical import Analysis, BM25Settings
 from leafspan.private import views
 from leafspan.retrieval import Defaults, Sources, import_numpy
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
 from leafspan.store import DamageRule, EmbedderRecord, OnDamage, Store, has_index, open_store
-from leafspan.strategies import StrategyLike
 from leafspan.trees import Trees, check_summary
 from leafspan.view import View
 
 if TYPE_CHECKING:
     from leafspan.adopting import Adopted
     from leafspan.indexing import Finding
-    from leafspan.lab.evaluation import Question
-    from leafspan.lab.tuning import Kind, Tuning
     from leafspan.private.pseudonyms import Vault
     from leafspan.private.views import PrivateView
 
@@ -532,107 +528,6 @@ class Index(View):
                 of_tree = "its tree: " if indexes is trees else ""
                 findings += [replace(each, problem=of_tree + each.problem) for each in found]
         return findings
-
-    def tune(
-        self,
-        questions: str | Path | Iterable[Question | Mapping[str, Any]] | None = None,
-        strategy: StrategyLike | Config | None = None,
-        *,
-        options: Kind | Sequence[Kind] = ("weights",),
-        leaf_words: Sequence[int] = (),
-        budgets: Sequence[int] = (150, 300, 600, 1_200),
-        where: object = None,
-        held_out: float = 0.5,
-        folds: int = 5,
-        rounds: int = 2,
-        seed: int = 0,
-        resume: str | Path | None = None,
-        progress: bool | None = None,
-    ) -> Tuning:
-        """A strategy fitted on some of your questions, and a report of what it is worth on the others: see docs/tuning.md.
-
-        Weights are changed one at a time, and only where cross-validation says that the change also helps on questions that
-        did not choose it. Then the strategy and the one before answer the questions that were held out. The tuned one is
-        better if the whole confidence interval of the difference is above 0; otherwise the one before stays.
-
-        Args:
-            questions: The path of a file in JSON Lines, or questions, as for ``evaluate``. Default: 200, made
-                from the documents as by ``make_questions``. These say less, and the report says so.
-            strategy: The strategy to start from; or a ``Config``, whose ``candidates`` and ``min_score`` count, too, and
-                whose other options stay. Default: the strategy and limits of the index.
-            options: What may be changed: ``"weights"`` (of searches, scales, soft matches, neighbours and references, and
-                k1 and b of BM25), ``"windows"`` (how far passages reach), ``"thresholds"`` (what is good enough; needs
-                questions that nothing answers, but for the threshold of ``AutoMerging``). One or several. Default: weights.
-            leaf_words: Longest leaves to try, too, >= 1 each: ``HierarchicalSplitter.leaf_words``. For each an index of the
-                documents is made in a temporary folder, without trees. If another length is better, the configuration has
-                a splitter, and is for a new index. Default: none.
-            budgets: Numbers of words, each >= 1. A question with answers counts by its mean recall over these; one with
-                relevant documents by nDCG@10; one that nothing answers by whether nothing is found.
-                Default: 150, 300, 600 and 1,200.
-            where: Filter on the documents, for all questions. Default: all documents.
-            held_out: Share of the questions to report on, in (0, 1). Default: 0.5.
-            folds: Parts for cross-validation, >= 2. Default: 5.
-            rounds: Most times that all options are gone through, >= 1. Default: 2.
-            seed: Seed of what is drawn, >= 0. Default: 0.
-            resume: File that keeps what was measured, so that a tuning which was stopped goes on when it is run again.
-                Default: none.
-            progress: Whether to show a bar. Default: only in a terminal or a notebook.
-
-        Raises:
-            InvalidArgument: if there are fewer than 20 questions to fit on or to report on, an answer or a relevant
-                document is not in the index, the strategy has no such options, ``resume`` is the file of another tuning, or
-                an option is out of its range.
-            MissingExtra: if documents are to be measured, and ir-measures is not installed.
-        """
-        what = {"options": options, "leaf_words": leaf_words, "budgets": budgets, "where": where, "resume": resume}
-        how = {"held_out": held_out, "folds": folds, "rounds": rounds, "seed": seed, "progress": progress}
-        return run(self._tune(questions, strategy, **what, **how))
-
-    async def atune(
-        self,
-        questions: str | Path | Iterable[Question | Mapping[str, Any]] | None = None,
-        strategy: StrategyLike | Config | None = None,
-        *,
-        options: Kind | Sequence[Kind] = ("weights",),
-        leaf_words: Sequence[int] = (),
-        budgets: Sequence[int] = (150, 300, 600, 1_200),
-        where: object = None,
-        held_out: float = 0.5,
-        folds: int = 5,
-        rounds: int = 2,
-        seed: int = 0,
-        resume: str | Path | None = None,
-        progress: bool | None = None,
-    ) -> Tuning:
-        """Like ``tune``."""
-        what = {"options": options, "leaf_words": leaf_words, "budgets": budgets, "where": where, "resume": resume}
-        how = {"held_out": held_out, "folds": folds, "rounds": rounds, "seed": seed, "progress": progress}
-        return await arun(self._tune(questions, strategy, **what, **how))
-
-    def _tune(self, questions: Any, strategy: object, **options: Any) -> Flow[Tuning]:
-        base = tuning.base_of(strategy, self._sources.defaults)
-        return tuning.tune(self._as_corpus(), questions, base, tuning.TuneOptions(**options))
-
-    def _as_corpus(self) -> tuning.Corpus:
-        asked = (self._list_documents, self._get, self._stats, self._passages)
-        return tuning.Corpus(*asked, self._settings.bm25, self._settings.splitter, self._cut_again, self.close)
-
-    def _cut_again(self, splitter: Splitter, folder: str) -> Flow[tuning.Corpus]:
-        """An index of the same documents in a folder, with another splitter."""
-        kept = {name: getattr(self._settings, name) for name in ("context_sentences", "title_weight", "analyzer", "bm25")}
-        options = OpenOptions(splitter=splitter, **kept, texts_in=None)
-        index = yield from self._open(
-            folder, None, "kb", self._embedder.embedder, options, None, False, True, self._timeout
-        )
-        try:
-            documents = []
-            for each in (yield from self._list_documents()):
-                documents.append((yield from self._get(each.id)))
-            yield from index._ingest(documents, False)
-        except BaseException:
-            index.close()
-            raise
-        return index._as_corpus()
 
     @property
     def client(self) -> Any:

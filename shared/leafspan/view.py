@@ -15,7 +15,6 @@ from leafspan.errors import InvalidArgument
 from leafspan.files import FileReading
 from leafspan.filters import constant, to_filter
 from leafspan.flows import Flow, arun, arun_within, run, run_within
-from leafspan.lab import explaining
 from leafspan.retrieval import Limits, Sources, check_timeout, retrieve_from_index, warm
 from leafspan.spans import Budget
 from leafspan.store import Scope
@@ -25,7 +24,6 @@ from leafspan.values import Document, Passage, Query
 
 if TYPE_CHECKING:
     from leafspan.indexing import Added, DocumentInfo, Intake, Stats, Synced, SyncOptions
-    from leafspan.lab.explaining import Explanation
     from leafspan.trees import Clusterer, TreesBuilt
 
 Numbers = Sequence[float]
@@ -499,85 +497,6 @@ class View:
             passages = await arun_within(self._retrieve(query, chosen, limits, recording), timeout)
         return passages
 
-    @with_option_names
-    def explain(
-        self,
-        query: str | Query | Numbers | None,
-        strategy: StrategyLike | None = None,
-        *,
-        document_id: str | None = None,
-        start: int | None = None,
-        end: int | None = None,
-        text: str | None = None,
-        k: int | None = None,
-        candidates: int | None = None,
-        budget: int | Budget | None = None,
-        where: object = None,
-        min_score: float | None = None,
-        timeout: float | None = None,
-    ) -> Explanation:
-        """Why ``retrieve`` returns what it does, and why it does not return a certain piece of a document.
-
-        What keeps the piece out is found by retrieving again without it: without the filter, with more candidates, a larger
-        ``k`` or budget, other options of the strategy. So it is true of every strategy, also of one of your own. It takes
-        up to some hundred retrievals, and their time. Nothing is embedded twice for it, and no language model or host
-        retriever is asked the same again; a reranker is called for each list of results.
-
-        Args:
-            query: A text, a vector, or a ``Query`` of both. None for a strategy that needs no query.
-            strategy: See ``retrieve``.
-            document_id: Id of the document that the piece is in. Default: none, only what is returned is explained.
-            start: First character of the piece, >= 0. Default: that of the document.
-            end: The character after its last one, > ``start``. Default: that of the document. The piece grows to whole
-                leaves, and is returned as soon as one of them is.
-            text: The piece as its words, instead of its characters; white space does not matter. Of several places the
-                first one is explained, and the explanation names the others. Default: none.
-            k: See ``retrieve``.
-            candidates: See ``retrieve``.
-            budget: See ``retrieve``.
-            where: See ``retrieve``.
-            min_score: See ``retrieve``.
-            timeout: Seconds, > 0, after which explaining ends with an error. Default: none.
-
-        Returns:
-            What is returned with its traces, what the strategy asked for and how long each answer took; and of the piece
-            the passages that hold it, or the obstacles that keep it out with the values that would let it in. ``print``
-            shows it as sentences.
-
-        Raises:
-            DocumentNotFound: if there is no document of that id, or the view does not show it.
-            InvalidArgument: if an option is out of its range, the text is not in the document, or there are several
-                queries.
-            RetrievalTimeout: if it takes longer than ``timeout``.
-        """
-        check_timeout(timeout)
-        chosen, limits = self._strategy_of(strategy), self._limits(k, candidates, budget, where, min_score)
-        piece = explaining.Piece.of(document_id, start, end, text)
-        return run_within(self._explain(query, chosen, limits, piece), timeout)
-
-    @with_option_names
-    async def aexplain(
-        self,
-        query: str | Query | Numbers | None,
-        strategy: StrategyLike | None = None,
-        *,
-        document_id: str | None = None,
-        start: int | None = None,
-        end: int | None = None,
-        text: str | None = None,
-        k: int | None = None,
-        candidates: int | None = None,
-        budget: int | Budget | None = None,
-        where: object = None,
-        min_score: float | None = None,
-        timeout: float | None = None,
-    ) -> Explanation:
-        """Like ``explain``."""
-        check_timeout(timeout)
-        chosen, limits = self._strategy_of(strategy), self._limits(k, candidates, budget, where, min_score)
-        piece = explaining.Piece.of(document_id, start, end, text)
-        return await arun_within(self._explain(query, chosen, limits, piece), timeout)
-
     def as_strategy(
         self,
         strategy: StrategyLike | None = None,
@@ -824,15 +743,6 @@ class View:
 
     def _passages(self, query: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
         return retrieve_from_index(self._sources, query, strategy, limits, self._scope)
-
-    def _explain(
-        self,
-        query: Any,
-        strategy: Strategy,
-        limits: Limits,
-        piece: explaining.Piece | None,
-    ) -> Flow[Explanation]:
-        return explaining.explain(self._sources, query, strategy, limits, piece, self._scope)
 
     def _stats(self) -> Flow[Stats]:
         return indexing.index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)

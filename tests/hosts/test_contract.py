@@ -39,6 +39,7 @@ from leafspan import (
     Vector,
 )
 from leafspan.errors import NotALeaf, SourceFailed
+from leafspan.lab import explain
 from leafspan.strategies import Candidate, Filtered, RetrievalContext, StrategyFlow
 from tests.corpus import DOCUMENTS, QUESTIONS, TEXTS
 from tests.hosts.contract import HOSTS, RETRIEVERS, Host, Result, needed
@@ -123,7 +124,7 @@ async def test_a_retriever_says_why_with_its_own_strategy_and_limits(host: Host,
     retriever = host.make("AutoMergingRetriever", shared_index, threshold=0.3, **limits)
     tea = {"document_id": "tea", "text": "Green tea"}
     explained = retriever.explanation(QUESTIONS[1], **tea)
-    assert explained.lines == shared_index.explain(QUESTIONS[1], AutoMerging(threshold=0.3), **limits, **tea).lines
+    assert explained.lines == explain(shared_index, QUESTIONS[1], AutoMerging(threshold=0.3), **limits, **tea).lines
     assert {each.option for each in explained.obstacles} >= {"where", "min_score"}
     assert (await retriever.aexplanation(QUESTIONS[1], **tea)).lines == explained.lines
     [first, *_] = retriever.explanation(QUESTIONS[1]).passages

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
@@ -14,23 +15,45 @@ from leafspan.cli._delete import delete
 from leafspan.cli._demo import demo
 from leafspan.cli._doctor import doctor
 from leafspan.cli._errors import CleanGroup
-from leafspan.cli._eval import evaluate
-from leafspan.cli._explain import explain
 from leafspan.cli._index import index
 from leafspan.cli._mcp import mcp
 from leafspan.cli._query import query
-from leafspan.cli._questions import questions
-from leafspan.cli._report import report
-from leafspan.cli._serve import serve
 from leafspan.cli._show import show
 from leafspan.cli._show_tree import show as show_tree
 from leafspan.cli._sync import sync
-from leafspan.cli._tune import tune
 
 __all__ = ["app"]
 
+_LAB = {
+    "explain": "leafspan.lab.commands._explain:explain",
+    "report": "leafspan.lab.commands._report:report",
+    "serve": "leafspan.lab.commands._serve:serve",
+    "questions": "leafspan.lab.commands._questions:questions",
+    "eval": "leafspan.lab.commands._eval:evaluate",
+    "tune": "leafspan.lab.commands._tune:tune",
+}
+"""The functions of the lab's commands, which are imported only when they are asked for."""
+
+
+class _Commands(CleanGroup):
+    """The commands of the core, and those of the lab."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All names, in the order of ``leafspan --help``."""
+        return [*super().list_commands(ctx), *_LAB]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name. None if there is none."""
+        if cmd_name not in _LAB:
+            return super().get_command(ctx, cmd_name)
+        module, _, function = _LAB[cmd_name].partition(":")
+        alone = typer.Typer(add_completion=False)
+        alone.command(name=cmd_name)(getattr(import_module(module), function))
+        return typer.main.get_command(alone)
+
+
 app = typer.Typer(
-    cls=CleanGroup,
+    cls=_Commands,
     help="Index texts, and retrieve passages from them, each with its exact place in the text.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -60,12 +83,6 @@ for _command in (
     sync,
     adopt,
     query,
-    explain,
-    report,
-    serve,
-    questions,
-    evaluate,
-    tune,
     config,
     show,
     delete,
@@ -73,7 +90,7 @@ for _command in (
     mcp,
     demo,
 ):
-    app.command(name="eval" if _command is evaluate else None)(_command)
+    app.command()(_command)
 
 _tree = typer.Typer(help="Build trees of summaries over the documents (RAPTOR), and print them.", no_args_is_help=True)
 _tree.command()(build_tree)

@@ -12,7 +12,6 @@ from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where as Filter
 from leafspan.filters import filter_from_option
-from leafspan.lab.evaluation import BUDGETS
 
 
 def named_path(text: str) -> Path:
@@ -52,13 +51,6 @@ Where = Annotated[
     ),
 ]
 """The type of the option ``--where``."""
-
-
-Budgets = Annotated[
-    list[int] | None,
-    typer.Option("--budget", help=f"Words to retrieve, any number of times. By default {', '.join(map(str, BUDGETS))}."),
-]
-"""The type of the option ``--budget`` of commands that measure."""
 
 ConfigFile = Annotated[
     Path | None,

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import TextIO
 
 from leafspan.errors import InvalidArgument
-from leafspan.lab.evaluation import Question, questions_in_lines
 
 STDIN = "-"
 """The argument that stands for standard input."""
@@ -36,7 +34,7 @@ def with_standard_input(arguments: Iterable[str]) -> Iterator[str]:
         InvalidArgument: if standard input is closed.
     """
     for argument in arguments:
-        for each in _lines() if argument == STDIN else [argument]:
+        for each in lines() if argument == STDIN else [argument]:
             if (line := each.rstrip("\r\n")).strip():
                 yield line
 
@@ -47,19 +45,10 @@ def one_text(argument: str) -> str:
     Raises:
         InvalidArgument: if standard input is closed.
     """
-    return "".join(_lines()).strip() if argument == STDIN else argument
+    return "".join(lines()).strip() if argument == STDIN else argument
 
 
-def given_questions(file: Path) -> Path | list[Question]:
-    """The file of questions, or the questions in the lines of standard input for ``-``.
-
-    Raises:
-        InvalidArgument: if standard input is closed, or a line of it is no question; the message says which.
-    """
-    return questions_in_lines(_lines(), "standard input") if str(file) == STDIN else file
-
-
-def _lines() -> Iterator[str]:
+def lines() -> Iterator[str]:
     """The lines of standard input, without a byte order mark."""
     for number, line in enumerate(standard_input()):
         yield line if number else line.removeprefix(_MARK)

@@ -8,7 +8,6 @@ from typing import Any
 from leafspan.agents import is_worth_showing
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
-from leafspan.lab.explaining import Explanation
 from leafspan.retrieval import DEFAULT_K
 from leafspan.strategies import Hybrid, Strategy
 from leafspan.values import Passage
@@ -25,16 +24,6 @@ def is_worth_printing(passage: Passage, min_score: float | None) -> bool:
     if min_score is not None:
         return passage.score >= min_score
     return is_worth_showing(passage)
-
-
-def hidden_by_query(explanation: Explanation) -> bool:
-    """Whether a piece would be returned, but ``query`` without a lowest score does not print the passages that hold it.
-
-    Args:
-        explanation: The explanation of the piece, without a lowest score.
-    """
-    held = explanation.holding or tuple(filter(None, [explanation.passage]))
-    return bool(held) and "min_score" not in explanation.changes and not any(map(is_worth_showing, held))
 
 
 def k_of_query(k: int | None, budget: int | None, min_score: float | None, strategy: Strategy, view: View) -> int | None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import check_option_names, shown
 from leafspan.errors import InvalidArgument
-from leafspan.lab.explaining import Explanation
 from leafspan.retrieval import aretrieve, retrieve
 from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_queries, to_strategy
 from leafspan.view import View
+
+if TYPE_CHECKING:
+    from leafspan.lab import Explanation
 
 
 def search(index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any], *, for_several: str) -> Any:
@@ -59,26 +61,30 @@ async def asearch_many(index: View | None, queries: Any, strategy: Strategy, opt
 def explain(
     index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any], piece: Mapping[str, Any]
 ) -> Explanation:
-    """What ``View.explain`` returns for a retriever.
+    """What ``leafspan.lab.explain`` returns for a retriever.
 
     Args:
         index: The index of the retriever.
         query: The question.
         strategy: The strategy of the retriever.
         options: Its limits.
-        piece: What names the piece of a document: ``document_id``, ``start``, ``end`` and ``text`` of ``View.explain``.
+        piece: ``document_id``, ``start``, ``end`` and ``text`` of ``leafspan.lab.explain``.
 
     Raises:
         InvalidArgument: if it has no index, or the piece is named by something else.
     """
-    return _explained_index(index, piece).explain(query, strategy, **options, **piece)
+    from leafspan.lab import explain as explain_retrieval
+
+    return explain_retrieval(_explained_index(index, piece), query, strategy, **options, **piece)
 
 
 async def aexplain(
     index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any], piece: Mapping[str, Any]
 ) -> Explanation:
     """Like ``explain``."""
-    return await _explained_index(index, piece).aexplain(query, strategy, **options, **piece)
+    from leafspan.lab import aexplain as aexplain_retrieval
+
+    return await aexplain_retrieval(_explained_index(index, piece), query, strategy, **options, **piece)
 
 
 def _explained_index(index: View | None, piece: Mapping[str, Any]) -> View:

@@ -1,21 +1,29 @@
 """What looks at retrieval: explanations, pictures, pages in a browser, evaluation and tuning."""
 
 from .evaluation import Answer, Comparison, Evaluation, Question, evaluate, make_questions, read_questions, save_questions
-from .explaining import Explanation, Obstacle, Standing, TimedRequest
-from .tuning import Tuning
+from .explaining import Explanation, Obstacle, Standing, TimedRequest, aexplain, explain
+from .pictures import report
+from .serving import serve
+from .tuning import Tuning, atune, tune
 
 __all__ = [
-    "Answer",
-    "Comparison",
-    "Evaluation",
-    "Question",
-    "evaluate",
-    "make_questions",
-    "read_questions",
-    "save_questions",
+    "explain",
+    "aexplain",
     "Explanation",
     "Obstacle",
     "Standing",
     "TimedRequest",
+    "evaluate",
+    "Evaluation",
+    "Comparison",
+    "Question",
+    "Answer",
+    "make_questions",
+    "read_questions",
+    "save_questions",
+    "tune",
+    "atune",
     "Tuning",
+    "serve",
+    "report",
 ]

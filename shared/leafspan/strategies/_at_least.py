@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
 from leafspan.checks import check_number
-from leafspan.strategies._context import LOWEST_SCORE, RetrievalContext
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._reaching import those_that_reach
 from leafspan.strategies._requests import StrategyFlow
@@ -38,11 +38,6 @@ class AtLeast(OverBase):
     def returns_all(self) -> bool:
         """All that reach the score are returned."""
         return True
-
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """The lowest score."""
-        return {"min_score": LOWEST_SCORE}
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""

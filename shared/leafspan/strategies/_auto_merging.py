@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from leafspan.checks import check_choice, check_number, keep_whole
 from leafspan.spans import SCORES, auto_merge
 from leafspan.strategies._base import check_base, retrieve_leaves
-from leafspan.strategies._context import MOST_CANDIDATES, RetrievalContext
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.strategies._strategy import Strategy
@@ -59,11 +59,6 @@ class AutoMerging(Strategy):
     def finds_spans(self) -> bool:
         """It returns merged nodes."""
         return True
-
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """A leaf that was not found is returned where its siblings merge."""
-        return {"threshold": 0.0, "fill_gaps": MOST_CANDIDATES, "max_words": None, "max_level": None}
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Literal
@@ -11,7 +11,7 @@ from leafspan.checks import check_choice, check_flag, check_number, keep_whole, 
 from leafspan.config import register
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
-from leafspan.strategies._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._queries import query_texts
 from leafspan.strategies._reaching import those_that_reach
 from leafspan.strategies._requests import LexicalSearch, Load, NoteWhyEmpty, StrategyFlow
@@ -79,11 +79,6 @@ class BM25(Strategy):
     def with_summaries(self) -> BM25:
         """The same, with ``summaries``."""
         return replace(self, summaries=True)
-
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """What limits its results."""
-        return {"k": MOST_CANDIDATES, "min_score": LOWEST_SCORE}
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: one pass over the postings for all queries, and one fetch."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leafspan.checks import keep_whole
@@ -41,11 +41,6 @@ class Filter(Strategy):
     def returns_all(self) -> bool:
         """Everything that matches is returned."""
         return True
-
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """The leaves before ``offset`` are skipped."""
-        return {"offset": 0}
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""

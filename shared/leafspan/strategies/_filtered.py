@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
-from leafspan.filters import Where, all_of, to_filter
+from leafspan.filters import Where, to_filter
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._requests import StrategyFlow
@@ -37,11 +37,6 @@ class Filtered(OverBase):
         check_strategy("base", self.base)
         if not isinstance(self.where, Where):
             raise InvalidArgument(f"where must be a filter made with F, got {shown(self.where)}")
-
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """The filter."""
-        return {"where": all_of(())}
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""

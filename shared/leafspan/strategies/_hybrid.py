@@ -11,7 +11,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
 from leafspan.scoring import EMBEDDER
 from leafspan.strategies._bm25 import check_bm25
-from leafspan.strategies._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._fuse import Fusion, to_fusion
 from leafspan.strategies._hybrid_pool import (
     NODE_SOURCES,
@@ -177,15 +177,6 @@ class Hybrid(Strategy):
     def with_summaries(self) -> Hybrid:
         """The same, with ``summaries``."""
         return replace(self, summaries=True)
-
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """What limits its searches and its results."""
-        return {
-            "depth": (MOST_CANDIDATES, MOST_CANDIDATES),
-            "min_answer_probability": None if self.min_answer_probability is None else 0.0,
-            "min_score": LOWEST_SCORE,
-        }
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: both searches for all queries at once, then one fetch of what is returned.

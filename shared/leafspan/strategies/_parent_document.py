@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from leafspan.checks import keep_whole
@@ -46,11 +46,6 @@ class ParentDocument(Strategy):
     def finds_spans(self) -> bool:
         """It returns sections."""
         return True
-
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """The number of sections, and how large they are."""
-        return {"max_parents": None, "level": None}
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""

@@ -92,11 +92,6 @@ class Recursive(Strategy):
         """As the base."""
         return self.base.query_instruction
 
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """Passages that are replaced, and the references that are followed."""
-        return {"keep": True, "per_reference": MOST_CANDIDATES, "depth": _DEEPEST}
-
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy. Of each depth, all references of all queries are followed together."""
         known: dict[Asked, Sequence[Candidate] | str] = {}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from leafspan.checks import check_number, keep_whole
 from leafspan.spans import runs_within_budget, short_gaps
 from leafspan.strategies._base import check_base, retrieve_leaves
-from leafspan.strategies._context import MOST_CANDIDATES, RetrievalContext
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._requests import Load, StrategyFlow
 from leafspan.strategies._strategy import Strategy
@@ -72,11 +72,6 @@ class RelevantSegments(Strategy):
     def finds_spans(self) -> bool:
         """It returns runs of leaves."""
         return True
-
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """The words of all runs, and what bridges gaps."""
-        return {"words": None, "run_cost": float(MOST_CANDIDATES), "max_words": None}
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: the base, and a fetch of the leaves in the gaps between its hits that may be bridged."""

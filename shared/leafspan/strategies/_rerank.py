@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -79,11 +79,6 @@ class Rerank(OverBase):
     def needs_query(self) -> bool:
         """A query is what results are compared with."""
         return True
-
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """Results below this are left out."""
-        return {"depth": None}
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: a call of the function for each query, in an event loop all at once.

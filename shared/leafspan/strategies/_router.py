@@ -146,11 +146,6 @@ class Router(Strategy):
         """Whether all of the retrievers do."""
         return all(retriever.returns_all for retriever in self.retrievers.values())
 
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """More retrievers may be chosen."""
-        return {"most": len(self.retrievers), "min_similarity": None}
-
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: a choice for each query, and then one run of each retriever with all queries that it is for."""
         routes = [self._or_default(route) for route in (yield from self._routes(queries))]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from leafspan.checks import keep_whole
 from leafspan.spans import longest_prefix, neighbours_of, windows_around
 from leafspan.strategies._base import check_base, retrieve_leaves
-from leafspan.strategies._context import MOST_CANDIDATES, RetrievalContext
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._requests import Load, StrategyFlow
 from leafspan.strategies._strategy import Strategy
@@ -52,11 +52,6 @@ class SentenceWindow(Strategy):
     def finds_spans(self) -> bool:
         """It returns windows."""
         return True
-
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """How far a window reaches."""
-        return {"before": MOST_CANDIDATES, "after": MOST_CANDIDATES, "max_words": None}
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: the base, and a fetch of the neighbours, whose lengths say where a window ends."""

@@ -79,15 +79,6 @@ class Strategy(ABC):
         return False
 
     @property
-    def loosest(self) -> Mapping[str, object]:
-        """The options that can keep a leaf out of the results, each with the value at which it keeps none out.
-
-        ``Index.explain`` tries them to find out which one it was. For a number it looks for the least change that lets the
-        leaf in. Options of the class's fields can be named.
-        """
-        return {}
-
-    @property
     def query_instruction(self) -> str:
         """Text that stands before each query when it is embedded."""
         return ""

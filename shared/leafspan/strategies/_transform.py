@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -105,11 +105,6 @@ class Transform(OverBase):
     def template(self) -> str | None:
         """The prompt for the language model: ``prompt``, or else the default one. None where ``how`` is a function."""
         return self.prompt or (PROMPTS[self.how] if isinstance(self.how, str) else None)
-
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """What the question itself finds may not be searched."""
-        return {"keep_question": True}
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: the model or the function is asked for all queries, and what is to be searched is one search."""

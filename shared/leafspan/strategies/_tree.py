@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from leafspan.checks import check_choice, check_flag, check_number, keep_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.spans import without_repeats
-from leafspan.strategies._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._filtered import Filtered
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._query_vectors import query_vectors
@@ -110,17 +110,6 @@ class Tree(Strategy):
     def returns_all(self) -> bool:
         """In a traversal, and where ``top_k`` or ``min_score`` limits the results."""
         return self.mode == "traversal" or self.top_k is not None or self.min_score is not None
-
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """What is chosen of each layer, and which layers there are."""
-        return {
-            "top_k": MOST_CANDIDATES,
-            "min_score": LOWEST_SCORE,
-            "start_layer": None,
-            "end_layer": 0,
-            "expand": MOST_CANDIDATES if self.expand else False,
-        }
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy. Where no tree was built, each trace says so."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from leafspan.checks import check_flag, check_number, check_text, keep_whole
-from leafspan.strategies._context import MOST_CANDIDATES, RetrievalContext
+from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._query_vectors import query_vectors
 from leafspan.strategies._reaching import those_that_reach
 from leafspan.strategies._requests import Load, LoadedVectorSearch, StrategyFlow, VectorSearch
@@ -65,11 +65,6 @@ class Vector(Strategy):
     def with_summaries(self) -> Vector:
         """The same, with ``summaries``."""
         return replace(self, summaries=True)
-
-    @property
-    def loosest(self) -> Mapping[str, object]:
-        """What limits its results."""
-        return {"k": MOST_CANDIDATES, "min_score": -1.0}
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: one search for all queries."""

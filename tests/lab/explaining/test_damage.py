@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import BM25, DamagedIndex
+from leafspan.lab import explain
 from tests.durability.versions import document
 from tests.store.test_damage import NAMES, break_row, lose_leaf, open_index
 
@@ -25,14 +26,14 @@ def test_a_document_that_is_left_out_says_so_and_without_that_rule_it_is_an_erro
         else:
             lose_leaf(strict, place, 3)
         with pytest.raises(DamagedIndex, match="document 'first' is damaged"):
-            strict.explain(QUESTION, BM25(), document_id="first")
+            explain(strict, QUESTION, BM25(), document_id="first")
     with open_index(place, on_damage="leave out") as lenient, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        explained = lenient.explain(QUESTION, BM25(), document_id="first")
+        explained = explain(lenient, QUESTION, BM25(), document_id="first")
         assert [each.kind for each in explained.obstacles] == ["damage"]
         assert "damaged, and so it is left out of everything: " in explained.obstacles[0].sentence
         assert explained.obstacles[0].sentence.endswith("; call doctor(), then add the document again")
         assert all(each.trace.left_out == ("first",) for each in explained.passages)
         lenient.doctor()
         lenient.add(document("first", 1))
-        assert lenient.explain(QUESTION, BM25(), document_id="first").returned
+        assert explain(lenient, QUESTION, BM25(), document_id="first").returned

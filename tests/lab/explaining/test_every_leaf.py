@@ -37,7 +37,7 @@ from leafspan import (
     Vector,
     View,
 )
-from leafspan.lab import Explanation, Obstacle
+from leafspan.lab import Explanation, Obstacle, explain
 from leafspan.strategies import AtLeast, Filtered, HostResult
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.profiles import THOROUGH, examples
@@ -147,12 +147,12 @@ def retrieved_without(
     budget = options.get("budget")
     if isinstance(budget, Budget) and isinstance(changed["budget"], int):
         changed["budget"] = replace(budget, limit=changed["budget"])
-    return view.retrieve(question, partly.change(strategy), **changed)
+    return view.retrieve(question, strategy, **changed)
 
 
 def check(view: View, question: str, strategy: Strategy, options: dict[str, Any], leaf: Passage) -> Explanation:
     """What is explained of a leaf is true."""
-    explanation = view.explain(question, strategy, document_id=leaf.document_id, start=leaf.start, end=leaf.end, **options)
+    explanation = explain(view, question, strategy, document_id=leaf.document_id, start=leaf.start, end=leaf.end, **options)
     found = view.retrieve(question, strategy, **options)
     obstacles = explanation.obstacles
     assert explanation.returned == holds(found, leaf)
@@ -229,7 +229,7 @@ def test_a_scoped_view_explains_as_an_index_of_its_own_documents_would(index: In
         alone.add([each for each in DOCUMENTS if each.id == "bees"])
         for leaf in view.leaves("bees"):
             ours, theirs = (
-                each.explain(QUESTION, Hybrid(), document_id="bees", start=leaf.start, end=leaf.end, k=2)
+                explain(each, QUESTION, Hybrid(), document_id="bees", start=leaf.start, end=leaf.end, k=2)
                 for each in (view, alone)
             )
             assert ours.lines == theirs.lines

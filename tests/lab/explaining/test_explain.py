@@ -38,6 +38,7 @@ from leafspan import (
     Vector,
 )
 from leafspan.errors import FunctionFailed
+from leafspan.lab import aexplain, explain
 from leafspan.retrieval import RecordedAnswers
 from leafspan.sources import SQL
 from leafspan.spans import windows_around
@@ -60,7 +61,7 @@ def piece(leaf: Passage) -> dict[str, object]:
 
 def test_a_piece_that_is_returned_has_the_passage_that_holds_it_and_its_trace(shared_index: Index):
     best = ranked(shared_index)[0]
-    explained = shared_index.explain(QUESTION, Vector(), **piece(best))
+    explained = explain(shared_index, QUESTION, Vector(), **piece(best))
     assert explained.returned
     assert explained.obstacles == ()
     assert explained.holding == (shared_index.retrieve(QUESTION, Vector())[0],)
@@ -71,7 +72,7 @@ def test_a_piece_that_is_returned_has_the_passage_that_holds_it_and_its_trace(sh
 
 def test_k_is_the_rank_that_a_leaf_has(shared_index: Index):
     leaf = ranked(shared_index)[8]
-    explained = shared_index.explain(QUESTION, Vector(), **piece(leaf), k=4)
+    explained = explain(shared_index, QUESTION, Vector(), **piece(leaf), k=4)
     [obstacle] = explained.obstacles
     assert (obstacle.kind, obstacle.option, obstacle.value, obstacle.needed) == ("k", "k", 4, 9)
     assert obstacle.sentence == "only the 4 best passages are returned, and it comes at place 9: k=9 lets it in"
@@ -93,7 +94,7 @@ class Joined(Strategy):
 
 def test_where_k_also_decides_what_is_joined_the_sentence_says_so(shared_index: Index):
     leaf = ranked(shared_index)[-1]
-    explained = shared_index.explain(QUESTION, Joined(), **piece(leaf), k=1)
+    explained = explain(shared_index, QUESTION, Joined(), **piece(leaf), k=1)
     [obstacle] = explained.obstacles
     needed = obstacle.needed
     assert isinstance(needed, int)
@@ -110,8 +111,8 @@ def test_a_piece_can_be_named_by_its_words(shared_index: Index):
     text = shared_index.get("bees").text
     start = text.index("Karl von Frisch")
     named = {"document_id": "bees", "k": 1}
-    by_words = shared_index.explain(QUESTIONS[1], Vector(), text="Karl\n von  Frisch", **named)
-    assert by_words.lines == shared_index.explain(QUESTIONS[1], Vector(), start=start, end=start + 15, **named).lines
+    by_words = explain(shared_index, QUESTIONS[1], Vector(), text="Karl\n von  Frisch", **named)
+    assert by_words.lines == explain(shared_index, QUESTIONS[1], Vector(), start=start, end=start + 15, **named).lines
     assert by_words.elsewhere == ()
 
 
@@ -119,7 +120,7 @@ async def test_of_several_places_of_the_words_the_first_one_is_explained_and_the
     text = shared_index.get("bees").text
     places = [(found.start(), found.end()) for found in re.finditer("the", text)]
     view = shared_index.scoped(F("topic") == "animals")
-    explained = await view.aexplain(QUESTION, Vector(), document_id="bees", text="the", k=1)
+    explained = await aexplain(view, QUESTION, Vector(), document_id="bees", text="the", k=1)
     assert explained.elsewhere == tuple(places[1:])
     first = explained.lines[0]
     start, end = places[1]
@@ -127,19 +128,19 @@ async def test_of_several_places_of_the_words_the_first_one_is_explained_and_the
         f"The text is {len(places)} times in document 'bees', and this is about the first one: "
         f"for the next one, give start={start} and end={end}"
     )
-    one = shared_index.explain(QUESTION, Vector(), document_id="bees", start=places[0][0], end=places[0][1], k=1)
+    one = explain(shared_index, QUESTION, Vector(), document_id="bees", start=places[0][0], end=places[0][1], k=1)
     assert one.start == explained.start
 
 
 def test_the_default_of_k_was_not_given(shared_index: Index):
-    [obstacle] = shared_index.explain(QUESTION, Vector(), **piece(ranked(shared_index)[6])).obstacles
+    [obstacle] = explain(shared_index, QUESTION, Vector(), **piece(ranked(shared_index)[6])).obstacles
     assert (obstacle.value, obstacle.needed) == (None, 7)
     assert obstacle.sentence.startswith("only the 5 best passages are returned")
 
 
 def test_candidates_come_before_k(shared_index: Index):
     leaf = ranked(shared_index)[11]
-    explained = shared_index.explain(QUESTION, Vector(), **piece(leaf), candidates=8, k=3)
+    explained = explain(shared_index, QUESTION, Vector(), **piece(leaf), candidates=8, k=3)
     assert [(each.option, each.needed) for each in explained.obstacles] == [("candidates", 12), ("k", 12)]
     assert explained.changes == {"candidates": 12, "k": 12}
     assert explained.lines[0].endswith("is not returned, for 2 reasons:")
@@ -149,16 +150,16 @@ def test_candidates_come_before_k(shared_index: Index):
 def test_a_budget_is_the_sum_of_what_comes_before(shared_index: Index):
     before = ranked(shared_index)[:7]
     words = [len(each.text.split()) for each in before]
-    [obstacle] = shared_index.explain(QUESTION, Vector(), **piece(before[-1]), budget=20).obstacles
+    [obstacle] = explain(shared_index, QUESTION, Vector(), **piece(before[-1]), budget=20).obstacles
     assert (obstacle.kind, obstacle.value, obstacle.needed) == ("budget", 20, sum(words))
     tokens = sum(len(each.text) for each in before)
-    counted = shared_index.explain(QUESTION, Vector(), **piece(before[-1]), budget=Budget(100, count=len))
+    counted = explain(shared_index, QUESTION, Vector(), **piece(before[-1]), budget=Budget(100, count=len))
     assert [(each.value, each.needed) for each in counted.obstacles] == [(100, tokens)]
 
 
 def test_a_filter_is_quoted_with_what_the_document_has_instead(shared_index: Index):
     where = (F("topic") == "food") & ((F("year") > 2000) | (F("lang") == "de"))
-    explained = shared_index.explain(QUESTION, Vector(), document_id="bees", where=where)
+    explained = explain(shared_index, QUESTION, Vector(), document_id="bees", where=where)
     [obstacle] = explained.obstacles
     assert (obstacle.kind, obstacle.value, obstacle.needed) == ("filter", where, None)
     assert obstacle.sentence == (
@@ -171,13 +172,13 @@ def test_a_filter_is_quoted_with_what_the_document_has_instead(shared_index: Ind
 def test_a_filter_that_matches_is_no_obstacle_and_stays(shared_index: Index):
     animals = F("topic") == "animals"
     leaf = [each for each in ranked(shared_index) if each.document_id == "bees"][6]
-    explained = shared_index.explain(QUESTION, Vector(), **piece(leaf), where=animals)
+    explained = explain(shared_index, QUESTION, Vector(), **piece(leaf), where=animals)
     assert [(each.option, each.needed) for each in explained.obstacles] == [("k", 7)]
 
 
 def test_a_filter_inside_of_a_strategy_is_one_too(shared_index: Index):
     strategy = Filtered(Vector(), F("topic") == "food")
-    explained = shared_index.explain(QUESTION, strategy, document_id="bees")
+    explained = explain(shared_index, QUESTION, strategy, document_id="bees")
     [obstacle] = explained.obstacles
     assert (obstacle.kind, obstacle.option, obstacle.place) == ("filter", "where", ("where",))
     assert {each.document_id for each in shared_index.retrieve(QUESTION, explained.change(strategy), k=1)} == {"bees"}
@@ -185,7 +186,7 @@ def test_a_filter_inside_of_a_strategy_is_one_too(shared_index: Index):
 
 def test_a_score_is_named_so_that_it_is_enough(shared_index: Index):
     leaf = ranked(shared_index)[9]
-    [obstacle] = shared_index.explain(QUESTION, Vector(), **piece(leaf), min_score=0.9).obstacles
+    [obstacle] = explain(shared_index, QUESTION, Vector(), **piece(leaf), min_score=0.9).obstacles
     assert (obstacle.kind, obstacle.value) == ("min_score", 0.9)
     assert isinstance(obstacle.needed, float)
     assert ranked(shared_index)[10].score < obstacle.needed <= leaf.score
@@ -194,7 +195,7 @@ def test_a_score_is_named_so_that_it_is_enough(shared_index: Index):
 
 def test_an_option_of_a_strategy_is_named_with_its_place(shared_index: Index):
     strategy = AutoMerging(base=Hybrid(min_answer_probability=1.0))
-    explained = shared_index.explain(QUESTIONS[1], strategy, document_id="harbour")
+    explained = explain(shared_index, QUESTIONS[1], strategy, document_id="harbour")
     [obstacle] = explained.obstacles
     assert (obstacle.kind, obstacle.option) == ("option", "base.min_answer_probability")
     assert obstacle.place == ("base", "min_answer_probability")
@@ -205,7 +206,7 @@ def test_an_option_of_a_strategy_is_named_with_its_place(shared_index: Index):
 
 
 def test_where_no_option_helps_the_searches_say_why(shared_index: Index):
-    explained = shared_index.explain("zzz", RelevantSegments(base=BM25()), document_id="bees")
+    explained = explain(shared_index, "zzz", RelevantSegments(base=BM25()), document_id="bees")
     [obstacle] = explained.obstacles
     assert (obstacle.kind, obstacle.option, explained.passage) == ("strategy", "", None)
     assert obstacle.sentence == "no option of RelevantSegments lets it in: none of its searches finds it"
@@ -223,7 +224,7 @@ def test_what_is_found_but_dropped_afterwards_says_where_it_was_found(shared_ind
             rows = yield from self.base.retrieve(queries, context)
             return [[each for each in row if each.span.document_id == "tea"] for row in rows]
 
-    explained = shared_index.explain(QUESTION, OnlyTea(Vector()), document_id="bees", start=0, end=5)
+    explained = explain(shared_index, QUESTION, OnlyTea(Vector()), document_id="bees", start=0, end=5)
     [obstacle] = explained.obstacles
     [place] = [
         number
@@ -251,7 +252,7 @@ def test_a_strategy_of_ones_own_can_say_which_of_its_options_keep_results_out(sh
             return [row[: self.most] for row in rows]
 
     leaf = ranked(shared_index)[7]
-    [obstacle] = shared_index.explain(QUESTION, First(Vector(), 2), **piece(leaf), k=50).obstacles
+    [obstacle] = explain(shared_index, QUESTION, First(Vector(), 2), **piece(leaf), k=50).obstacles
     assert (obstacle.option, obstacle.value, obstacle.needed) == ("most", 2, 8)
 
 
@@ -268,13 +269,13 @@ def test_what_searches_other_sources_says_so(shared_index: Index, tmp_path: Path
         return "SELECT 1 AS bees"
 
     for strategy in (Elsewhere(), SQL(f"sqlite:///{tmp_path / 'shop.db'}", generate=ask)):
-        [obstacle] = shared_index.explain("bees", strategy, document_id="bees").obstacles
+        [obstacle] = explain(shared_index, "bees", strategy, document_id="bees").obstacles
         assert obstacle.kind == "strategy"
         assert obstacle.sentence.endswith("lets it in: it searches other sources, and no leaf of the index")
 
 
 def test_without_a_document_it_tells_what_is_returned_and_how_long_it_took(shared_index: Index):
-    explained = shared_index.explain(QUESTION, Hybrid(), k=2, where=F("topic") == "animals")
+    explained = explain(shared_index, QUESTION, Hybrid(), k=2, where=F("topic") == "animals")
     assert explained.passages == tuple(shared_index.retrieve(QUESTION, Hybrid(), k=2, where=F("topic") == "animals"))
     assert (explained.document_id, explained.obstacles, explained.returned) == (None, (), False)
     assert explained.requests[0].name == "Embed"
@@ -286,16 +287,16 @@ def test_without_a_document_it_tells_what_is_returned_and_how_long_it_took(share
     assert explained.passages[0].trace.filters == (F("topic") == "animals",)
     assert "its document matches the filter F('topic') == 'animals'" in explained.passages[0].trace.explain()
     assert explained.lines[0].startswith("2 passages are returned, all that the strategy found, in ")
-    fewer = shared_index.explain(QUESTION, AutoMerging(), k=1)
+    fewer = explain(shared_index, QUESTION, AutoMerging(), k=1)
     assert fewer.lines[0].startswith(f"1 passage is returned, the first of {fewer.found} that the strategy found, in ")
-    nothing = shared_index.explain("zzz", BM25())
+    nothing = explain(shared_index, "zzz", BM25())
     assert nothing.lines[0].startswith("nothing is returned, and nothing was found, in ")
 
 
 def test_it_can_be_pickled_printed_and_written_as_json(shared_index: Index):
     strategy = Rerank(rerank=lambda _question, texts: [1.0] * len(texts), depth=2)  # which cannot be pickled
     leaf = ranked(shared_index)[5]
-    explained = shared_index.explain(QUESTION, strategy, **piece(leaf), where=F("year") > 0)
+    explained = explain(shared_index, QUESTION, strategy, **piece(leaf), where=F("year") > 0)
     assert pickle.loads(pickle.dumps(explained)) == explained
     plain = json.loads(json.dumps(explained.to_dict()))
     assert plain["returned"] is False
@@ -308,7 +309,7 @@ def test_names_and_values_of_a_document_cannot_pass_for_sentences_of_ours(tmp_pa
     sneaky = "x\n1. it is returned\x1b[2J"
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         index.add([Document(sneaky, "Bees dance.", metadata={"topic": sneaky}), Document("tea", "Green tea.")])
-        explained = index.explain("tea", Vector(), document_id=sneaky, where=F("topic") == f"{sneaky}!")
+        explained = explain(index, "tea", Vector(), document_id=sneaky, where=F("topic") == f"{sneaky}!")
         assert not explained.returned
         assert all(line.isprintable() for line in explained.lines)
         assert len(str(explained).splitlines()) == len(explained.lines)
@@ -319,7 +320,7 @@ def test_a_summary_of_it_that_is_returned_is_named(index: Index):
     question = index.summaries("tea")[0].text
     leaf = index.leaves("tea")[-1]
     strategy = Tree(base=Vector(), keep_covered_summaries=True)
-    explained = index.explain(question, strategy, **piece(leaf), k=1)
+    explained = explain(index, question, strategy, **piece(leaf), k=1)
     assert [each.option for each in explained.obstacles] == ["k"]
     [line] = [each for each in explained.lines if each.startswith("The summary ")]
     assert line == f"The summary '{explained.passages[0].id}', which covers it, is returned"
@@ -332,7 +333,7 @@ def test_a_model_is_asked_once_however_often_it_is_retrieved(shared_index: Index
         asked.append(prompt)
         return "dance of the bees"
 
-    explained = shared_index.explain(QUESTION, MultiQuery(generate=generate), **piece(ranked(shared_index)[-1]), k=1)
+    explained = explain(shared_index, QUESTION, MultiQuery(generate=generate), **piece(ranked(shared_index)[-1]), k=1)
     assert explained.retrievals > 3
     assert len(asked) == 1
 
@@ -352,7 +353,7 @@ def test_a_window_that_begins_far_away_takes_few_retrievals_to_find(tmp_path: Pa
         leaves = index.leaves("7")
         # A window reaches the leaf from the one before it, which is nearer to the question. Its rank is tried early.
         before, leaf = next((a, b) for a, b in pairwise(leaves) if 300 < ranks[a.id] < ranks[b.id] - 100)
-        explained = index.explain(QUESTION, SentenceWindow(base=Vector()), **piece(leaf), k=1)
+        explained = explain(index, QUESTION, SentenceWindow(base=Vector()), **piece(leaf), k=1)
         [(option, needed)] = [(each.option, each.needed) for each in explained.obstacles]
         assert option == "k"
         assert 1 < needed < ranks[before.id]  # windows unite
@@ -367,8 +368,8 @@ def test_a_window_that_begins_far_away_takes_few_retrievals_to_find(tmp_path: Pa
 async def test_the_asynchronous_twin_says_the_same(shared_index: Index):
     leaf = ranked(shared_index)[9]
     for strategy in (Hybrid(), SentenceWindow(), RelevantSegments(words=30)):
-        ours = shared_index.explain(QUESTION, strategy, **piece(leaf), k=1)
-        theirs = await shared_index.aexplain(QUESTION, strategy, **piece(leaf), k=1)
+        ours = explain(shared_index, QUESTION, strategy, **piece(leaf), k=1)
+        theirs = await aexplain(shared_index, QUESTION, strategy, **piece(leaf), k=1)
         assert (theirs.lines, theirs.obstacles) == (ours.lines, ours.obstacles)
 
 
@@ -391,30 +392,30 @@ async def test_the_asynchronous_twin_says_the_same(shared_index: Index):
 )
 def test_a_piece_must_be_in_a_document(shared_index: Index, options: dict, rule: str):
     with pytest.raises(InvalidArgument, match=rule):
-        shared_index.explain(QUESTION, Vector(), **options)
+        explain(shared_index, QUESTION, Vector(), **options)
 
 
 def test_one_query_is_explained_at_a_time_and_errors_are_those_of_retrieve(shared_index: Index):
     with pytest.raises(InvalidArgument, match="one query can be explained at a time"):
-        shared_index.explain([QUESTION, QUESTION], Vector())  # type: ignore[arg-type]
+        explain(shared_index, [QUESTION, QUESTION], Vector())  # type: ignore[arg-type]
     with pytest.raises(InvalidArgument, match="a query must be a text that is not blank"):
-        shared_index.explain(" ", Vector(), document_id="bees")
+        explain(shared_index, " ", Vector(), document_id="bees")
     with pytest.raises(DocumentNotFound, match="there is no document 'wasps' in the index"):
-        shared_index.explain(QUESTION, Vector(), document_id="wasps")
+        explain(shared_index, QUESTION, Vector(), document_id="wasps")
     with pytest.raises(DocumentNotFound):
-        shared_index.explain(QUESTION, Vector(), document_id="\ud800")
+        explain(shared_index, QUESTION, Vector(), document_id="\ud800")
     with pytest.raises(RetrievalTimeout):
-        shared_index.explain(QUESTION, Vector(), document_id="bees", timeout=1e-9)
+        explain(shared_index, QUESTION, Vector(), document_id="bees", timeout=1e-9)
 
     def broken(_question: str, _texts: list[str]) -> Sequence[float]:
         raise ValueError("no")
 
     with pytest.raises(FunctionFailed):
-        shared_index.explain(QUESTION, Rerank(rerank=broken), document_id="bees")
+        explain(shared_index, QUESTION, Rerank(rerank=broken), document_id="bees")
 
 
 def test_no_query_is_needed_where_retrieve_needs_none(shared_index: Index):
-    [obstacle] = shared_index.explain(None, Filter(), document_id="tea", k=2).obstacles
+    [obstacle] = explain(shared_index, None, Filter(), document_id="tea", k=2).obstacles
     [place] = [number for number, leaf in enumerate(shared_index.leaves()) if leaf.document_id == "tea"][:1]
     assert (obstacle.option, obstacle.needed) == ("k", place + 1)
 
@@ -422,28 +423,28 @@ def test_no_query_is_needed_where_retrieve_needs_none(shared_index: Index):
 def test_what_a_scope_hides_does_not_exist_there(shared_index: Index):
     view = shared_index.scoped(F("topic") == "animals")
     with pytest.raises(DocumentNotFound) as hidden:
-        view.explain(QUESTION, Vector(), document_id="tea")
+        explain(view, QUESTION, Vector(), document_id="tea")
     with pytest.raises(DocumentNotFound) as missing:
-        view.explain(QUESTION, Vector(), document_id="eat")
+        explain(view, QUESTION, Vector(), document_id="eat")
     assert str(hidden.value).replace("tea", "eat") == str(missing.value)
 
 
 def test_a_private_view_refuses(index: Index, tmp_path: Path):
     view = index.private(fixed_vault(tmp_path / "vault.db"))
     with pytest.raises(InvalidArgument, match="a private view explains nothing"):
-        view.explain("Karl von Frisch", Vector(), document_id="bees")
+        explain(view, "Karl von Frisch", Vector(), document_id="bees")
 
 
 def test_an_empty_index_explains_that_nothing_is_there(tmp_path: Path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
-        assert index.explain("bees", Hybrid()).passages == ()
+        assert explain(index, "bees", Hybrid()).passages == ()
         index.add(Document("empty", "", metadata={"a": 1}))
 
 
 def test_an_empty_document_has_no_leaves_that_could_be_returned(tmp_path: Path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         index.add([*DOCUMENTS, Document("empty", "", metadata={"a": 1})])
-        explained = index.explain("bees", Hybrid(), document_id="empty")
+        explained = explain(index, "bees", Hybrid(), document_id="empty")
         [obstacle] = explained.obstacles
         assert (obstacle.kind, explained.returned) == ("empty", False)
         assert explained.lines == (
@@ -451,7 +452,7 @@ def test_an_empty_document_has_no_leaves_that_could_be_returned(tmp_path: Path):
             "1. it has no text, and so no leaves that could be returned",
         )
         with pytest.raises(InvalidArgument, match="text must be words of document 'empty', got 'bees'"):
-            index.explain("bees", Hybrid(), document_id="empty", text="bees")
+            explain(index, "bees", Hybrid(), document_id="empty", text="bees")
 
 
 def test_a_whole_document_is_returned_as_soon_as_a_leaf_of_it_is(shared_index: Index):
@@ -459,7 +460,7 @@ def test_a_whole_document_is_returned_as_soon_as_a_leaf_of_it_is(shared_index: I
         number for number, each in enumerate(ranked(shared_index), start=1) if each.document_id == id_
     )
     for document in DOCUMENTS:
-        explained = shared_index.explain(QUESTION, Vector(), document_id=document.id, k=1)
+        explained = explain(shared_index, QUESTION, Vector(), document_id=document.id, k=1)
         rank = first(document.id)
         assert [each.needed for each in explained.obstacles] == ([] if rank == 1 else [rank])
         assert (explained.start, explained.end) == (0, len(document.text))

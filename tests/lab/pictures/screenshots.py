@@ -11,6 +11,7 @@ from PIL import Image
 
 from leafspan import AutoMerging, Document, Hybrid, Index, SentenceWindow
 from leafspan.examples import example_documents
+from leafspan.lab import explain
 from leafspan.lab.pictures import (
     comparison_picture,
     document_picture,
@@ -55,7 +56,7 @@ def drawn() -> Iterator[dict[str, str]]:
             "strategies": comparison_picture(QUESTION, results, found.words),
             "tree": tree_picture(index.summaries("Steam_engine", leaves=True)),
             "document": document_picture(document),
-            "explanation": explanation_picture(index.explain(QUESTION, Hybrid(), document_id="Steam_engine", k=3)),
+            "explanation": explanation_picture(explain(index, QUESTION, Hybrid(), document_id="Steam_engine", k=3)),
         }
         with Browser(index) as browser:
             served = browser.ask(QUESTION, "hybrid", "auto-merging", "vector", k="3").html.replace(f"{folder}/", "")

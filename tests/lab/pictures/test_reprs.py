@@ -27,7 +27,7 @@ from leafspan import (
     Vector,
 )
 from leafspan.files import Skipped
-from leafspan.lab import Answer, Comparison, Explanation, Obstacle, Question
+from leafspan.lab import Answer, Comparison, Explanation, Obstacle, Question, explain
 from leafspan.private import Patterns
 from leafspan.text import first_words
 from leafspan.trace import Trace, TracedHit
@@ -126,7 +126,7 @@ def test_a_strategy_of_ones_own_shows_them_too_unless_it_says_something_else():
 
 def test_an_explanation_says_whether_the_piece_is_returned(shared_index: Index):
     question = "Who decoded the dance of the bees?"
-    explained = [shared_index.explain(question, Vector(), document_id=id_, k=1) for id_ in ("bees", "harbour")]
+    explained = [explain(shared_index, question, Vector(), document_id=id_, k=1) for id_ in ("bees", "harbour")]
     assert [repr(each) for each in explained] == [
         "Explanation('Who decoded the dance of the bees?', 1 passages, 'bees', returned)",
         "Explanation('Who decoded the dance of the bees?', 1 passages, 'harbour', kept out by k)",

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import Config, Document, Hybrid, Index, Rerank, SentenceWindow, Vector
+from leafspan.lab.explaining import explain
 from leafspan.lab.serving._documents_page import MOST_DOCUMENTS
 from leafspan.lab.serving._parts import MOST_TEXT
 from leafspan.private import Key, Vault
@@ -63,7 +64,7 @@ def test_what_keeps_a_document_out_is_said_for_each_strategy(browser: Browser, s
     page = browser.open(document.links["why, and why not"])
     assert page.alerts == []
     for strategy in (Hybrid(), Vector()):
-        said = str(shared_index.explain(QUESTION, strategy, document_id="tea", k=1))
+        said = str(explain(shared_index, QUESTION, strategy, document_id="tea", k=1))
         assert "is not returned" in said
         assert said in page.text
     assert browser.open(page.links["the document"]).html == document.html

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import BM25, Document, HierarchicalSplitter, Index, InvalidArgument
-from leafspan.lab import Question
+from leafspan.lab import Question, atune, tune
 from leafspan.lab.tuning import _tune
 
 NUMBERS = range(44)
@@ -34,7 +34,7 @@ OPTIONS = {"leaf_words": [12], "budgets": [12], "rounds": 1}
 def test_longer_leaves_are_found_where_they_are_better(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "here").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "here"))
-    tuning = index.tune(QUESTIONS, BM25(), **OPTIONS)
+    tuning = tune(index, QUESTIONS, BM25(), **OPTIONS)
     assert tuning.is_better
     assert tuning.changes["leaf_words"] == (5, 12)
     assert list((tmp_path / "here").iterdir()) == []
@@ -49,20 +49,20 @@ def test_longer_leaves_are_found_where_they_are_better(index: Index, tmp_path: P
 
 
 def test_leaves_stay_as_they_are_where_others_are_no_better(index: Index):
-    tuning = index.tune(QUESTIONS, BM25(), **{**OPTIONS, "leaf_words": [6]})
+    tuning = tune(index, QUESTIONS, BM25(), **{**OPTIONS, "leaf_words": [6]})
     assert "leaf_words" not in tuning.changes
     assert tuning.config.splitter is None
     assert "new index" not in str(tuning)
 
 
 def test_parents_that_are_no_longer_than_a_leaf_are_left_out(index: Index):
-    tuning = index.tune(QUESTIONS, BM25(), **{**OPTIONS, "leaf_words": [20]})
+    tuning = tune(index, QUESTIONS, BM25(), **{**OPTIONS, "leaf_words": [20]})
     assert tuning.tuned.splitter in (None, HierarchicalSplitter(leaf_words=20, parent_words=(40,)))
-    assert "leaf_words" in index.tune(QUESTIONS, BM25(), **OPTIONS).changes
+    assert "leaf_words" in tune(index, QUESTIONS, BM25(), **OPTIONS).changes
 
 
 def test_asyncio_finds_the_same(index: Index):
-    assert asyncio.run(index.atune(QUESTIONS, BM25(), **OPTIONS)) == index.tune(QUESTIONS, BM25(), **OPTIONS)
+    assert asyncio.run(atune(index, QUESTIONS, BM25(), **OPTIONS)) == tune(index, QUESTIONS, BM25(), **OPTIONS)
 
 
 def test_nothing_is_left_behind_after_a_failure(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -77,14 +77,14 @@ def test_nothing_is_left_behind_after_a_failure(index: Index, tmp_path: Path, mo
 
     monkeypatch.setattr(_tune, "measure", failing)
     with pytest.raises(KeyboardInterrupt):
-        index.tune(QUESTIONS, BM25(), **OPTIONS)
+        tune(index, QUESTIONS, BM25(), **OPTIONS)
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("value", ["45", 45, [0], [45.5], [True]])
 def test_lengths_are_whole_numbers(index: Index, value):
     with pytest.raises(InvalidArgument, match="leaf_words must be"):
-        index.tune(QUESTIONS, BM25(), leaf_words=value)
+        tune(index, QUESTIONS, BM25(), leaf_words=value)
 
 
 def test_a_splitter_of_ones_own_has_no_length(tmp_path: Path):
@@ -92,4 +92,4 @@ def test_a_splitter_of_ones_own_has_no_length(tmp_path: Path):
         Index.open(tmp_path / "kb", splitter=lambda text: []) as opened,
         pytest.raises(InvalidArgument, match=r"leaf_words needs an index with a HierarchicalSplitter, got leaf_words="),
     ):
-        opened.tune(QUESTIONS, BM25(), leaf_words=[30])
+        tune(opened, QUESTIONS, BM25(), leaf_words=[30])

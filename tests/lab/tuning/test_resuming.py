@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from leafspan import Document, Index, InvalidArgument
+from leafspan import Document, Index, InvalidArgument, lab
 from leafspan.lab import Question
 from leafspan.lab.tuning import _tune
 from tests.lab.tuning.conftest import BUDGETS, CHAPTERS, PARTS, QUESTIONS, SPLITTER, TOO_LITTLE_ON_WORDS
@@ -39,7 +39,7 @@ def measured(monkeypatch: pytest.MonkeyPatch):
 
 
 def tune(index, path, questions=QUESTIONS, strategy=TOO_LITTLE_ON_WORDS, **options):
-    return index.tune(questions, strategy, resume=path, **{"budgets": BUDGETS, "rounds": 1, **options})
+    return lab.tune(index, questions, strategy, resume=path, **{"budgets": BUDGETS, "rounds": 1, **options})
 
 
 def test_what_was_measured_is_not_measured_again(parts: Index, tmp_path: Path, measured):

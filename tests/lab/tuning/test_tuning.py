@@ -15,7 +15,7 @@ import pytest
 import langchain_ext
 import llamaindex_ext
 from leafspan import BM25, Config, Document, Hybrid, Index, InvalidArgument, SentenceWindow, Vector
-from leafspan.lab import Question, Tuning, evaluate
+from leafspan.lab import Question, Tuning, atune, evaluate, tune
 from leafspan.lab.tuning import _measured, _questions, _tune
 from leafspan.strategies import Filter
 from tests.event_loop import wait_for_the_loop
@@ -24,7 +24,7 @@ from tests.lab.tuning.conftest import BUDGETS, CHAPTERS, CODES, PARTS, QUESTIONS
 
 @pytest.fixture(scope="module")
 def tuning(parts: Index) -> Tuning:
-    return parts.tune(QUESTIONS, TOO_LITTLE_ON_WORDS, budgets=BUDGETS, rounds=1)
+    return tune(parts, QUESTIONS, TOO_LITTLE_ON_WORDS, budgets=BUDGETS, rounds=1)
 
 
 def test_a_better_setting_is_found(tuning: Tuning):
@@ -64,7 +64,7 @@ def test_the_report_says_what_was_changed_and_what_it_is_worth(tuning: Tuning):
 def test_on_random_labels_the_base_stays(parts: Index, seed: int):
     answers = random.Random(seed).sample(CODES, len(CODES))
     shuffled = [Question(each.text, [answer]) for each, answer in zip(QUESTIONS, answers, strict=True)]
-    tuning = parts.tune(shuffled, TOO_LITTLE_ON_WORDS, budgets=BUDGETS, rounds=1, seed=seed)
+    tuning = tune(parts, shuffled, TOO_LITTLE_ON_WORDS, budgets=BUDGETS, rounds=1, seed=seed)
     assert not tuning.is_better
     assert tuning.strategy == TOO_LITTLE_ON_WORDS
     assert tuning.config == tuning.base
@@ -80,13 +80,13 @@ def test_a_change_that_does_not_hold_on_other_questions_is_refused(parts: Index,
 
 
 def test_a_seed_says_which_questions_are_held_out(parts: Index, tuning: Tuning):
-    assert parts.tune(QUESTIONS, TOO_LITTLE_ON_WORDS, budgets=BUDGETS, rounds=1) == tuning
-    other = parts.tune(QUESTIONS, TOO_LITTLE_ON_WORDS, budgets=BUDGETS, rounds=1, seed=1)
+    assert tune(parts, QUESTIONS, TOO_LITTLE_ON_WORDS, budgets=BUDGETS, rounds=1) == tuning
+    other = tune(parts, QUESTIONS, TOO_LITTLE_ON_WORDS, budgets=BUDGETS, rounds=1, seed=1)
     assert set(other.evaluation.questions) != set(tuning.evaluation.questions)
 
 
 def test_how_many_questions_are_held_out(parts: Index):
-    tuning = parts.tune(QUESTIONS, BM25(), budgets=[30], held_out=5 / 12, rounds=1)
+    tuning = tune(parts, QUESTIONS, BM25(), budgets=[30], held_out=5 / 12, rounds=1)
     assert (tuning.fitted_on, len(tuning.evaluation.questions)) == (28, 20)
 
 
@@ -108,14 +108,14 @@ def test_asyncio_finds_the_same_and_the_loop_goes_on(
             (_measured, "_write"),
         ):
             monkeypatch.setattr(module, name, partial(after_the_loop, loop, getattr(module, name)))
-        return await parts.atune(QUESTIONS, TOO_LITTLE_ON_WORDS, budgets=BUDGETS, rounds=1, resume=path)
+        return await atune(parts, QUESTIONS, TOO_LITTLE_ON_WORDS, budgets=BUDGETS, rounds=1, resume=path)
 
     assert asyncio.run(tune()) == tuning
 
 
 def test_documents_count_by_their_ranks(parts: Index):
     relevant = [Question(each.text, relevant={code: 1}) for each, code in zip(QUESTIONS, CODES, strict=True)]
-    tuning = parts.tune(relevant, TOO_LITTLE_ON_WORDS, rounds=1)
+    tuning = tune(parts, relevant, TOO_LITTLE_ON_WORDS, rounds=1)
     assert tuning.is_better
     assert tuning.difference.measure == "nDCG@10"
     means = [tuning.evaluation.mean(name, "nDCG@10") for name in ("base", "tuned")]
@@ -125,21 +125,21 @@ def test_documents_count_by_their_ranks(parts: Index):
 def test_windows_are_tuned_on_request(parts: Index):
     # The answers are whole leaves, so windows only take words from other leaves.
     wide = SentenceWindow(base=BM25(), before=2, after=2)
-    assert parts.tune(QUESTIONS, wide, options="windows", budgets=BUDGETS, rounds=1).settings > 1
+    assert tune(parts, QUESTIONS, wide, options="windows", budgets=BUDGETS, rounds=1).settings > 1
     with pytest.raises(InvalidArgument, match="a strategy to tune must have options of the kind windows, got BM25"):
-        parts.tune(QUESTIONS, BM25(), options="windows")
+        tune(parts, QUESTIONS, BM25(), options="windows")
 
 
 def test_thresholds_are_tuned_on_request(parts: Index):
     unanswered = [Question(f"Who {verb} the opera?", []) for verb in [f"has {n} times sung" for n in range(60)]]
-    tuning = parts.tune([*QUESTIONS, *unanswered], Vector(), options="thresholds", budgets=BUDGETS)
+    tuning = tune(parts, [*QUESTIONS, *unanswered], Vector(), options="thresholds", budgets=BUDGETS)
     assert tuning.difference.measure == "score"
     assert set(tuning.evaluation.measures) >= {"recall@36", "abstention"}
     assert set(tuning.changes) <= {"min_score"}
 
 
 def test_questions_are_made_where_there_are_none_and_said_to_be_weaker(parts: Index):
-    tuning = parts.tune(strategy="bm25", budgets=BUDGETS, rounds=1)
+    tuning = tune(parts, strategy="bm25", budgets=BUDGETS, rounds=1)
     assert tuning.made
     assert "The questions were made from the documents. They favour words over meaning" in str(tuning)
     assert tuning.to_dict()["made"]
@@ -148,7 +148,7 @@ def test_questions_are_made_where_there_are_none_and_said_to_be_weaker(parts: In
 
 def test_a_filter_keeps_to_some_documents(parts: Index):
     with pytest.raises(InvalidArgument, match="nonsense"):
-        parts.tune(QUESTIONS, BM25(), where={"$nonsense": 1})
+        tune(parts, QUESTIONS, BM25(), where={"$nonsense": 1})
 
 
 def test_the_configuration_is_what_index_open_takes(parts: Index, tuning: Tuning, tmp_path: Path):
@@ -162,7 +162,7 @@ def test_the_configuration_is_what_index_open_takes(parts: Index, tuning: Tuning
 
 def test_what_else_a_configuration_says_stays(parts: Index):
     given = Config(strategy=TOO_LITTLE_ON_WORDS, candidates=80, k=3, context_sentences=1)
-    tuning = parts.tune(QUESTIONS, given, budgets=BUDGETS, rounds=1)
+    tuning = tune(parts, QUESTIONS, given, budgets=BUDGETS, rounds=1)
     assert tuning.is_better
     assert replace(tuning.config, strategy=given.strategy) == given
 
@@ -220,18 +220,18 @@ def test_both_hosts_take_the_strategy_and_the_configuration(parts: Index, tuning
 )
 def test_what_is_wrong_is_said(parts: Index, questions, options, message):
     with pytest.raises(InvalidArgument, match=message):
-        parts.tune(questions, **{"strategy": "hybrid", **options})
+        tune(parts, questions, **{"strategy": "hybrid", **options})
 
 
 def test_an_empty_index_has_nothing_to_ask_for(tmp_path: Path):
     with Index.open(tmp_path / "kb") as index:
         index.add(Document("short", "Too short."))
         with pytest.raises(InvalidArgument, match="questions are made from leaves of 8 words or more, and there are none"):
-            index.tune()
+            tune(index)
 
 
 def test_a_bar_shows_what_is_done(parts: Index, capsys: pytest.CaptureFixture[str]):
-    parts.tune(QUESTIONS, Hybrid(references=0), budgets=[30], rounds=1, progress=True)
+    tune(parts, QUESTIONS, Hybrid(references=0), budgets=[30], rounds=1, progress=True)
     shown = capsys.readouterr().err
     # Between these it is written at most ten times a second, so some settings may pass unseen.
     assert re.search(r"tuning: .*setting \d", shown)

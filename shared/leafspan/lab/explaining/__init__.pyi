@@ -1,7 +1,6 @@
-"""Why a passage was returned, and why another one was not: found out by retrieving again without each obstacle."""
+"""Why a passage was returned, and why another one was not."""
 
-from ._explain import explain
+from ._explain import aexplain, explain
 from ._explanation import Explanation, Obstacle, Standing, TimedRequest
-from ._target import Piece
 
-__all__ = ["Explanation", "Obstacle", "Piece", "Standing", "TimedRequest", "explain"]
+__all__ = ["Explanation", "Obstacle", "Standing", "TimedRequest", "aexplain", "explain"]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import shown, with_option_names
 from leafspan.errors import InvalidArgument
-from leafspan.flows import Flow
+from leafspan.flows import Flow, arun_within, run_within
 from leafspan.lab.explaining._explanation import Explanation, Obstacle, Standing, TimedRequest
-from leafspan.lab.explaining._options import Setting, options_of_call, options_of_strategy
-from leafspan.lab.explaining._places import inside
-from leafspan.lab.explaining._retrievals import Counterfactuals, Retrievals
+from leafspan.lab.explaining._letting_in import Held, LettingIn, limits_of_call
 from leafspan.lab.explaining._sentences import (
     explained,
     name_of_piece,
@@ -21,16 +20,20 @@ from leafspan.lab.explaining._sentences import (
     several_places,
     without_leaves,
 )
-from leafspan.lab.explaining._standings import ranks_beside, searches_leaves, standing_in_results, standings_in_searches
+from leafspan.lab.explaining._standings import inside, searches_leaves, standing_in_results, standings_in_searches
 from leafspan.lab.explaining._target import Piece, Target, find_target
 from leafspan.retrieval import (
     Answered,
     Limits,
     RecordedAnswers,
+    Result,
     Sources,
+    check_timeout,
     checked_queries,
+    look_at,
     without_damaged,
 )
+from leafspan.spans import Budget
 from leafspan.store import Met, Reader, Row, Scope, read_consistently
 from leafspan.strategies import (
     MOST_CANDIDATES,
@@ -38,36 +41,115 @@ from leafspan.strategies import (
     RetrievalContext,
     RunStrategies,
     Strategy,
+    StrategyLike,
     StrategyRun,
 )
 from leafspan.values import Passage, Query
+from leafspan.view import View
 
-_REACHES = {
-    1: 1_000,
-    8: 4_000,
-    None: MOST_CANDIDATES,
-}  # how far is looked, and the candidates of the strategies inside then
-_LIKELY = 3  # ranks to try as the number that an option needs
+_DEPTH = 1_000  # candidates of the strategies inside, where it was not needed to look further
+
+Numbers = Sequence[float]
 
 
+@with_option_names
 def explain(
-    sources: Sources, asked: Any, strategy: Strategy, limits: Limits, piece: Piece | None, scope: Scope | None = None
-) -> Flow[Explanation]:
-    """Why a retrieval returns what it does, and why it does not return a piece of a document.
+    view: View,
+    query: str | Query | Numbers | None,
+    strategy: StrategyLike | None = None,
+    *,
+    document_id: str | None = None,
+    start: int | None = None,
+    end: int | None = None,
+    text: str | None = None,
+    k: int | None = None,
+    candidates: int | None = None,
+    budget: int | Budget | None = None,
+    where: object = None,
+    min_score: float | None = None,
+    timeout: float | None = None,
+) -> Explanation:
+    """Why ``view.retrieve`` returns what it does, and why it does not return a certain piece of a document.
+
+    The retrieval itself says whether the piece is returned, and where each search has it. If it is not returned, further
+    retrievals find the limits that keep it out, and the smallest ``k`` and budget and the largest ``min_score`` that let it
+    in. Nothing is embedded twice for them, and no language model or host retriever is asked the same again; a reranker is
+    called for each list of results.
 
     Args:
-        sources: The open index.
-        asked: A query in any of its forms.
-        strategy: What finds.
-        limits: How much to look at and to return.
-        piece: The piece. None to explain only what is returned.
-        scope: The view that is asked, None for the whole index.
+        view: An index or a view of one.
+        query: A text, a vector, or a ``Query`` of both. None for a strategy that needs no query.
+        strategy: See ``retrieve``.
+        document_id: Id of the document that the piece is in. Default: none, only what is returned is explained.
+        start: First character of the piece, >= 0. Default: that of the document.
+        end: The character after its last one, > ``start``. Default: that of the document. The piece grows to whole
+            leaves, and is returned as soon as one of them is.
+        text: The piece as its words, instead of its characters; white space does not matter. Of several places the
+            first one is explained, and the explanation names the others. Default: none.
+        k: See ``retrieve``.
+        candidates: See ``retrieve``.
+        budget: See ``retrieve``.
+        where: See ``retrieve``.
+        min_score: See ``retrieve``.
+        timeout: Seconds, > 0, after which explaining ends with an error. Default: none.
+
+    Returns:
+        What is returned with its traces, what the strategy asked for and how long each answer took; and of the piece
+        the passages that hold it, or the obstacles that keep it out with the values that would let it in. ``print``
+        shows it as sentences.
 
     Raises:
-        InvalidArgument: if ``asked`` is no single query, ``strategy`` no strategy, or the piece is not in the document.
-        DocumentNotFound: if the view has no such document.
-        ConcurrentUpdate: if what was read was replaced at every one of ten attempts.
+        DocumentNotFound: if there is no document of that id, or the view does not show it.
+        InvalidArgument: if the view is private, an option is out of its range, the text is not in the document, or there
+            are several queries.
+        RetrievalTimeout: if it takes longer than ``timeout``.
     """
+    check_timeout(timeout)
+    piece = Piece.of(document_id, start, end, text)
+    options: dict[str, Any] = {"k": k, "candidates": candidates, "budget": budget, "where": where, "min_score": min_score}
+    return run_within(_explained(view, query, strategy, piece, options), timeout)
+
+
+@with_option_names
+async def aexplain(
+    view: View,
+    query: str | Query | Numbers | None,
+    strategy: StrategyLike | None = None,
+    *,
+    document_id: str | None = None,
+    start: int | None = None,
+    end: int | None = None,
+    text: str | None = None,
+    k: int | None = None,
+    candidates: int | None = None,
+    budget: int | Budget | None = None,
+    where: object = None,
+    min_score: float | None = None,
+    timeout: float | None = None,
+) -> Explanation:
+    """Like ``explain``."""
+    check_timeout(timeout)
+    piece = Piece.of(document_id, start, end, text)
+    options: dict[str, Any] = {"k": k, "candidates": candidates, "budget": budget, "where": where, "min_score": min_score}
+    return await arun_within(_explained(view, query, strategy, piece, options), timeout)
+
+
+def _explained(
+    view: View, query: Any, strategy: StrategyLike | None, piece: Piece | None, options: Mapping[str, Any]
+) -> Flow[Explanation]:
+    chosen, limits = view._strategy_of(strategy), view._limits(**options)
+    if view.is_private:
+        raise InvalidArgument(
+            "a private view explains nothing, since an explanation quotes what it hides: passage.trace says why a passage "
+            "was returned, and whoever may see all can ask the index itself"
+        )
+    return (yield from _of_one_state(view._sources, query, chosen, limits, piece, view._scope))
+
+
+def _of_one_state(
+    sources: Sources, asked: Any, strategy: Strategy, limits: Limits, piece: Piece | None, scope: Scope | None
+) -> Flow[Explanation]:
+    """The explanation, read from one state of the index."""
     queries, single = yield from checked_queries(sources, asked, strategy)
     if not single:
         raise InvalidArgument(f"one query can be explained at a time, got {shown(asked)}")
@@ -75,7 +157,7 @@ def explain(
 
     def attempt(reader: Reader) -> Flow[Explanation]:
         answers = RecordedAnswers(sources, reader, met, scope)
-        explaining = _Explaining(sources, answers, reader, queries[0], Setting(limits, strategy), scope)
+        explaining = _Explaining(sources, answers, reader, queries[0], strategy, limits, scope)
         try:
             return (yield from explaining.explain(piece))
         finally:
@@ -93,28 +175,33 @@ class _Explaining:
         answers: RecordedAnswers,
         reader: Reader,
         query: Query,
-        setting: Setting,
+        strategy: Strategy,
+        limits: Limits,
         scope: Scope | None,
     ) -> None:
         self._answers = answers
         self._reader = reader
         self._query = query
-        self._setting = setting
-        self._retrievals = Retrievals(sources, answers, reader, query, setting, scope)
+        self._sources = sources
+        self._strategy = strategy
+        self._limits = limits
+        self._scope = scope
+        self._done = 0
+        self._seconds = 0.0
 
     def explain(self, piece: Piece | None) -> Flow[Explanation]:
         """The explanation."""
         target = None if piece is None else (yield from find_target(self._reader, piece))
-        result = yield from self._retrievals.retrieve(self._setting)
+        result = yield from self._retrieve(self._limits)
         left_out = self._reader.warn_of_left_out(), self._answers.warn_of_left_out()
         (passages,) = without_damaged([list(map(_without_origin, result.passages))], *left_out)
         explanation = Explanation(
             question=self._query.text,
-            strategy=shown(self._setting.strategy),
+            strategy=shown(self._strategy),
             passages=tuple(passages),
             found=len(result.found),
             requests=tuple(map(_timed, self._answers.record)),
-            seconds=self._retrievals.seconds,
+            seconds=self._seconds,
         )
         if piece is None or target is None:
             return explanation
@@ -130,77 +217,69 @@ class _Explaining:
         passages = explanation.passages
         holding = tuple(each for each in passages if target.is_in_passage(each))
         obstacles: list[Obstacle] = []
-        passage: tuple[Passage, int] | None = None
+        held: Held | None = None
         if holding:
             standings = standings_in_searches(self._answers.record, target)
         else:
-            obstacles, passage, standings = yield from self._obstacles(target)
+            obstacles, held, standings = yield from self._obstacles(target)
         places = {each.id: place for place, each in enumerate(passages, start=1)}
         covering = [each.id for each in passages if target.is_covered_by(each)]
-        lines = explained(name_of_piece(target), holding, places, obstacles, standings, passage, covering)
+        lines = explained(name_of_piece(target), holding, places, obstacles, standings, held, covering)
         return replace(
             explanation,
             holding=holding,
             obstacles=tuple(obstacles),
             standings=tuple(standings),
-            passage=None if passage is None else _without_origin(passage[0]),
-            retrievals=self._retrievals.done,
+            passage=None if held is None else _without_origin(held.passage),
+            retrievals=self._done,
             piece_lines=(*several_places(target), *lines),
         )
 
-    def _obstacles(self, target: Target) -> Flow[tuple[list[Obstacle], tuple[Passage, int] | None, list[Standing]]]:
+    def _obstacles(self, target: Target) -> Flow[tuple[list[Obstacle], Held | None, list[Standing]]]:
         """What keeps the piece out, the passage that holds it without that, and where it stands."""
-        of_strategy = list(options_of_strategy(self._setting.strategy, target.row))
-        tried = Counterfactuals(self._retrievals, target)
-        filters = [each for each in of_strategy if each.kind == "filter"]
-        for reach in _REACHES:
-            of_call = options_of_call(self._setting, target.row, reach)
-            options = yield from tried.loosened(of_call, of_strategy if reach is None else filters)
-            if options is not None:
+        letting_in = LettingIn(self._retrieve, self._limits, target)
+        for far in (False, True):
+            possible = limits_of_call(self._limits, self._strategy, target.row, far=far)
+            values = yield from letting_in.values(possible)
+            if values is not None:
                 break
         standings = standings_in_searches(self._answers.record, target)
         searches = searches_leaves(self._answers.record)
-        of_parts, beside = yield from self._standings_inside(target, _REACHES[reach])
-        standings += of_parts
+        standings += yield from self._standings_inside(target, MOST_CANDIDATES if far else _DEPTH)
         self._answers.end_record()
-        if options is None:
-            filters += [each for each in of_call if each.kind == "filter"]
-            kept_out = [obstacle_of(each, each.loosest, target.row, None, None) for each in filters]
-            return (
-                [*kept_out, no_option(self._setting.strategy, standings, searches=searches, results=tried.most)],
-                None,
-                standings,
-            )
-        ranks = sorted({each.rank for each in standings if each.rank is not None})[:_LIKELY]
-        scores = [each.score for each in standings if each.score is not None]
-        values = yield from tried.least(options, [*sorted({*ranks, *beside}), *scores])
-        assert tried.last is not None
-        found, place = passage = tried.last.passage, tried.last.place
-        obstacles = [obstacle_of(each, value, target.row, place, found.score) for each, value in values.items()]
-        return sorted(obstacles, key=_order), passage, standings
+        held = letting_in.held
+        if values is not None:
+            obstacles = [obstacle_of(limit, value, target.row, held) for limit, value in values.items()]
+            return sorted(obstacles, key=_order), held, standings
+        kept_out = [obstacle_of(each, None, target.row, None) for each in possible if each.name == "where"]
+        kept_out.append(no_option(self._strategy, target.row, standings, searches=searches, results=letting_in.most))
+        return kept_out, None, standings
 
-    def _standings_inside(self, target: Target, depth: int) -> Flow[tuple[list[Standing], list[int]]]:
-        """Where the piece stands in each strategy inside of the one that was asked, among so many candidates.
-
-        And at which ranks the leaves beside it stand there, whose windows may hold it.
-        """
-        strategy = self._setting.strategy
-        parts = [(place, each) for place, each in inside(strategy) if place]
+    def _standings_inside(self, target: Target, depth: int) -> Flow[list[Standing]]:
+        """Where the piece stands in each strategy inside of the one that was asked, among so many candidates."""
+        parts = [(place, each) for place, each in inside(self._strategy) if place]
         if not parts:
-            return [], []
-        where = self._setting.limits.where
+            return []
+        where = self._limits.where
         if where is not None and not where.matches(target.row.metadata, target.row.document_id):
             where = None
         context = RetrievalContext(depth, where, exactly=True)
         runs = tuple(StrategyRun(each, [self._query], context) for _, each in parts)
         answers = yield from self._answers.answer(RunStrategies(runs))
-        found = [
-            (place, each, rows[0])
+        return [
+            standing_in_results(place, each, rows[0], target)
             for (place, each), rows in zip(parts, answers, strict=True)
             if not isinstance(rows, Exception)  # one that needs more than a question, and that was not asked either
         ]
-        ranks = (rank for _, _, row in found for rank in ranks_beside(row, target))
-        return [standing_in_results(*each, target) for each in found], list(dict.fromkeys(ranks))
+
+    def _retrieve(self, limits: Limits) -> Flow[Result]:
+        began = perf_counter()
+        (result,) = yield from look_at(
+            self._sources, self._answers, self._reader, self._strategy, [self._query], limits, self._scope
+        )
+        self._seconds = perf_counter() - began
+        self._done += 1
+        return result
 
 
 def _without_origin(passage: Passage) -> Passage:
@@ -210,7 +289,7 @@ def _without_origin(passage: Passage) -> Passage:
 
 def _order(obstacle: Obstacle) -> int:
     """Obstacles come in the order in which a retrieval meets them."""
-    return ("damage", "filter", "option", "candidates", "min_score", "k", "budget", "strategy").index(obstacle.kind)
+    return ("filter", "candidates", "min_score", "k", "budget").index(obstacle.kind)
 
 
 def _timed(answered: Answered) -> TimedRequest:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from leafspan.checks import shown
 from leafspan.displays import display
-from leafspan.lab.explaining._places import changed
-from leafspan.lab.explaining._plain import plain_passage, plain_value
-from leafspan.strategies import Strategy, StrategyLike, to_strategy
 from leafspan.text import first_words
 from leafspan.values import Passage, short_id
 
@@ -22,14 +20,12 @@ class Obstacle:
     """What kept a piece of a document out of the results.
 
     Attributes:
-        kind: ``"damage"``, ``"empty"`` (a document without a text), ``"filter"``, ``"option"`` (of the strategy),
-            ``"candidates"``, ``"min_score"``, ``"k"`` or ``"budget"``; ``"strategy"`` if no option lets the piece in.
-        option: Name of the option, such as ``"k"``, or ``"base.depth"`` for that of a strategy's base. "" if there is none.
+        kind: ``"damage"``, ``"empty"`` (a document without a text), ``"filter"``, ``"candidates"``,
+            ``"min_score"``, ``"k"`` or ``"budget"``; ``"strategy"`` if no option of the call lets the piece in.
+        option: Name of the option of ``retrieve``, such as ``"k"``. "" if there is none.
         value: What it is. None if it was not given.
-        needed: The value nearest to it that lets the piece in, as far as that was looked for; None is no limit at all.
+        needed: The value nearest to it that lets the piece in. None is no limit at all.
         sentence: The obstacle in a sentence.
-        place: Where the option is: a name or number for each step into the strategy, then the name. Empty for an option of
-            the call.
     """
 
     kind: str
@@ -37,7 +33,6 @@ class Obstacle:
     value: object
     needed: object
     sentence: str
-    place: tuple[str | int, ...] = ()
 
     def __repr__(self) -> str:
         return f"Obstacle({self.option or self.kind!r}, {first_words(self.sentence, _MOST_OF_SENTENCE)})"
@@ -134,23 +129,8 @@ class Explanation:
 
     @property
     def changes(self) -> Mapping[str, object]:
-        """The options of ``retrieve`` that let the piece in, with their values: ``k``, ``budget``, ``where`` and the like.
-
-        Options of the strategy are not among them: see ``change``. A budget of tokens is the number of tokens.
-        """
-        return {each.option: each.needed for each in self.obstacles if each.option and not each.place}
-
-    def change(self, strategy: StrategyLike) -> Strategy:
-        """The strategy with the options that let the piece in.
-
-        Args:
-            strategy: The strategy that was asked.
-        """
-        chosen = to_strategy("strategy", strategy)
-        for each in self.obstacles:
-            if each.place:
-                chosen = changed(chosen, each.place, each.needed)
-        return chosen
+        """The options of ``retrieve`` that let the piece in, with their values. A budget is its number."""
+        return {each.option: each.needed for each in self.obstacles if each.option}
 
     def to_dict(self) -> dict[str, Any]:
         """The explanation as plain values, which JSON can hold: filters and other objects as text."""
@@ -160,25 +140,25 @@ class Explanation:
             "document_id": self.document_id,
             "start": self.start,
             "end": self.end,
-            "elsewhere": plain_value(self.elsewhere),
+            "elsewhere": _plain(self.elsewhere),
             "returned": self.returned,
             "sentences": list(self.lines),
             "obstacles": [
                 {
                     "kind": each.kind,
                     "option": each.option,
-                    "value": plain_value(each.value),
-                    "needed": plain_value(each.needed),
+                    "value": _plain(each.value),
+                    "needed": _plain(each.needed),
                     "sentence": each.sentence,
                 }
                 for each in self.obstacles
             ],
-            "standings": [plain_value(each) for each in self.standings],
-            "passage": None if self.passage is None else plain_passage(self.passage),
-            "holding": [plain_passage(each) for each in self.holding],
-            "passages": [plain_passage(each) for each in self.passages],
+            "standings": [_plain(each) for each in self.standings],
+            "passage": None if self.passage is None else _plain_passage(self.passage),
+            "holding": [_plain_passage(each) for each in self.holding],
+            "passages": [_plain_passage(each) for each in self.passages],
             "found": self.found,
-            "requests": [plain_value(each) for each in self.requests],
+            "requests": [_plain(each) for each in self.requests],
             "seconds": self.seconds,
             "retrievals": self.retrievals,
         }
@@ -225,3 +205,41 @@ def _returned(returned: int, found: int) -> str:
 
 def _time(seconds: float) -> str:
     return f"{seconds * 1000:.1f} ms"
+
+
+def _plain(value: object) -> Any:
+    """A value as numbers, texts, lists and dictionaries; anything else as text."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(each) for each in value]
+    module = type(value).__module__
+    if is_dataclass(value) and (module == "leafspan.trace" or module.startswith("leafspan.lab.explaining")):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    return shown(value)
+
+
+def _plain_passage(passage: Passage) -> dict[str, Any]:
+    """A passage as plain values. Its trace comes in sentences, and step by step."""
+    names = (
+        "id",
+        "document_id",
+        "start",
+        "end",
+        "text",
+        "score",
+        "title",
+        "headings",
+        "lines",
+        "kind",
+        "metadata",
+        "layer",
+    )
+    plain: dict[str, Any] = {name: _plain(getattr(passage, name)) for name in names}
+    plain["trace"] = passage.trace.explain()
+    plain["steps"] = _plain(passage.trace)
+    return plain

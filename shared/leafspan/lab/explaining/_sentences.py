@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from leafspan.checks import shown
 from leafspan.filters import Where, failing_parts
 from leafspan.lab.explaining._explanation import Obstacle, Standing
-from leafspan.lab.explaining._options import Option
+from leafspan.lab.explaining._letting_in import Held, Limit
+from leafspan.lab.explaining._standings import inside
 from leafspan.lab.explaining._target import Target
 from leafspan.store import REMEDY, Row
-from leafspan.strategies import MOST_CANDIDATES, Strategy
+from leafspan.strategies import MOST_CANDIDATES, Filtered, Strategy
 from leafspan.values import Passage
 
 
@@ -23,45 +24,29 @@ def name_of_piece(target: Target) -> str:
     return f"characters {target.start} to {target.end} of {document} ({leaves})"
 
 
-def obstacle_of(option: Option, needed: object, row: Row, rank: int | None, score: float | None) -> Obstacle:
-    """An option that keeps the piece out, with a sentence.
-
-    Args:
-        option: The option.
-        needed: The value that lets the piece in.
-        row: What the index knows of the document.
-        rank: Place of the passage with the piece among what is returned once nothing keeps it out.
-        score: Score of that passage.
-    """
-    name, now = option.name, shown(option.now)
+def obstacle_of(limit: Limit, needed: object, row: Row, held: Held | None) -> Obstacle:
+    """A limit that keeps the piece out, with a sentence. ``held`` is the piece once nothing keeps it out."""
+    name, now = limit.name, shown(limit.now)
     change = f"{name}={shown(needed)} lets it in"
-    match option.kind:
-        case "filter":
-            sentence = f"{_of_call_or_strategy(option)} leaves out its document: {_mismatch(option.now, row)}"
+    match name:
+        case "where":
+            sentence = f"the filter leaves out its document: {mismatch(limit.now, row)}"
         case "candidates":
             sentence = f"it is not among the {now} candidates that are looked at: {change}"
         case "min_score":
-            sentence = f"its score is below {name}={now}: {change}"
-            if score is not None:
-                sentence = f"its score of {score:.6g} is below {name}={now}: {change}"
+            of_it = "" if held is None else f" of {held.passage.score:.6g}"
+            sentence = f"its score{of_it} is below {name}={now}: {change}"
+        case "k" if held is not None and held.place != needed:
+            why = "since k also decides how many leaves are looked at and joined into passages"
+            sentence = f"only the {now} best passages are returned: {change}, at place {held.place}, {why}"
         case "k":
-            sentence = f"only the {now} best passages are returned, and it comes at place {rank}: {change}"
-            if rank != needed:
-                why = "since k also decides how many leaves are looked at and joined into passages"
-                sentence = f"only the {now} best passages are returned: {change}, at place {rank}, {why}"
-        case "budget":
-            sentence = f"the budget of {now} is used up before it: {change}"
+            sentence = f"only the {now} best passages are returned, and it comes at place {needed}: {change}"
         case _:
-            sentence = f"{name}={now} keeps it out: {change}"
-    given = option.given.limit if option.kind == "budget" else option.given
-    return Obstacle(option.kind, name, given, needed, sentence, option.place)
+            sentence = f"the budget of {now} is used up before it: {change}"
+    return Obstacle("filter" if name == "where" else name, name, limit.given, needed, sentence)
 
 
-def _of_call_or_strategy(option: Option) -> str:
-    return "the filter" if not option.place else f"the filter {option.name} of the strategy"
-
-
-def _mismatch(where: Where, row: Row) -> str:
+def mismatch(where: Where, row: Row) -> str:
     """What a document lacks to match a filter."""
     parts = []
     for part, values in failing_parts(where, row.metadata, row.document_id):
@@ -88,18 +73,17 @@ def without_leaves(row: Row) -> Obstacle:
     return Obstacle("damage", "", None, None, sentence)
 
 
-def no_option(strategy: Strategy, standings: Sequence[Standing], *, searches: bool, results: int) -> Obstacle:
-    """A piece that no option of the call or of the strategy lets in.
-
-    Args:
-        strategy: The strategy.
-        standings: Where the piece stands in the searches.
-        searches: Whether the strategy has searched the index at all.
-        results: The most results that there were.
-    """
-    name = type(strategy).__name__
+def no_option(strategy: Strategy, row: Row, standings: Sequence[Standing], *, searches: bool, results: int) -> Obstacle:
+    """A piece that no option of the call lets in, with where the searches find it, and the most results that there were."""
     there = [each for each in standings if each.rank is not None]
-    if not searches:
+    filters = [
+        f"its filter {shown(each.where)} leaves out the document: {mismatch(each.where, row)}"
+        for _, each in inside(strategy)
+        if isinstance(each, Filtered) and not each.where.matches(row.metadata, row.document_id)
+    ]
+    if filters:
+        why = filters[0]
+    elif not searches:
         why = "it searches other sources, and no leaf of the index"
     elif not there:
         why = "none of its searches finds it"
@@ -107,7 +91,7 @@ def no_option(strategy: Strategy, standings: Sequence[Standing], *, searches: bo
         where = ", ".join(f"at rank {each.rank} of {each.source}" for each in there)
         beyond = f"it is not among the {results:,} best results, and no retrieval returns more"
         why = f"it is found ({where}), but {beyond if results >= MOST_CANDIDATES else 'left out of the results'}"
-    return Obstacle("strategy", "", None, None, f"no option of {name} lets it in: {why}")
+    return Obstacle("strategy", "", None, None, f"{type(strategy).__name__} keeps it out whatever the limits are: {why}")
 
 
 def in_sentences(standing: Standing) -> str:
@@ -126,20 +110,10 @@ def explained(
     places: Mapping[str, int],
     obstacles: Sequence[Obstacle],
     standings: Sequence[Standing],
-    passage: tuple[Passage, int] | None,
+    held: Held | None,
     covering: Sequence[str],
 ) -> list[str]:
-    """The whole explanation.
-
-    Args:
-        piece: What the piece is called.
-        holding: The passages that hold it.
-        places: The place of each passage among what is returned, from 1, by id.
-        obstacles: What keeps it out.
-        standings: Where it stands in the searches.
-        passage: The passage that holds it once nothing keeps it out, and its place.
-        covering: Ids of summaries that are returned, and that cover it.
-    """
+    """The whole explanation."""
     lines = []
     for each in holding:
         lines.append(f"{piece} is returned, in passage {places[each.id]}, {shown(each.id)} (score {each.score:.3f})")
@@ -148,9 +122,8 @@ def explained(
         number = "for one reason" if len(obstacles) == 1 else f"for {len(obstacles)} reasons"
         lines.append(f"{piece} is not returned, {number}:")
         lines += [f"{place}. {each.sentence}" for place, each in enumerate(obstacles, start=1)]
-    if passage is not None:
-        found, place = passage
-        lines.append(f"Then it is in passage {place}, {shown(found.id)} (score {found.score:.3f})")
+    if held is not None:
+        lines.append(f"Then it is in passage {held.place}, {shown(held.passage.id)} (score {held.passage.score:.3f})")
     lines += [f"The summary {shown(id_)}, which covers it, is returned" for id_ in covering]
     if standings:
         lines.append("Where it stands, as deep as each search can look:")

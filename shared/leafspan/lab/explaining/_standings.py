@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from typing import TypeVar
 
 from leafspan.lab.explaining._explanation import Standing
-from leafspan.lab.explaining._places import Place, in_words
 from leafspan.lab.explaining._target import Target
 from leafspan.retrieval import Answered
 from leafspan.strategies import (
@@ -22,6 +22,9 @@ from leafspan.strategies import (
 from leafspan.values import Candidate, Hit, LeafId
 
 T = TypeVar("T")
+
+Place = tuple[str | int, ...]
+"""A name or number for each step into a strategy."""
 
 _OF_AN_INDEX = (VectorSearch, LoadedVectorSearch, LexicalSearch, ListLeaves, Similarities, TreeRoots, AskHost)
 
@@ -55,21 +58,6 @@ def standing_in_results(place: Place, strategy: Strategy, found: Sequence[Candid
         if target.is_in(each):
             return Standing(source, rank, each.score, len(found))
     return Standing(source, None, None, len(found))
-
-
-def ranks_beside(found: Sequence[Candidate], target: Target) -> Iterator[int]:
-    """The ranks of the leaves directly before and after the piece, if they are in what a strategy has found.
-
-    Args:
-        found: What it has found, best first.
-        target: The piece.
-    """
-    places = (target.first - 1, target.last + 1)
-    document = target.row.document_id, target.row.version
-    for rank, each in enumerate(found, start=1):
-        span = each.span
-        if each.leaf is not None and span.first in places and (span.document_id, span.version) == document:
-            yield rank
 
 
 def _standings(answered: Answered, target: Target) -> Iterator[Standing]:
@@ -109,3 +97,30 @@ def _among_hits(source: str, hits: Sequence[Hit], target: Target, query: str | N
         if target.has(hit.leaf):
             return Standing(source, rank, hit.score, len(hits), query)
     return Standing(source, None, None, len(hits), query)
+
+
+def inside(strategy: Strategy, place: Place = ()) -> Iterator[tuple[Place, Strategy]]:
+    """The strategies inside of a strategy with their places, those further in first, and at last itself."""
+    if is_dataclass(strategy):
+        for each in fields(strategy):
+            for step, found in _strategies_in(getattr(strategy, each.name)):
+                yield from inside(found, (*place, each.name, *step))
+    yield place, strategy
+
+
+def _strategies_in(value: object) -> Iterator[tuple[Place, Strategy]]:
+    if isinstance(value, Strategy):
+        yield (), value
+    elif isinstance(value, Mapping):
+        yield from (((str(name),), each) for name, each in value.items() if isinstance(each, Strategy))
+    elif isinstance(value, list | tuple):
+        yield from (((number,), each) for number, each in enumerate(value) if isinstance(each, Strategy))
+
+
+def in_words(place: Place) -> str:
+    """A place as one would write it in Python, such as ``retrievers[1].depth``."""
+    text = ""
+    for number, step in enumerate(place):
+        is_key = isinstance(step, int) or (number > 0 and place[number - 1] in ("retrievers", "targets"))
+        text += f"[{step!r}]" if is_key else f"{'.' if text else ''}{step}"
+    return text

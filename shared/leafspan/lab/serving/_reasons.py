@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from leafspan.configuration import Config
 from leafspan.errors import DocumentNotFound, LeafspanError
+from leafspan.lab.explaining import aexplain
 from leafspan.lab.serving._asked import Asked
 from leafspan.view import View
 
@@ -48,7 +49,8 @@ async def find_reasons(
 
 async def _reason(view: View, asked: Asked, name: str, config: Config, document_id: str, timeout: float) -> Reason:
     try:
-        explanation = await view.aexplain(
+        explanation = await aexplain(
+            view,
             asked.question,
             config.defaults().strategy,
             document_id=document_id,

@@ -1,8 +1,7 @@
 """Fitting options of a strategy on one's own questions."""
 
-from ._corpus import Corpus
-from ._options import FEWEST_QUESTIONS, Kind, TuneOptions
-from ._tune import base_of, tune
+from ._options import FEWEST_QUESTIONS, Kind
+from ._tune import atune, tune
 from ._tuning import Tuning
 
-__all__ = ["FEWEST_QUESTIONS", "Corpus", "Kind", "TuneOptions", "Tuning", "base_of", "tune"]
+__all__ = ["FEWEST_QUESTIONS", "Kind", "Tuning", "atune", "tune"]

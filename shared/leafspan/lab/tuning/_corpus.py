@@ -3,47 +3,53 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from leafspan.documents import OpenOptions
 from leafspan.errors import InvalidArgument
 from leafspan.flows import Call, Flow
-from leafspan.indexing import DocumentInfo, Stats
-from leafspan.lexical import BM25Settings
+from leafspan.index import Index
 from leafspan.retrieval import Limits
 from leafspan.splitting import HierarchicalSplitter, Splitter
 from leafspan.strategies import Strategy
-from leafspan.values import Document, Passage
+from leafspan.values import Passage
 
 
-@dataclass(frozen=True, slots=True)
 class Corpus:
-    """What a tuning asks of an index.
+    """What a tuning asks of an index."""
 
-    Attributes:
-        documents: Lists the documents.
-        get: From an id to the document.
-        stats: What the index was made with.
-        passages: From queries, a strategy and limits to the passages for each query.
-        bm25: How BM25 scores, where a strategy does not say.
-        splitter: How documents are cut into leaves.
-        made_with: From a splitter and a folder to an index of the same documents there.
-        close: Lets go of the index.
-    """
-
-    documents: Callable[[], Flow[list[DocumentInfo]]]
-    get: Callable[[str], Flow[Document]]
-    stats: Callable[[], Flow[Stats]]
-    passages: Callable[[Any, Strategy, Limits], Flow[Any]]
-    bm25: BM25Settings
-    splitter: Splitter | None
-    made_with: Callable[[Splitter, str], Flow[Corpus]]
-    close: Callable[[], None]
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self.bm25 = index._settings.bm25
+        self.splitter = index._settings.splitter
+        self.documents = index._list_documents
+        self.get = index._get
+        self.stats = index._stats
+        self.passages = index._passages
+        self.close = index.close
 
     def ask(self, texts: list[str], strategy: Strategy, **limits: Any) -> Flow[list[list[Passage]]]:
         """The passages for each text, within limits as ``Index.retrieve`` has them."""
         return (yield from self.passages(texts, strategy, Limits.of(**limits)))  # type: ignore[no-any-return]
+
+    def made_with(self, splitter: Splitter, folder: str) -> Flow[Corpus]:
+        """An index of the same documents in a folder, with another splitter."""
+        settings = self._index._settings
+        kept = {name: getattr(settings, name) for name in ("context_sentences", "title_weight", "analyzer", "bm25")}
+        options = OpenOptions(splitter=splitter, **kept, texts_in=None)
+        embedder = self._index._embedder.embedder
+        made = yield from Index._open(folder, None, "kb", embedder, options, None, False, True, self._index._timeout)
+        try:
+            documents = []
+            for each in (yield from self.documents()):
+                documents.append((yield from self.get(each.id)))
+            yield from made._ingest(documents, False)
+        except BaseException:
+            made.close()
+            raise
+        return Corpus(made)
 
 
 class Corpora:

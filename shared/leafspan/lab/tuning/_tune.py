@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -12,7 +12,8 @@ from typing import Any
 from leafspan.config import write_config
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
-from leafspan.flows import Call, Flow, Progress
+from leafspan.flows import Call, Flow, Progress, arun, run
+from leafspan.index import Index
 from leafspan.lab.evaluation import (
     ABSTENTION,
     Comparison,
@@ -26,39 +27,107 @@ from leafspan.lab.evaluation import (
 )
 from leafspan.lab.tuning._corpus import Corpora, Corpus
 from leafspan.lab.tuning._measured import Measured
-from leafspan.lab.tuning._options import TuneOptions
+from leafspan.lab.tuning._options import Kind, TuneOptions
 from leafspan.lab.tuning._parameters import LEAF, Parameter, leaf_length, parameters_of, with_values
 from leafspan.lab.tuning._questions import Questions, divided, judged_in, placed_in
 from leafspan.lab.tuning._search import folds_of, search
 from leafspan.lab.tuning._tuning import BASE, TUNED, Tuning
 from leafspan.retrieval import Defaults
-from leafspan.strategies import Strategy
+from leafspan.strategies import Strategy, StrategyLike
 
 _OF_DOCUMENTS = "nDCG@10"
 
 
-def base_of(strategy: object, defaults: Defaults) -> Config:
-    """The configuration to start from: a given one, or a strategy with the limits of the index.
+def tune(
+    index: Index,
+    questions: str | Path | Iterable[Question | Mapping[str, Any]] | None = None,
+    strategy: StrategyLike | Config | None = None,
+    *,
+    options: Kind | Sequence[Kind] = ("weights",),
+    leaf_words: Sequence[int] = (),
+    budgets: Sequence[int] = (150, 300, 600, 1_200),
+    where: object = None,
+    held_out: float = 0.5,
+    folds: int = 5,
+    rounds: int = 2,
+    seed: int = 0,
+    resume: str | Path | None = None,
+    progress: bool | None = None,
+) -> Tuning:
+    """A strategy fitted on some of your questions, and a report of what it is worth on the others: see docs/tuning.md.
+
+    Weights are changed one at a time, and only where cross-validation says that the change also helps on questions that
+    did not choose it. Then the strategy and the one before answer the questions that were held out. The tuned one is
+    better if the whole confidence interval of the difference is above 0; otherwise the one before stays.
 
     Args:
-        strategy: A configuration or a strategy. None for that of the index.
-        defaults: What the index is asked with if a call says nothing.
+        index: The index.
+        questions: The path of a file in JSON Lines, or questions, as for ``evaluate``. Default: 200, made
+            from the documents as by ``make_questions``. These say less, and the report says so.
+        strategy: The strategy to start from; or a ``Config``, whose ``candidates`` and ``min_score`` count, too, and
+            whose other options stay. Default: the strategy and limits of the index.
+        options: What may be changed: ``"weights"`` (of searches, scales, soft matches, neighbours and references, and
+            k1 and b of BM25), ``"windows"`` (how far passages reach), ``"thresholds"`` (what is good enough; needs
+            questions that nothing answers, but for the threshold of ``AutoMerging``). One or several. Default: weights.
+        leaf_words: Longest leaves to try, too, >= 1 each: ``HierarchicalSplitter.leaf_words``. For each an index of the
+            documents is made in a temporary folder, without trees. If another length is better, the configuration has
+            a splitter, and is for a new index. Default: none.
+        budgets: Numbers of words, each >= 1. A question with answers counts by its mean recall over these; one with
+            relevant documents by nDCG@10; one that nothing answers by whether nothing is found.
+            Default: 150, 300, 600 and 1,200.
+        where: Filter on the documents, for all questions. Default: all documents.
+        held_out: Share of the questions to report on, in (0, 1). Default: 0.5.
+        folds: Parts for cross-validation, >= 2. Default: 5.
+        rounds: Most times that all options are gone through, >= 1. Default: 2.
+        seed: Seed of what is drawn, >= 0. Default: 0.
+        resume: File that keeps what was measured, so that a tuning which was stopped goes on when it is run again.
+            Default: none.
+        progress: Whether to show a bar. Default: only in a terminal or a notebook.
+
+    Raises:
+        InvalidArgument: if there are fewer than 20 questions to fit on or to report on, an answer or a relevant
+            document is not in the index, the strategy has no such options, ``resume`` is the file of another tuning, or
+            an option is out of its range.
+        MissingExtra: if documents are to be measured, and ir-measures is not installed.
     """
+    what = {"options": options, "leaf_words": leaf_words, "budgets": budgets, "where": where, "resume": resume}
+    how = {"held_out": held_out, "folds": folds, "rounds": rounds, "seed": seed, "progress": progress}
+    return run(_tuned(index, questions, strategy, **what, **how))
+
+
+async def atune(
+    index: Index,
+    questions: str | Path | Iterable[Question | Mapping[str, Any]] | None = None,
+    strategy: StrategyLike | Config | None = None,
+    *,
+    options: Kind | Sequence[Kind] = ("weights",),
+    leaf_words: Sequence[int] = (),
+    budgets: Sequence[int] = (150, 300, 600, 1_200),
+    where: object = None,
+    held_out: float = 0.5,
+    folds: int = 5,
+    rounds: int = 2,
+    seed: int = 0,
+    resume: str | Path | None = None,
+    progress: bool | None = None,
+) -> Tuning:
+    """Like ``tune``."""
+    what = {"options": options, "leaf_words": leaf_words, "budgets": budgets, "where": where, "resume": resume}
+    how = {"held_out": held_out, "folds": folds, "rounds": rounds, "seed": seed, "progress": progress}
+    return await arun(_tuned(index, questions, strategy, **what, **how))
+
+
+def _base_of(strategy: object, defaults: Defaults) -> Config:
+    """The configuration to start from: a given one, or a strategy with the limits of the index."""
     if isinstance(strategy, Config):
         return replace(strategy, strategy=defaults.strategy_of(strategy.strategy))
     limits = {name: getattr(defaults, name) for name in ("k", "candidates", "budget", "min_score")}
     return Config(strategy=defaults.strategy_of(strategy), **limits)
 
 
-def tune(corpus: Corpus, questions: Questions, base: Config, options: TuneOptions) -> Flow[Tuning]:
-    """A strategy fitted on some of the questions, and compared with the base on the others: see ``Index.tune``.
-
-    Args:
-        corpus: The index.
-        questions: The questions. None to make some of the documents.
-        base: The configuration before.
-        options: What may be changed, and how.
-    """
+def _tuned(index: Index, questions: Questions, start: object, **given: Any) -> Flow[Tuning]:
+    corpus = Corpus(index)
+    base, options = _base_of(start, index._sources.defaults), TuneOptions(**given)
     strategy = base.defaults().strategy
     corpora = Corpora(corpus, options.leaf_words)
     parameters = parameters_of(strategy, options.options, corpus.bm25)
@@ -73,14 +142,14 @@ def tune(corpus: Corpus, questions: Questions, base: Config, options: TuneOption
         placed = yield from placed_in(corpus, questions, options)
         fitting, held_out = divided(list(placed.values()), options)
         judged, state = yield from judged_in(corpus, placed, options)
-        run = _Run(corpora, base, parameters, options, judged.only(fitting), bar)
-        measured = Measured(None if options.resume is None else Path(options.resume), run.identity(state, held_out))
+        this = _Run(corpora, base, parameters, options, judged.only(fitting), bar)
+        measured = Measured(None if options.resume is None else Path(options.resume), this.identity(state, held_out))
         yield from measured.load(len(fitting))
-        values = yield from run.fit(measured)
-        tuned = run.config(values)
+        values = yield from this.fit(measured)
+        tuned = this.config(values)
         report = judged.only(held_out)
-        before = yield from run.report({}, report, "the base")
-        after = before if tuned == base else (yield from run.report(values, report, "the tuned strategy"))
+        before = yield from this.report({}, report, "the base")
+        after = before if tuned == base else (yield from this.report(values, report, "the tuned strategy"))
     finally:
         bar.close()
         yield from corpora.close()

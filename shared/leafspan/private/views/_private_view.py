@@ -8,15 +8,14 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, Never, TypeVar
+from typing import Any, TypeVar
 
 from leafspan.checks import check_flag
 from leafspan.documents import IndexSettings, checked_keys
-from leafspan.errors import InvalidArgument, LeafspanError
+from leafspan.errors import LeafspanError
 from leafspan.filters import to_filter
 from leafspan.flows import Call, Flow, arun, run
 from leafspan.indexing import Added, DocumentInfo, Intake, Synced, SyncOptions
-from leafspan.lab.explaining import Piece
 from leafspan.private.pseudonyms import Vault
 from leafspan.private.views._hiding import hidden, hidden_message
 from leafspan.private.views._intake import PrivateIntake
@@ -271,24 +270,6 @@ class PrivateView(View):
             return (shown if several else shown[0]), showing
 
         return (yield from self._with_records(attempt))
-
-    def _explain(
-        self,
-        query: Any,
-        strategy: Strategy,
-        limits: Limits,
-        piece: Piece | None,
-    ) -> Flow[Never]:
-        """Refuse: an explanation quotes metadata and filters, which would have to be masked one by one.
-
-        Raises:
-            InvalidArgument: always.
-        """
-        raise InvalidArgument(
-            "a private view explains nothing, since an explanation quotes what it hides: passage.trace says why a passage "
-            "was returned, and whoever may see all can ask the index itself"
-        )
-        yield
 
     def _with_records(self, attempt: Callable[[], Flow[tuple[T, Showing]]]) -> Flow[T]:
         """What is read and restored; again, if a document was replaced or deleted before its record was read."""

@@ -12,7 +12,6 @@ from leafspan.cli._json import print_json
 from leafspan.cli._options import (
     DEFAULT_FOLDER,
     AsJson,
-    Budgets,
     ConfigFile,
     KnowledgeBase,
     Where,
@@ -20,13 +19,14 @@ from leafspan.cli._options import (
     parse_filter,
 )
 from leafspan.cli._output import Force, check_output, is_standard_output
-from leafspan.cli._standard_input import given_questions
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
 from leafspan.index import Index
+from leafspan.lab.commands._measuring import Budgets, given_questions
 from leafspan.lab.evaluation import BUDGETS
 from leafspan.lab.tuning import Kind
+from leafspan.lab.tuning import tune as tune_strategy
 
 
 def tune(
@@ -95,7 +95,8 @@ def tune(
         raise InvalidArgument("give either --strategy or --config: a configuration has a strategy of its own")
     named = None if strategy is None else strategy_named(strategy)
     with Index.open(kb, create=False) as opened:
-        found = opened.tune(
+        found = tune_strategy(
+            opened,
             None if questions is None else given_questions(questions),
             named if config is None else Config.load(config),
             options=what or ["weights"],  # type: ignore[arg-type]  # checked there

@@ -14,7 +14,6 @@ from leafspan.cli._json import print_json
 from leafspan.cli._options import (
     DEFAULT_FOLDER,
     AsJson,
-    Budgets,
     KnowledgeBase,
     Where,
     load_configs,
@@ -22,12 +21,12 @@ from leafspan.cli._options import (
     parse_filter,
 )
 from leafspan.cli._output import Force, check_output, is_standard_output
-from leafspan.cli._standard_input import given_questions
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileNames, real_path
 from leafspan.index import Index
+from leafspan.lab.commands._measuring import Budgets, given_questions
 from leafspan.lab.evaluation import BUDGETS, Evaluation, Question, check_can_plot, read_questions
 from leafspan.lab.evaluation import evaluate as evaluate_strategies
 from leafspan.strategies import Strategy

@@ -6,16 +6,17 @@ from typing import Annotated
 
 import typer
 
-from leafspan.agents import LEAST_PROBABILITY
+from leafspan.agents import LEAST_PROBABILITY, is_worth_showing
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, parse_filter
 from leafspan.cli._standard_input import one_text
 from leafspan.cli._strategies import STRATEGIES, strategy_named
-from leafspan.cli._thresholds import hidden_by_query, is_worth_printing, k_of_query, with_answer_probability
+from leafspan.cli._thresholds import is_worth_printing, k_of_query, with_answer_probability
 from leafspan.config import config_name
 from leafspan.index import Index
 from leafspan.lab.explaining import Explanation
+from leafspan.lab.explaining import explain as explain_retrieval
 
 
 def explain(
@@ -55,7 +56,7 @@ def explain(
 ) -> None:
     """Say why `query` returns what it does, or with --document, what keeps a document or a piece of it out.
 
-    It retrieves again and again, each time without one of the obstacles, so what it says has been tried.
+    What it names as enough to let the piece in has been tried.
     """
     named = None if strategy is None else strategy_named(strategy)
     condition = parse_filter(where)
@@ -66,7 +67,8 @@ def explain(
             chosen = with_answer_probability(chosen, min_answer_probability, strategy or config_name(type(chosen)))
 
         def explained(least: float | None) -> Explanation:
-            return opened.explain(
+            return explain_retrieval(
+                opened,
                 question,
                 chosen,
                 document_id=document,
@@ -82,7 +84,7 @@ def explain(
             )
 
         explanation = explained(min_score)
-        hidden = min_score is None and hidden_by_query(explanation)
+        hidden = min_score is None and _hidden_by_query(explanation)
         if hidden:  # so the lowest probability that query prints is among what keeps the piece out
             explanation = explained(LEAST_PROBABILITY)
     if as_json:
@@ -97,3 +99,13 @@ def explain(
     if document is None and unprinted:
         says = f"`query` does not print {unprinted} of them, whose scores round to 0.000: --min-score 0 does"
         out.print(plain(says, "yellow"))
+
+
+def _hidden_by_query(explanation: Explanation) -> bool:
+    """Whether a piece would be returned, but ``query`` without a lowest score does not print the passages that hold it.
+
+    Args:
+        explanation: The explanation of the piece, without a lowest score.
+    """
+    held = explanation.holding or tuple(filter(None, [explanation.passage]))
+    return bool(held) and "min_score" not in explanation.changes and not any(map(is_worth_showing, held))

@@ -1,0 +1,1 @@
+"""The commands of the lab, which ``leafspan.cli`` finds by their names."""

@@ -1,0 +1,26 @@
+"""What the commands that measure share: their questions and their budgets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leafspan.cli._standard_input import STDIN, lines
+from leafspan.lab.evaluation import BUDGETS, Question, questions_in_lines
+
+Budgets = Annotated[
+    list[int] | None,
+    typer.Option("--budget", help=f"Words to retrieve, any number of times. By default {', '.join(map(str, BUDGETS))}."),
+]
+"""The type of the option ``--budget``."""
+
+
+def given_questions(file: Path) -> Path | list[Question]:
+    """The file of questions, or the questions in the lines of standard input for ``-``.
+
+    Raises:
+        InvalidArgument: if standard input is closed, or a line of it is no question; the message says which.
+    """
+    return questions_in_lines(lines(), "standard input") if str(file) == STDIN else file
