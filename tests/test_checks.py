@@ -172,7 +172,7 @@ NAMES_OF_OTHERS = {
     "Index.retrieve has no option 'buget'; did you mean 'budget'?": lambda index: index.retrieve("bees", buget=3),
     "View.retrieve has no option 'top_k'; here it is 'k'": lambda index: index.scoped(F("a") == 1).retrieve("b", top_k=3),
     "Index.aretrieve has no option 'top_k'; here it is 'k'": lambda index: asyncio.run(index.aretrieve("bees", top_k=3)),
-    "Index.explain has no option 'top_k'; here it is 'k'": lambda index: explain(index, "bees", top_k=3),
+    "explain has no option 'top_k'; here it is 'k'": lambda index: explain(index, "bees", top_k=3),
     "retrieve has no option 'top_k'; here it is 'k'": lambda index: leafspan.retrieve("bees", HostRetriever, top_k=3),
     "Index.retrieve has no option 'fetch_k'; here it is 'candidates'": lambda index: index.retrieve("bees", fetch_k=9),
     "Index.retrieve has no option 'search_type'; here it is 'strategy'": lambda index: index.retrieve(

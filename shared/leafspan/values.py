@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import NamedTuple
 
-from leafspan.displays import display
-from leafspan.text import count_words, first_words
+from leafspan.text import count_words, display, first_words
 from leafspan.trace import Trace, TracedHit
 
 

@@ -9,7 +9,6 @@ from warnings import warn
 
 from leafspan import indexing, trees
 from leafspan.checks import check_flag, checked_id, shown, with_option_names
-from leafspan.displays import display
 from leafspan.documents import IndexSettings, check_document, checked_keys
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileReading
@@ -20,6 +19,7 @@ from leafspan.spans import Budget
 from leafspan.store import Scope
 from leafspan.strategies import OtherIndex, Strategy, StrategyLike, at_least
 from leafspan.telemetry import Recording, recorded
+from leafspan.text import display
 from leafspan.values import Document, Passage, Query
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from typing import Any
 
 import numpy as np
@@ -115,12 +115,3 @@ def test_a_whole_number_of_numpys_is_the_same_option_as_a_plain_one(given: Strat
     assert hash(given) == hash(plain)
     assert repr(given) == repr(plain)
     assert json.dumps(given.to_config()) == json.dumps(plain.to_config())
-
-
-@pytest.mark.parametrize(
-    "strategy", [BM25(), Vector(), Filter(), AutoMerging(), SentenceWindow(), ParentDocument(), Tree()]
-)
-def test_what_can_keep_a_leaf_out_is_an_option_that_may_have_its_loosest_value(strategy: Strategy):
-    loose = replace(strategy, **strategy.loosest)
-    assert loose.loosest == strategy.loosest
-    assert {name: getattr(loose, name) for name in strategy.loosest} == strategy.loosest

@@ -1,4 +1,4 @@
-"""The command ``leafspan``. Its subcommands only call methods of ``Index`` and print the results."""
+"""The command ``leafspan``. Its subcommands only call methods of ``Index`` and print the results. The lab adds commands."""
 
 from __future__ import annotations
 
@@ -11,18 +11,63 @@ import typer
 from leafspan.cli._adopt import adopt
 from leafspan.cli._build_tree import build as build_tree
 from leafspan.cli._config import config
+from leafspan.cli._console import console, plain, shortened
 from leafspan.cli._delete import delete
 from leafspan.cli._demo import demo
 from leafspan.cli._doctor import doctor
 from leafspan.cli._errors import CleanGroup
 from leafspan.cli._index import index
+from leafspan.cli._json import print_json
 from leafspan.cli._mcp import mcp
+from leafspan.cli._options import (
+    DEFAULT_FOLDER,
+    AsJson,
+    ConfigFile,
+    KnowledgeBase,
+    Where,
+    load_configs,
+    named_path,
+    parse_filter,
+)
+from leafspan.cli._output import Force, check_output, is_standard_output
 from leafspan.cli._query import query
+from leafspan.cli._scope import served_view
 from leafspan.cli._show import show
 from leafspan.cli._show_tree import show as show_tree
+from leafspan.cli._standard_input import STDIN, lines, one_text, with_standard_input
+from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.cli._sync import sync
+from leafspan.cli._thresholds import in_place_of_configured, is_worth_printing, k_of_query, with_answer_probability
 
-__all__ = ["app"]
+__all__ = [
+    "app",
+    "AsJson",
+    "ConfigFile",
+    "DEFAULT_FOLDER",
+    "Force",
+    "KnowledgeBase",
+    "STDIN",
+    "STRATEGIES",
+    "Where",
+    "check_output",
+    "console",
+    "in_place_of_configured",
+    "is_standard_output",
+    "is_worth_printing",
+    "k_of_query",
+    "lines",
+    "load_configs",
+    "named_path",
+    "one_text",
+    "parse_filter",
+    "plain",
+    "print_json",
+    "served_view",
+    "shortened",
+    "strategy_named",
+    "with_answer_probability",
+    "with_standard_input",
+]
 
 _LAB = {
     "explain": "leafspan.lab.commands._explain:explain",

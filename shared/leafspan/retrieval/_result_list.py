@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import SupportsIndex, overload
 
-from leafspan.displays import display
 from leafspan.lexical import Analysis, Analyzer, matching_words
+from leafspan.text import display
 from leafspan.values import Passage, Query
 
 

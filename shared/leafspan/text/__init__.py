@@ -1,11 +1,13 @@
 """What holds for any text: its words, one folding of its letters, and how it is shown without obeying what stands in it."""
 
+from leafspan.text._displays import display
 from leafspan.text._folding import INVISIBLE, fold, fold_with_places, normalize, without_invisible
 from leafspan.text._markdown import name_in_markdown
 from leafspan.text._visible import escaped_in_json, visible
 from leafspan.text._words import WITHOUT_SPACES, count_words, end_of_words, first_words, has_word
 
 __all__ = [
+    "display",
     "INVISIBLE",
     "WITHOUT_SPACES",
     "count_words",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leafspan.displays import display
+from leafspan.text import display
 from leafspan.values import Passage
 
 

@@ -9,19 +9,24 @@ from typing import Annotated
 import typer
 
 from leafspan.checks import check_choice
-from leafspan.cli._console import console, plain, shortened
-from leafspan.cli._json import print_json
-from leafspan.cli._options import (
+from leafspan.cli import (
     DEFAULT_FOLDER,
+    STRATEGIES,
     AsJson,
+    Force,
     KnowledgeBase,
     Where,
+    check_output,
+    console,
+    is_standard_output,
     load_configs,
     named_path,
     parse_filter,
+    plain,
+    print_json,
+    shortened,
+    strategy_named,
 )
-from leafspan.cli._output import Force, check_output, is_standard_output
-from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileNames, real_path

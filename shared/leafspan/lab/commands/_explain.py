@@ -7,12 +7,23 @@ from typing import Annotated
 import typer
 
 from leafspan.agents import LEAST_PROBABILITY, is_worth_showing
-from leafspan.cli._console import console, plain
-from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, parse_filter
-from leafspan.cli._standard_input import one_text
-from leafspan.cli._strategies import STRATEGIES, strategy_named
-from leafspan.cli._thresholds import is_worth_printing, k_of_query, with_answer_probability
+from leafspan.cli import (
+    DEFAULT_FOLDER,
+    STRATEGIES,
+    AsJson,
+    ConfigFile,
+    KnowledgeBase,
+    Where,
+    console,
+    is_worth_printing,
+    k_of_query,
+    one_text,
+    parse_filter,
+    plain,
+    print_json,
+    strategy_named,
+    with_answer_probability,
+)
 from leafspan.config import config_name
 from leafspan.index import Index
 from leafspan.lab.explaining import Explanation

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from leafspan.cli._standard_input import STDIN, lines
+from leafspan.cli import STDIN, lines
 from leafspan.lab.evaluation import BUDGETS, Question, questions_in_lines
 
 Budgets = Annotated[

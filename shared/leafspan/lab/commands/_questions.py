@@ -7,10 +7,20 @@ from typing import Annotated
 
 import typer
 
-from leafspan.cli._console import console, plain
-from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase, Where, named_path, parse_filter
-from leafspan.cli._output import Force, check_output, is_standard_output
+from leafspan.cli import (
+    DEFAULT_FOLDER,
+    AsJson,
+    Force,
+    KnowledgeBase,
+    Where,
+    check_output,
+    console,
+    is_standard_output,
+    named_path,
+    parse_filter,
+    plain,
+    print_json,
+)
 from leafspan.index import Index
 from leafspan.lab.evaluation import make_questions, plain_question, save_questions
 

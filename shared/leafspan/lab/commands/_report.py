@@ -9,13 +9,26 @@ from typing import Annotated, Any
 import typer
 
 from leafspan.checks import check_number
-from leafspan.cli._console import console, plain
-from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, named_path, parse_filter
-from leafspan.cli._output import check_output, is_standard_output
-from leafspan.cli._standard_input import with_standard_input
-from leafspan.cli._strategies import STRATEGIES, strategy_named
-from leafspan.cli._thresholds import in_place_of_configured, is_worth_printing, with_answer_probability
+from leafspan.cli import (
+    DEFAULT_FOLDER,
+    STRATEGIES,
+    AsJson,
+    ConfigFile,
+    KnowledgeBase,
+    Where,
+    check_output,
+    console,
+    in_place_of_configured,
+    is_standard_output,
+    is_worth_printing,
+    named_path,
+    parse_filter,
+    plain,
+    print_json,
+    strategy_named,
+    with_answer_probability,
+    with_standard_input,
+)
 from leafspan.config import config_name
 from leafspan.errors import InvalidArgument
 from leafspan.files import is_report

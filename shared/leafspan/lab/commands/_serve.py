@@ -11,10 +11,17 @@ from typing import Annotated
 import typer
 
 from leafspan.checks import check_number
-from leafspan.cli._console import console, plain
-from leafspan.cli._options import DEFAULT_FOLDER, KnowledgeBase, Where, load_configs, named_path
-from leafspan.cli._scope import served_view
-from leafspan.cli._strategies import STRATEGIES
+from leafspan.cli import (
+    DEFAULT_FOLDER,
+    STRATEGIES,
+    KnowledgeBase,
+    Where,
+    console,
+    load_configs,
+    named_path,
+    plain,
+    served_view,
+)
 from leafspan.configuration import Config
 from leafspan.index import Index
 

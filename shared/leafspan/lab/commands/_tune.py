@@ -7,19 +7,23 @@ from typing import Annotated, get_args
 
 import typer
 
-from leafspan.cli._console import console, plain
-from leafspan.cli._json import print_json
-from leafspan.cli._options import (
+from leafspan.cli import (
     DEFAULT_FOLDER,
+    STRATEGIES,
     AsJson,
     ConfigFile,
+    Force,
     KnowledgeBase,
     Where,
+    check_output,
+    console,
+    is_standard_output,
     named_path,
     parse_filter,
+    plain,
+    print_json,
+    strategy_named,
 )
-from leafspan.cli._output import Force, check_output, is_standard_output
-from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
 from leafspan.index import Index

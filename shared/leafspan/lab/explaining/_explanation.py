@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from leafspan.checks import shown
-from leafspan.displays import display
-from leafspan.text import first_words
+from leafspan.text import display, first_words
 from leafspan.values import Passage, short_id
 
 _MOST_OF_SENTENCE = 120  # characters of it in a ``repr``

@@ -138,8 +138,8 @@ class LettingIn:
             return self._lets_in({**values, limit: value})
 
         if limit.name != "min_score":
-            guess = {"k": held.place, "budget": held.length}.get(limit.name, 0)
-            return (yield from _smallest(limit.now, limit.loosest, works, guess))
+            place = {"k": held.place, "budget": held.length}.get(limit.name, 0)
+            return (yield from _smallest(limit.now, limit.loosest, works, place))
         score = held.passage.score
         for guess in (_rounded_down(score), score):
             if guess < limit.now and (yield from works(guess)):

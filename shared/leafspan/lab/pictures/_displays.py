@@ -1,4 +1,4 @@
-"""The pictures that notebooks show: see ``leafspan.displays``."""
+"""The pictures that notebooks show: see ``leafspan.text.display``."""
 
 from __future__ import annotations
 

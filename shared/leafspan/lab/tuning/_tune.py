@@ -155,7 +155,7 @@ def _tuned(index: Index, questions: Questions, start: object, **given: Any) -> F
         yield from corpora.close()
     evaluation = evaluation_of(report, tuple(options.budgets), {BASE: before, TUNED: after})
     difference = yield Call(_difference, (held_out, before, after, options.seed))
-    changes = {name: (value, values[name]) for name, value in run.start.items() if values[name] != value}
+    changes = {name: (value, values[name]) for name, value in this.start.items() if values[name] != value}
     return Tuning(base, tuned, changes, evaluation, difference, len(fitting), len(measured), questions is None)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from leafspan.errors import MissingExtra
-
 _DISPLAYS = {
     "Document": "leafspan.lab.pictures:show_document",
     "Explanation": "leafspan.lab.pictures:show_explanation",
@@ -21,7 +19,7 @@ def display(kind: str, value: object) -> str | None:
     module, _, function = _DISPLAYS[kind].partition(":")
     try:
         draw = getattr(import_module(module), function)
-    except MissingExtra:
+    except ImportError:  # MissingExtra
         return None
     html: str = draw(value)
     return html
