@@ -44,7 +44,6 @@ from tests.profiles import THOROUGH, examples
 
 QUESTION = QUESTIONS[0]
 PLACES = F("topic") == "places"
-EVERYTHING: dict[str, Any] = {"k": 10_000, "candidates": 10_000}
 NOTES = Document("notes", "The dance is decoded in the book of bees. Ask there.", "Notes", {"reference": "bees"})
 
 
@@ -161,7 +160,8 @@ def check(view: View, question: str, strategy: Strategy, options: dict[str, Any]
         assert holds(explanation.holding, leaf)
         assert obstacles == ()
     elif obstacles[-1].kind == "strategy":
-        most = {**options, **explanation.changes, **EVERYTHING, "budget": None, "min_score": None}
+        most = {**options, **explanation.changes, "candidates": 10_000, "min_score": None}
+        most |= {"budget": 10_000_000} if "budget" in options else {"k": 10_000}
         assert not holds(view.retrieve(question, strategy, **most), leaf)
         assert explanation.passage is None
     else:
@@ -186,17 +186,16 @@ def test_so_it_is_for_a_retriever_of_a_host(index: Index):
     strategy = SentenceWindow(base=host(index), after=0)
     explained = [check(index, QUESTION, strategy, {"k": 2}, leaf) for leaf in index.leaves()]
     obstacles = [[(each.option, each.needed) for each in one.obstacles] for one in explained]
-    # The retriever has leaves 0, 3, 6 and so on, and the first two of them are returned. A window of either option reaches
-    # those in between; the first option that does is named. Windows with two leaves before each hit touch and become one, so
-    # that more hits get a window, until there are two.
-    assert obstacles[:7] == [[], [("before", 2)], [("before", 1)], [], [("before", 2)], [("before", 2)], [("k", 3)]]
+    # The retriever has leaves 0, 3, 6 and so on, and the first two of them are returned. No limit reaches those in between.
+    by_strategy = [("", None)]
+    assert obstacles[:7] == [[], by_strategy, by_strategy, [], by_strategy, by_strategy, [("k", 3)]]
 
 
 def test_so_it_is_for_the_best_of_a_retriever_of_a_host(index: Index):
     strategy = SentenceWindow(base=host(index), after=0)
     explained = [check(index, QUESTION, strategy, {"k": 1}, leaf) for leaf in index.leaves()[:4]]
     obstacles = [[(each.option, each.needed) for each in one.obstacles] for one in explained]
-    assert obstacles == [[], [("after", 1)], [("after", 2)], [("k", 2)]]  # a single window is united with none before it
+    assert obstacles == [[], [("", None)], [("", None)], [("k", 2)]]
 
 
 @examples(60)

@@ -176,12 +176,15 @@ def test_a_filter_that_matches_is_no_obstacle_and_stays(shared_index: Index):
     assert [(each.option, each.needed) for each in explained.obstacles] == [("k", 7)]
 
 
-def test_a_filter_inside_of_a_strategy_is_one_too(shared_index: Index):
+def test_a_filter_inside_of_a_strategy_is_named(shared_index: Index):
     strategy = Filtered(Vector(), F("topic") == "food")
     explained = explain(shared_index, QUESTION, strategy, document_id="bees")
     [obstacle] = explained.obstacles
-    assert (obstacle.kind, obstacle.option, obstacle.place) == ("filter", "where", ("where",))
-    assert {each.document_id for each in shared_index.retrieve(QUESTION, explained.change(strategy), k=1)} == {"bees"}
+    assert (obstacle.kind, obstacle.option) == ("strategy", "")
+    assert obstacle.sentence.endswith(
+        "its filter F('topic') == 'food' leaves out the document: its topic is 'animals', "
+        "which does not match F('topic') == 'food'"
+    )
 
 
 def test_a_score_is_named_so_that_it_is_enough(shared_index: Index):
@@ -197,7 +200,9 @@ def test_where_no_option_helps_the_searches_say_why(shared_index: Index):
     explained = explain(shared_index, "zzz", RelevantSegments(base=BM25()), document_id="bees")
     [obstacle] = explained.obstacles
     assert (obstacle.kind, obstacle.option, explained.passage) == ("strategy", "", None)
-    assert obstacle.sentence == "no option of RelevantSegments lets it in: none of its searches finds it"
+    assert (
+        obstacle.sentence == "RelevantSegments keeps it out, and no looser limit lets it in: none of its searches finds it"
+    )
     assert "- bm25: not among the 0 leaves that have a word of the question" in explained.lines
 
 
@@ -220,7 +225,9 @@ def test_what_is_found_but_dropped_afterwards_says_where_it_was_found(shared_ind
         if each.id.endswith("#0") and each.document_id == "bees"
     ]
     where = f"at rank {place} of vector, at rank {place} of base: Vector"
-    assert obstacle.sentence == f"no option of OnlyTea lets it in: it is found ({where}), but left out of the results"
+    assert obstacle.sentence == (
+        f"OnlyTea keeps it out, and no looser limit lets it in: it is found ({where}), but left out of the results"
+    )
 
 
 def test_what_searches_other_sources_says_so(shared_index: Index, tmp_path: Path):

@@ -91,7 +91,9 @@ def no_option(strategy: Strategy, row: Row, standings: Sequence[Standing], *, se
         where = ", ".join(f"at rank {each.rank} of {each.source}" for each in there)
         beyond = f"it is not among the {results:,} best results, and no retrieval returns more"
         why = f"it is found ({where}), but {beyond if results >= MOST_CANDIDATES else 'left out of the results'}"
-    return Obstacle("strategy", "", None, None, f"{type(strategy).__name__} keeps it out whatever the limits are: {why}")
+    return Obstacle(
+        "strategy", "", None, None, f"{type(strategy).__name__} keeps it out, and no looser limit lets it in: {why}"
+    )
 
 
 def in_sentences(standing: Standing) -> str:
