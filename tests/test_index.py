@@ -231,7 +231,7 @@ def test_documents_that_cannot_be_stored_are_refused(shared_index: Index, docume
         ({"strategy": 3}, r"strategy must be a strategy such as Vector\(\), got 3"),
         (
             {"strategy": "vektor"},
-            r"strategy must be one of .*'tree-traversal', .*, got 'vektor'; did you mean 'vector'\?",
+            r"strategy must be one of .*'tree', .*, got 'vektor'; did you mean 'vector'\?",
         ),
         ({"strategy": MultiQuery(phrasings=[[1.0]])}, "a query's vector must have 256 dimensions, got 1"),
         ({"strategy": MultiQuery(phrasings=[[1.0], [1.0]], base=Vector())}, "must have 256 dimensions, got 1"),
