@@ -107,7 +107,7 @@ def test_every_command_knows_the_same_strategies(kb: Path):
         set(STRATEGIES) - {"tree-traversal"}
         == set(filter(can_be_named_alone, kinds_below(Strategy))) - needs_a_private_view
     )
-    for name, each in STRATEGIES.items():
+    for each in STRATEGIES.values():
         assert each.strategy == Strategy.from_config({"type": each.strategy.to_config()["type"], **each.options})
         assert hasattr(langchain_ext, each.retriever)
         assert hasattr(llamaindex_ext, each.retriever)

@@ -13,6 +13,7 @@ from leafspan import Document, Embedder, F, Index, Vector
 from leafspan.flows import run
 from leafspan.search import misses_some
 from leafspan.splitting import Cut
+from leafspan.store import Nearest
 from leafspan.values import Hit
 
 SETTINGS = Settings(anonymized_telemetry=False)
@@ -71,22 +72,24 @@ class Reader:
 
 
 @pytest.mark.parametrize(
-    ("scores", "count", "leaves", "complete", "misses"),
+    ("scores", "returned", "count", "leaves", "complete", "misses"),
     [
-        ([1.0] * 33 + [0.5] * 17, 50, 1_000, True, True),  # more equal ones than a leaf has links
-        ([1.0] * 33 + [0.5] * 17, 50, 1_000, False, False),
-        ([1.0] * 32 + [0.5] * 18, 50, 1_000, True, False),
-        ([0.9] * 10 + [0.5 + 1e-8 * place for place in range(40)][::-1], 50, 1_000, True, True),  # rounded
-        ([1.0 - place / 100 for place in range(50)], 50, 1_000, True, False),
-        ([1.0 - place / 100 for place in range(49)], 50, 1_000, False, True),  # fewer than there are
-        ([1.0 - place / 100 for place in range(49)], 50, 49, False, False),
-        ([1.0 - place / 100 for place in range(20)], 50, 20, False, False),
-        ([], 50, 0, True, False),
+        ([1.0] * 33 + [0.5] * 17, 50, 50, 1_000, True, True),  # more equal ones than a leaf has links
+        ([1.0] * 33 + [0.5] * 17, 50, 50, 1_000, False, False),
+        ([1.0] * 32 + [0.5] * 18, 50, 50, 1_000, True, False),
+        ([0.9] * 10 + [0.5 + 1e-8 * place for place in range(40)][::-1], 50, 50, 1_000, True, True),  # rounded
+        ([1.0 - place / 100 for place in range(50)], 50, 50, 1_000, True, False),
+        ([1.0 - place / 100 for place in range(49)], 49, 50, 1_000, False, True),  # fewer than there are
+        ([1.0 - place / 100 for place in range(49)], 49, 50, 49, False, False),
+        ([1.0 - place / 100 for place in range(20)], 20, 50, 20, False, False),
+        ([1.0 - place / 100 for place in range(20)], 33, 50, 40, False, True),  # others that it returned were replaced
+        ([1.0 - place / 100 for place in range(20)], 33, 50, 20, False, False),
+        ([], 0, 50, 0, True, False),
     ],
 )
-def test_what_looks_as_if_the_graph_had_missed_some(scores, count, leaves, complete, misses):
+def test_what_looks_as_if_the_graph_had_missed_some(scores, returned, count, leaves, complete, misses):
     row = [Hit(str(place), score) for place, score in enumerate(scores)]
-    assert run(misses_some(Reader(leaves), [row], count, complete=complete)) is misses
+    assert run(misses_some(Reader(leaves), Nearest([row], [returned]), count, complete=complete)) is misses
 
 
 def test_ties_of_a_few_results_go_by_document_and_position(tmp_path):

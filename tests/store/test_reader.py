@@ -173,7 +173,7 @@ def test_where_the_nearest_leaves_are_not_current_more_are_asked_for():
     index.write("a", OLD)  # current again: of ten leaves at its angle or a smaller one, one is current
     index.changed = False
     for search in (Reader.search, Reader.search_hits):
-        [found] = run(search(index.reader(), [[1.0, 0.0]], 2))
+        [found] = run(search(index.reader(), [[1.0, 0.0]], 2)).rows
         assert [str(each.leaf.id if search is Reader.search else each.leaf) for each in found] == IDS[::-1]
         assert [each.score for each in found] == [pytest.approx(sqrt(0.5)), 0.0]
 
@@ -185,7 +185,7 @@ def test_a_version_that_became_current_meanwhile_is_searched_twice():
     token(index, "1")
     with pytest.raises(StaleRead):
         run(reader.search_hits([[1.0, 0.0]], 2))
-    [found] = run(index.reader().search_hits([[1.0, 0.0]], 2))
+    [found] = run(index.reader().search_hits([[1.0, 0.0]], 2)).rows
     assert [str(hit.leaf) for hit in found] == IDS[::-1]
 
 
