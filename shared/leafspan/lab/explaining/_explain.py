@@ -25,8 +25,9 @@ from leafspan.lab.explaining._standings import ranks_beside, searches_leaves, st
 from leafspan.lab.explaining._target import Piece, Target, find_target
 from leafspan.retrieval import (
     Answered,
+    Answers,
+    IndexAnswers,
     Limits,
-    RecordedAnswers,
     Sources,
     checked_queries,
     without_damaged,
@@ -74,12 +75,13 @@ def explain(
     met = Met()
 
     def attempt(reader: Reader) -> Flow[Explanation]:
-        answers = RecordedAnswers(sources, reader, met, scope)
-        explaining = _Explaining(sources, answers, reader, queries[0], Setting(limits, strategy), scope)
+        index = IndexAnswers(sources, reader, met, scope)
+        answers = Answers(sources.embedder, index, record=[])
+        explaining = _Explaining(sources, index, answers, reader, queries[0], Setting(limits, strategy), scope)
         try:
             return (yield from explaining.explain(piece))
         finally:
-            answers.leave()
+            index.leave()
 
     return (yield from read_consistently(sources.store, attempt, scope))
 
@@ -90,12 +92,14 @@ class _Explaining:
     def __init__(
         self,
         sources: Sources,
-        answers: RecordedAnswers,
+        index: IndexAnswers,
+        answers: Answers,
         reader: Reader,
         query: Query,
         setting: Setting,
         scope: Scope | None,
     ) -> None:
+        self._index = index
         self._answers = answers
         self._reader = reader
         self._query = query
@@ -106,14 +110,14 @@ class _Explaining:
         """The explanation."""
         target = None if piece is None else (yield from find_target(self._reader, piece))
         result = yield from self._retrievals.retrieve(self._setting)
-        left_out = self._reader.warn_of_left_out(), self._answers.warn_of_left_out()
+        left_out = self._reader.warn_of_left_out(), self._index.warn_of_left_out()
         (passages,) = without_damaged([list(map(_without_origin, result.passages))], *left_out)
         explanation = Explanation(
             question=self._query.text,
             strategy=shown(self._setting.strategy),
             passages=tuple(passages),
             found=len(result.found),
-            requests=tuple(map(_timed, self._answers.record)),
+            requests=tuple(map(_timed, self._answers.record or [])),
             seconds=self._retrievals.seconds,
         )
         if piece is None or target is None:
@@ -132,7 +136,7 @@ class _Explaining:
         obstacles: list[Obstacle] = []
         passage: tuple[Passage, int] | None = None
         if holding:
-            standings = standings_in_searches(self._answers.record, target)
+            standings = standings_in_searches(self._answers.record or [], target)
         else:
             obstacles, passage, standings = yield from self._obstacles(target)
         places = {each.id: place for place, each in enumerate(passages, start=1)}
@@ -158,11 +162,11 @@ class _Explaining:
             options = yield from tried.loosened(of_call, of_strategy if reach is None else filters)
             if options is not None:
                 break
-        standings = standings_in_searches(self._answers.record, target)
-        searches = searches_leaves(self._answers.record)
+        standings = standings_in_searches(self._answers.record or [], target)
+        searches = searches_leaves(self._answers.record or [])
         of_parts, beside = yield from self._standings_inside(target, _REACHES[reach])
         standings += of_parts
-        self._answers.end_record()
+        self._answers.record = None  # answers of many retrievals would keep Python's garbage collector busy
         if options is None:
             filters += [each for each in of_call if each.kind == "filter"]
             kept_out = [obstacle_of(each, each.loosest, target.row, None, None) for each in filters]

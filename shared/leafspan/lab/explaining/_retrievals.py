@@ -12,7 +12,7 @@ from leafspan.flows import Flow
 from leafspan.lab.explaining._least_change import least_change
 from leafspan.lab.explaining._options import Option, Setting
 from leafspan.lab.explaining._target import Target
-from leafspan.retrieval import RecordedAnswers, Result, Sources, look_at
+from leafspan.retrieval import Answers, Result, Sources, look_at
 from leafspan.store import Reader, Scope
 from leafspan.values import Passage, Query
 
@@ -32,7 +32,7 @@ class Retrievals:
     def __init__(
         self,
         sources: Sources,
-        answers: RecordedAnswers,
+        answers: Answers,
         reader: Reader,
         query: Query,
         setting: Setting,
