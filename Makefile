@@ -51,7 +51,7 @@ contracts: .venv/dev ## Check that imports run one way, and that the adapters' d
 	$(BIN)/lint-imports
 	$(BIN)/python tools/adapter_docs.py --check
 
-format: .venv/dev ## Mend style
+format: .venv/dev ## Repair style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

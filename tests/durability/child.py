@@ -154,7 +154,7 @@ def die_before_write(folder: Path, number: int) -> None:
 def write(job: dict[str, Any]) -> None:
     """Add, sync and delete documents, and bring the mirrors up to it (``mirror``); or ``adopt`` a collection of the folder.
 
-    With ``elsewhere``, another process writes, and this one is killed before that step of asking it (``die_elsewhere``). With ``doctor``, mend it. With ``often``, merge segments and write the catalogue anew at every occasion. With ``handshake``, say when ready and wait to be told; with ``die``, ``die_at_file`` or
+    With ``elsewhere``, another process writes, and this one is killed before that step of asking it (``die_elsewhere``). With ``repair``, repair it. With ``often``, merge segments and write the catalogue anew at every occasion. With ``handshake``, say when ready and wait to be told; with ``die``, ``die_at_file`` or
     ``die_at_write``, which has a folder and a number, be killed.
     """
     if "die_at_write" in job:
@@ -185,7 +185,7 @@ def write(job: dict[str, Any]) -> None:
     if "delete" in job:
         index.delete(job["delete"])
     if job.get("doctor"):
-        index.doctor(verify=True)
+        index.repair(verify=True)
     if job.get("mirror"):
         _mirror._MOST_SEGMENTS = 3
         if "die_at_file" in job:

@@ -87,7 +87,7 @@ def kill_and_run_again(place: dict[str, Any], step: int, fork_server: ForkServer
     assert (len(report.added), report.unchanged) == (10 - len(left), len(left))
     with open_index(place) as index:
         assert records(index) == undisturbed["kb"]
-        assert index.doctor() == []
+        assert index.repair() == []
     assert read_collection(place["path"]) == undisturbed[NAME]
     return code
 
@@ -129,7 +129,7 @@ def test_an_adoption_of_ten_thousand_chunks_that_was_killed_half_way_goes_on(
     adopt_collection({"path": str(adopted)}, NAME, group=2_000)
     with open_index(place) as index, open_index({"path": str(adopted)}) as expected:
         assert of_any_collection(records(index)) == of_any_collection(records(expected))
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def of_any_collection(found: dict[str, Any]) -> dict[str, Any]:

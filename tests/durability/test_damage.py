@@ -1,4 +1,4 @@
-"""Files of an index that were damaged: a right answer, an error or warning of ours, or mended; nothing is lost silently."""
+"""Files of an index that were damaged: a right answer, an error or warning of ours, or repaired; nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_damaged_vectors_are_put_back_with_a_warning(
     assert met["first"] == {"wrong": [], "missing": [], "raw": [], "told": [
         f"Chroma's vectors of 'kb.leaves' in '{place}' were damaged ({name}): they were put back from leafspan's copy"
     ]}  # fmt: skip
-    assert met["mended"]["findings"] == []
+    assert met["repaired"]["findings"] == []
     assert is_right(met["last"])
     assert file.read_bytes() == whole
 
@@ -127,9 +127,9 @@ def test_damaged_vectors_are_no_matter_until_chroma_is_opened(
     DAMAGES[kind](file, file, random.Random(3))
     met = meet(place)
     assert is_right(met["first"])
-    (told,) = met["mended"]["told"]  # by doctor, which opens Chroma
+    (told,) = met["repaired"]["told"]  # by doctor, which opens Chroma
     assert "they were put back from leafspan's copy" in told
-    assert met["mended"]["findings"] == []
+    assert met["repaired"]["findings"] == []
     assert is_right(met["last"])
 
 
@@ -155,7 +155,7 @@ def test_vectors_without_a_copy_are_made_anew(tmp_path: Path, folders: tuple[Pat
     assert re.search(
         r"there is no whole copy, so Chroma begins without them; the vectors of [56]\d\d records are missing", told
     )
-    assert met["mended"]["findings"] == []
+    assert met["repaired"]["findings"] == []
     assert is_right(met["last"])
 
 

@@ -44,14 +44,14 @@ if not child:
         "aopen": lambda: asyncio.run(Index.aopen(folder)),
     }
     if what != "memory":
-        calls["adopt"] = lambda: Index.adopt(folder, folder + "-adopted")
+        calls["adopt"] = lambda: leafspan.adopt(folder, folder + "-adopted")
     if what in ("open", "memory"):
         calls |= {
             "count": lambda: index.count(),
             "retrieve": lambda: index.retrieve("text", Vector()),
             "add": lambda: index.add([Document("a", "Another text.")]),
             "delete": lambda: index.delete(["a"]),
-            "doctor": lambda: index.doctor(),
+            "doctor": lambda: index.repair(),
             "open again": lambda: Index.open(folder),  # what was refused has left no mark by which reading is in doubt
             "retrieve again": lambda: index.retrieve("text", Vector()),
         }

@@ -64,7 +64,7 @@ assert index.add([*documents(batch), *documents("last"), *documents(0)], progres
 wanted = {each.id: each.text for b in [*stored, batch, "last"] for each in documents(b)}
 assert {each.id for each in index.documents()} == set(wanted)
 assert all(index.get(id_).text == text for id_, text in wanted.items())
-assert index.doctor() == []
+assert index.repair() == []
 leaves = len(index.leaves())
 found = len(index.retrieve("sentence", Vector(), k=10_000, candidates=10_000))
 print(json.dumps({"stored": len(stored), "errors": errors, "leaves": leaves, "found": found}), flush=True)

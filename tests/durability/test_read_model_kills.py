@@ -75,13 +75,13 @@ def check_kill(place: Path, server: ForkServer, before: Path, undisturbed: dict[
                 check_reader(index, texts)
         with open_index(where) as index:
             if step % 2:
-                assert all(finding.mended for finding in index.doctor(verify=True))
-                assert index.doctor(verify=True) == []
+                assert all(finding.repaired for finding in index.repair(verify=True))
+                assert index.repair(verify=True) == []
             index.add([document(*each) for each in NEW])
             for each in (earlier, reading, index):
                 check_reader(each, versions(NEW))
             assert records(index) == undisturbed
-            assert index.doctor(verify=True) == []
+            assert index.repair(verify=True) == []
     shutil.rmtree(place)
     return code != 0
 
@@ -104,7 +104,7 @@ def test_after_a_kill_at_any_step_of_writing_what_is_read_every_reader_is_right(
 
 
 @pytest.mark.slow
-def test_after_a_kill_at_any_step_of_making_a_copy_again_the_next_doctor_goes_on(
+def test_after_a_kill_at_any_step_of_making_a_copy_again_the_next_repair_goes_on(
     tmp_path: Path, fork_server: ForkServer, before: Path
 ):
     wrong = shutil.copytree(before, tmp_path / "wrong")
@@ -117,8 +117,8 @@ def test_after_a_kill_at_any_step_of_making_a_copy_again_the_next_doctor_goes_on
         assert code in (0, -signal.SIGKILL)
         with open_index({"path": str(place)}) as index:
             check_reader(index, versions(OLD))
-            assert all(finding.mended for finding in index.doctor(verify=True))
-            assert index.doctor(verify=True) == []
+            assert all(finding.repaired for finding in index.repair(verify=True))
+            assert index.repair(verify=True) == []
             check_reader(index, versions(OLD))
         shutil.rmtree(place)
         if code == 0:

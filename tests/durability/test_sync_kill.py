@@ -66,7 +66,7 @@ def test_after_a_kill_before_any_step_of_a_sync_the_next_sync_finishes_it(
             assert {info.id: index.get(info.id).text for info in index.documents() if info.id != "beside"} == wanted
             assert (records(index), records(index, "kb.tree")) == expected
             assert index.sync(place / "docs", dry_run=True).unchanged == tuple(sorted(wanted))
-            assert index.doctor() == []
+            assert index.repair() == []
         if code == 0:
             break
         assert code == -signal.SIGKILL
@@ -81,4 +81,4 @@ def test_a_killed_sync_is_finished_by_the_next(tmp_path: Path, fork_server: Fork
         index.sync(before / "docs")
         assert {info.id for info in index.documents()} == {"beside", *(f"docs/{name}" for name in NEW)}
         assert index.get("docs/changed.md").text == document("changed.md", 2).text
-        assert index.doctor() == []
+        assert index.repair() == []

@@ -104,7 +104,7 @@ def resume(index: Index, log: Path, undisturbed: tuple[dict[str, Any], dict[str,
     assert rows_of(index) == undisturbed[1]
     assert len(kept(index)) == CALLS
     assert check_laws(index) == 1
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 @pytest.mark.slow
@@ -225,7 +225,7 @@ def test_two_processes_that_build_at_the_same_time_both_come_to_their_end(
         same_records(records(index), undisturbed[0])
         assert rows_of(index) == undisturbed[1]
         assert check_laws(index) == 1
-        assert index.doctor() == []
+        assert index.repair() == []
         # What each of them asked for was kept, and is what the trees are made of.
         assert build(index, {"log": str(tmp_path / "last.log")}).asked == 0
         assert len(kept(index)) == CALLS

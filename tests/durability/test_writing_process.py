@@ -104,7 +104,7 @@ def test_what_another_process_writes_is_what_this_one_would(index: Index, undist
     assert index.add(document("newest", 1, 9)).added == ("newest",)
     assert process.is_ready
     assert records(index) == undisturbed
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 async def test_an_aadd_of_many_leaves_is_written_by_another_process_and_small_writes_are_not(
@@ -172,7 +172,7 @@ def test_an_add_of_many_leaves_waits_for_the_process_but_not_for_long(
     assert process.wait(SECONDS)
     index.add(document("c", 1, 40))
     assert begun[1:] == [process]
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 def test_a_process_that_is_slow_to_start_is_waited_for_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -277,7 +277,7 @@ def test_if_the_writing_process_is_killed_the_next_add_finishes_what_it_had_begu
                 assert (step is None) or (failure is None) == (step == 0)  # before the beginning, this process writes
                 index.add([document(*each) for each in NEW])
                 assert records(index) == undisturbed
-                assert index.doctor() == []
+                assert index.repair() == []
         if not killed:
             break
     assert step is not None or number > 20
@@ -295,7 +295,7 @@ def test_if_the_asking_process_is_killed_the_other_one_ends_and_the_next_add_fin
             index._store.batch = BATCH
             index.add([document(*each) for each in NEW])
             assert records(index) == undisturbed
-            assert index.doctor() == []
+            assert index.repair() == []
         if code == 0:
             break
         assert code == -signal.SIGKILL
@@ -319,7 +319,7 @@ def test_no_writer_begins_before_the_writing_process_of_a_killed_one_has_ended(t
         wait_until(lambda: not is_there(other))
         check_whole(index, versions(OLD))  # what it was asked for when nobody waited any more is not written
         assert index.add(document("late", 1)).added == ("late",)
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def test_ctrl_c_in_a_terminal_does_not_reach_the_writing_process(tmp_path: Path, before: Path) -> None:
@@ -337,7 +337,7 @@ try:
     index.add([document("new", 1)])
 except KeyboardInterrupt:
     os.kill(pid, 0)
-    print(index.add([document("new", 1)]).added, index._store._folder.process.pid == pid, index.doctor())
+    print(index.add([document("new", 1)]).added, index._store._folder.process.pid == pid, index.repair())
 """
     done = subprocess.run(
         [sys.executable, "-c", script, place["path"]],
@@ -367,7 +367,7 @@ async def test_a_cancelled_aadd_holds_no_lock_when_it_has_ended(index: Index, mo
     assert cancelled.is_set()
     await index.aadd([document(*each) for each in NEW])
     check_whole(index, versions(NEW))
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 @pytest.mark.slow
@@ -390,7 +390,7 @@ async def test_a_task_cancelled_at_any_step_leaves_no_lock_and_whole_documents(
             assert text_of(index, name) in (document(name, version).text, document(name, version - 1).text)
         await index.aadd(new)
         assert text_of(index, "first") == document("first", version).text
-        assert index.doctor() == []
+        assert index.repair() == []
         if not isinstance(outcome, asyncio.CancelledError):
             break
     assert step > 5

@@ -268,7 +268,7 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     (
         "EnsembleRetriever",
         {"on_failure": "ignore"},
-        "on_failure must be one of 'raise', 'leave out', got 'ignore'",
+        "on_failure must be one of 'raise', 'skip', got 'ignore'",
     ),
     # of routers
     (
@@ -829,7 +829,7 @@ async def test_a_retriever_that_fails_is_left_out_when_asked(host: Host, shared_
         host.ask(impatient, QUESTIONS[0])
     with pytest.raises(SourceFailed, match=re.escape(message)):
         await host.aask(impatient, QUESTIONS[0])
-    patient = host.make("EnsembleRetriever", shared_index, retrievers=several, on_failure="leave out", explain=True)
+    patient = host.make("EnsembleRetriever", shared_index, retrievers=several, on_failure="skip", explain=True)
     found = await host.both(patient, QUESTIONS[0])
     assert ids(found) == ids(host.ask(host.make("BM25Retriever", shared_index), QUESTIONS[0]))
     assert found[0].trace[-1] == f"retriever 1 (Broken) was left out: SourceFailed: {message}"

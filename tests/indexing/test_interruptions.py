@@ -123,7 +123,7 @@ def test_an_interruption_during_any_write_leaves_each_document_whole(index: Inde
         assert leaf.text == texts[leaf.document_id][leaf.start : leaf.end]
     index.add(CHANGED)
     assert {each.id: index.get(each.id).text for each in DOCUMENTS} == new
-    assert index.doctor() == []
+    assert index.repair() == []
     assert index.count() == 3
 
 
@@ -166,7 +166,7 @@ def test_what_was_interrupted_does_not_come_back_after_what_is_done_next(tmp_pat
         {**BACK, **AWAY}[operation](index)
         expected = {} if operation in AWAY else {each.id: each.text for each in BEFORE}
         assert {each.id: index.get(each.id).text for each in index.documents()} == expected
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def test_what_is_added_again_after_an_interruption_is_what_a_fresh_index_has(tmp_path: Path, monkeypatch):

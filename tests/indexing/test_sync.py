@@ -138,7 +138,7 @@ def test_front_matter_is_in_no_passage_and_lines_are_those_of_the_file(index: In
             assert each.text == document.text[each.start : each.end]
             first, last = each.lines
             assert line.join(page[first - 1 : last]).strip() == each.text.strip()
-    assert index.doctor(verify=True) == []
+    assert index.repair(verify=True) == []
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ class Tampered:
         self.strict = Index.open(folder, splitter=SPLITTER, **options)
         self.strict.add(DOCUMENTS)
         self.strict.build_tree()
-        self.lenient = Index.open(folder, on_damage="leave out", **options)
+        self.lenient = Index.open(folder, on_damage="skip", **options)
         self._altered: list[tuple[str, str]] = []
         self.whole = {name: self._collection(name).get(include=_COLUMNS) for name in COLLECTIONS}
 

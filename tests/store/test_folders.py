@@ -151,7 +151,7 @@ def test_small_files_that_are_lost_while_an_index_is_open_are_made_anew(
         assert index.count() == 1
         assert index.add(Document("b", "Another.")).added == ("b",)
         assert {each.document_id for each in index.retrieve("text", Vector())} == {"a", "b"}
-        assert index.doctor() == []
+        assert index.repair() == []
     gc.collect()
     with Index.open(tmp_path / "kb") as index:
         assert index.count() == 2

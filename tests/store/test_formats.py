@@ -72,7 +72,7 @@ def test_its_passages_have_titles_and_once_a_document_is_written_again_lines(ind
 
 
 def test_it_is_whole_and_its_trees_are_up_to_date(index: Index):
-    assert index.doctor() == []
+    assert index.repair() == []
     summarizer = Abstractive(generate=fixture_summary, prompt=None, name="fixture")
     built = index.build_tree(summarizer=summarizer, across_documents=True)
     assert (built.built, built.asked, built.failed) == ((), 0, ())

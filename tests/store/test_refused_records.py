@@ -84,7 +84,7 @@ def test_what_is_accepted_is_stored_and_what_is_not_harms_nobody(index, name):
         assert index.get(document.id).metadata == document.metadata
     index.add(FINE)
     index.delete(["fine"])
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 def test_the_rule_and_the_number_are_named(folder_index):
@@ -177,7 +177,7 @@ def test_after_a_refused_write_everybody_else_can_write(tmp_path):
         assert add_elsewhere(folder, "elsewhere").startswith("Added(1 added")
         index.add([Document("before", "Before."), Document("after", "After.")])
         index.delete(["fine"])
-        assert index.doctor(verify=True) == []
+        assert index.repair(verify=True) == []
         assert {each.id for each in other.documents()} == {"good"}
         assert {"before", "after", "elsewhere"} < {each.id for each in index.documents()}
 
@@ -205,8 +205,8 @@ def test_the_doctor_drops_what_stops_all_writes(tmp_path, collection):
     with Index.open(folder, name="leafspan", embedder=EMBEDDER, splitter=SPLITTER) as index:
         index.add(FINE)
         poison(folder, collection)
-        assert [(each.document_id, each.mended) for each in index.doctor()] == [(collection, True)]
-        assert index.doctor(verify=True) == []
+        assert [(each.document_id, each.repaired) for each in index.repair()] == [(collection, True)]
+        assert index.repair(verify=True) == []
         index.add(Document("after", "After."))
         assert index.get("fine").text == FINE.text
         assert [each.id for each in index.retrieve("After", k=1)]
@@ -218,11 +218,11 @@ def test_without_mend_the_doctor_says_what_stops_all_writes(tmp_path):
         index.add(FINE)
     poison(folder)
     with Index.open(folder, name="leafspan", embedder=EMBEDDER, splitter=SPLITTER) as index:
-        found = index.doctor(mend=False)
-        assert [(each.document_id, each.mended) for each in found] == [("leafspan.leaves", False)]
+        found = index.check()
+        assert [(each.document_id, each.repaired) for each in found] == [("leafspan.leaves", False)]
         assert "1 writes are in Chroma's log that its tables refuse" in found[0].problem
-        index.doctor()
-        assert index.doctor() == []
+        index.repair()
+        assert index.repair() == []
 
 
 def test_an_ordinary_write_drops_what_others_have_left(tmp_path):
@@ -233,7 +233,7 @@ def test_an_ordinary_write_drops_what_others_have_left(tmp_path):
         with pytest.raises(StorageFailed, match="do it again"):
             index.add(Document("after", "After."))
         index.add(Document("after", "After."))
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def test_after_a_kill_the_next_write_does_not_fail(tmp_path):
@@ -244,4 +244,4 @@ def test_after_a_kill_the_next_write_does_not_fail(tmp_path):
     ChangeFile(folder / "leafspan.changes", read_only=False).touching = True  # as a process that was killed leaves it
     with Index.open(folder, name="leafspan", embedder=EMBEDDER, splitter=SPLITTER) as index:
         index.add(Document("after", "After."))
-        assert index.doctor() == []
+        assert index.repair() == []

@@ -520,7 +520,7 @@ def test_a_view_does_not_clear_up_after_a_writer_of_another_s_document_who_is_st
     assert (a.delete(["plan"]) == []) if do == "delete" else a.add(Document("plan", "The budget.")).added
     run(_going_on(flow, answer))
     assert theirs.get("plan").text == "The lawsuit. The salary."
-    assert theirs.doctor() == []
+    assert theirs.repair() == []
 
 
 def _going_on(flow, answer):
@@ -830,7 +830,7 @@ NEAR = [
     SentenceWindow(base=Vector(k=3)),
     ParentDocument(base=Vector(k=2), level=2),
     # By scores, since ranks make much of the last digits of two scores, which depend on what else is searched.
-    Ensemble(retrievers=[Vector(), BM25()], fusion="maximum", on_failure="leave out"),
+    Ensemble(retrievers=[Vector(), BM25()], fusion="maximum", on_failure="skip"),
     Ensemble(retrievers=[AutoMerging(base=Vector(k=3)), BM25(k=2)], fusion="maximum", timeout=60),
     MultiQuery(generate=lambda prompt: "the merger lawsuit\nthe salary of b\nbudget", base=Vector(k=4), fusion="maximum"),
     MultiQuery(phrasings=["merger", "lawsuit"], base=BM25(), fusion="maximum"),

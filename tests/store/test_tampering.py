@@ -147,7 +147,7 @@ def test_what_is_left_out_is_in_the_trace_and_told_once(tampered: Tampered) -> N
             found = tampered.lenient.retrieve("Who decoded the dance?", Hybrid(), k=3)
             tampered.lenient.retrieve("Who decoded the dance?", Vector(), k=3, where=F("topic") == "animals")
         problem = f"the text of its leaf {leaf.id.rsplit('#')[-1]} is not as it was written"
-        assert said == [f"document 'bees' is damaged, and left out: {problem}; call doctor(), then add the document again"]
+        assert said == [f"document 'bees' is damaged, and left out: {problem}; call repair(), then add the document again"]
         assert [each.trace.left_out for each in found] == [("bees",)] * 3
         assert found[0].trace.explain()[-1] == "left out, since what is stored of them is damaged: 'bees'"
         with pytest.raises(DamagedIndex, match=problem):
@@ -205,16 +205,16 @@ def test_doctor_and_then_adding_again_heals_everything(tampered: Tampered, numbe
             case "tree":
                 tampered.alter("tree.manifest", document_id, metadata={"row": "[]"})
         noticed = kind in ("missing", "row", "field", "no row", "tree") or not quick
-        findings = tampered.strict.doctor(quick=quick)
+        findings = tampered.strict.repair(quick=quick)
         assert {each.document_id for each in findings} == ({document_id} if noticed else set())
         if not noticed:
-            findings = tampered.strict.doctor()
+            findings = tampered.strict.repair()
         assert [each.document_id for each in findings] == [document_id]
         done = tampered.strict.add(DOCUMENTS)
         rewritten = (*done.added, *done.replaced)
-        assert rewritten == (() if trees or all(each.mended for each in findings) else (document_id,))
+        assert rewritten == (() if trees or all(each.repaired for each in findings) else (document_id,))
         tampered.strict.build_tree()
-        assert tampered.strict.doctor() == []
+        assert tampered.strict.repair() == []
         assert [tampered.strict.get(each.id) for each in DOCUMENTS] == DOCUMENTS
         now = [(each.document_id, each.start, each.end) for each in tampered.strict.retrieve(QUESTION, Hybrid(), k=8)]
         tampered.restore()

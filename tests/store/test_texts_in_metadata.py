@@ -13,6 +13,7 @@ import pytest
 from chromadb.config import Settings
 from typer.testing import CliRunner
 
+import leafspan
 from leafspan import (
     BM25,
     AutoMerging,
@@ -106,7 +107,7 @@ def test_a_clock_that_is_set_back_changes_only_the_order(tmp_path: Path, monkeyp
         assert any(each["leafspan"].startswith("0" * 11) for each in handle(index).get(include=["metadatas"])["metadatas"])
         with reading_from_chroma():
             assert [index.get(each.id) for each in DOCUMENTS] == list(DOCUMENTS)
-            assert index.doctor() == []
+            assert index.repair() == []
 
 
 def test_a_value_without_a_turn_is_read_as_well(tmp_path: Path):
@@ -146,8 +147,8 @@ def test_documents_leaves_and_the_doctor_find_the_same(both: tuple[Index, Index]
             assert other.get(document.id) == plain.get(document.id)
             assert other.leaves(document.id) == plain.leaves(document.id)
         assert other.surroundings(other.retrieve("dance", k=1)[0]) == plain.surroundings(plain.retrieve("dance", k=1)[0])
-        assert other.doctor() == plain.doctor()
-    assert not other.doctor()
+        assert other.repair() == plain.repair()
+    assert not other.repair()
 
 
 def test_it_is_recorded_so_that_every_later_opening_knows(tmp_path: Path):
@@ -221,10 +222,10 @@ def test_a_text_or_place_that_was_altered_is_noticed_and_mended_by_add(tmp_path:
             index.leaves("tea")
         assert caught.value.document_id == "tea"
         assert index.get("bees").text == DOCUMENTS[1].text
-        assert [problem.document_id for problem in index.doctor()] == ["tea"]
+        assert [problem.document_id for problem in index.repair()] == ["tea"]
         index.add(DOCUMENTS)
         assert index.get("tea").text == DOCUMENTS[2].text
-        assert not index.doctor()
+        assert not index.repair()
 
 
 def test_texts_with_line_breaks_and_bars_come_back_as_they_are(tmp_path: Path):
@@ -267,7 +268,7 @@ def test_an_adopted_collection_can_be_kept_so(tmp_path: Path):
     theirs = client.create_collection("theirs", embedding_function=None)
     texts = ["Bees dance.", "Tea is steamed."]
     theirs.add(ids=["a", "b"], documents=texts, embeddings=default_embedder().documents(texts))
-    Index.adopt(theirs, tmp_path / "kb", texts_in="metadata")
+    leafspan.adopt(theirs, tmp_path / "kb", texts_in="metadata")
     with Index.open(tmp_path / "kb") as index, reading_from_chroma():
         assert index.stats().texts_in == "metadata"
         assert index.get("b").text == "Tea is steamed."

@@ -12,7 +12,6 @@ from leafspan.cli._build_tree import build as build_tree
 from leafspan.cli._config import config
 from leafspan.cli._delete import delete
 from leafspan.cli._demo import demo
-from leafspan.cli._doctor import doctor
 from leafspan.cli._errors import CleanGroup
 from leafspan.cli._eval import evaluate
 from leafspan.cli._explain import explain
@@ -20,6 +19,7 @@ from leafspan.cli._index import index
 from leafspan.cli._mcp import mcp
 from leafspan.cli._query import query
 from leafspan.cli._questions import questions
+from leafspan.cli._repair import check, repair
 from leafspan.cli._report import report
 from leafspan.cli._serve import serve
 from leafspan.cli._show import show
@@ -69,7 +69,8 @@ for _command in (
     config,
     show,
     delete,
-    doctor,
+    check,
+    repair,
     mcp,
     demo,
 ):

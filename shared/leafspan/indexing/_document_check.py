@@ -1,4 +1,4 @@
-"""Comparing what is stored of a document, leaf by leaf, with what was added; and what mends it."""
+"""Comparing what is stored of a document, leaf by leaf, with what was added; and what repairs it."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ class Verdict:
 
     Attributes:
         problem: What is wrong.
-        mends: Whether it is whole after that.
+        repairs: Whether it is whole after that.
         row: The row to write in place of its own. None to leave that as it is.
         litter: Ids of leaves of its current version that it certainly does not have.
     """
 
     problem: str
-    mends: bool
+    repairs: bool
     row: Row | None = None
     litter: Sequence[str] = ()
 
@@ -102,8 +102,8 @@ def _verdict(
 ) -> Verdict | None:
     row, there = document
     if row.damage is not None:
-        mended = mended_row(row.document_id, stored_row, records, there)
-        return Verdict(row.damage.problem, mended is not None, mended)
+        repaired = mended_row(row.document_id, stored_row, records, there)
+        return Verdict(row.damage.problem, repaired is not None, repaired)
     problem = _problem(row, records, check_leaf)
     surplus = there.get(row.version or "", set()) - set(range(row.leaves))
     if surplus and problem is None and is_proven(row, records, check_leaf):

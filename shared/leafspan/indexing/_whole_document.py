@@ -29,7 +29,7 @@ def problem_of_content(row: Row, document: Document) -> str | None:
         return None if not row.hash or document.chunks else "its title, metadata or text is not as it was added"
     if document.chunks and row.hash:
         return None  # the same chunks, written by an earlier version: nothing can be compared but lengths
-    return "its text is not as it was added" if row.hash else "doctor() has found that it is not whole"
+    return "its text is not as it was added" if row.hash else "repair() has found that it is not whole"
 
 
 def is_proven(row: Row, records: Mapping[str, Any], read_leaf: Callable[..., Any]) -> bool:

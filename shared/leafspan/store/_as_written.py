@@ -93,9 +93,9 @@ def _has_length(leaf: LeafId, record: Mapping[str, Any]) -> bool:
 
 
 def _check_not_in_doubt(row: Row) -> None:
-    """Without checksums, only what doctor() has found can tell that a text of the right length is another one."""
+    """Without checksums, only what repair() has found can tell that a text of the right length is another one."""
     if not row.hash:
-        raise ValueError("doctor() has found that it is not whole")
+        raise ValueError("repair() has found that it is not whole")
 
 
 def _name(leaf: LeafId) -> str:

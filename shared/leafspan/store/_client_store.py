@@ -34,7 +34,7 @@ class ClientStore:
     """The store of an index behind a client of a server, of Chroma Cloud, or in memory. Each reading asks the manifest.
 
     Writers of other processes are not locked out, so a writer only changes the documents it was given, and replaces each
-    as a whole. The leftovers of a killed writer are never shown; the next ``add`` of the document or ``Index.doctor``
+    as a whole. The leftovers of a killed writer are never shown; the next ``add`` of the document or ``Index.repair``
     deletes them. Two processes must not write the same document at the same time.
 
     Args:
@@ -165,12 +165,12 @@ class ClientStore:
         """See Store. A server's files are not within reach."""
         yield from ()
 
-    def check_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
+    def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
         """See Store. A server's files are not within reach."""
         yield from ()
         return {}
 
-    def verified_rows(self, *, mend: bool) -> Flow[VerifiedRows]:
+    def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
         """See Store. Nothing is kept beside a server's rows."""
         return VerifiedRows(unpack_rows((yield from self._manifest.scan(["metadatas"]))), {})
 

@@ -65,7 +65,7 @@ class Folder:
 
     Raises:
         WriterBusy: if another process does not let go of the files in time.
-        DamagedIndex: if the files are damaged, and cannot be mended.
+        DamagedIndex: if the files are damaged, and cannot be repaired.
         StorageFailed: if they cannot be read, or the folder cannot be made.
     """
 

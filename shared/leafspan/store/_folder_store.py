@@ -340,14 +340,14 @@ class FolderStore:
         """See Store."""
         return (yield Call(check_pages, (self._open_folder().path,)))  # type: ignore[no-any-return]
 
-    def check_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
+    def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
         """See Store."""
         folder = self._open_folder()
         if not isinstance(folder.files, Files):
             return {}
-        how = {"mend": mend, "in_use": folder.is_open}
+        how = {"repair": repair, "in_use": folder.is_open}
         found: FileDamage = yield Call(folder.files.damage, (deadline_after(timeout),), how, finish=True)
-        if found.in_use and mend:
+        if found.in_use and repair:
             writer = yield from self.start_writing(timeout, None)  # nobody else writes with the client that is let go
             try:
                 folder.let_go(deadline_after(timeout))
@@ -365,7 +365,7 @@ class FolderStore:
             **{name: f"the copy of Chroma's vectors was damaged ({files})" for name, files in found.copies.items()},
         }
 
-    def verified_rows(self, *, mend: bool) -> Flow[VerifiedRows]:
+    def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
         """See Store."""
         folder = self._open_folder()
         # What was written between counting and reading is newer than what is kept at that count: read again then.
@@ -378,7 +378,7 @@ class FolderStore:
         if folder.changes.count != count or folder.changes.writing:
             kept = None  # a writer is at work, or was killed: nobody believes what is kept
         differences = {} if kept is None else differences_of(kept, known)
-        if differences and mend:
+        if differences and repair:
             folder.catalogues[self._manifest_name] = Found(count, known.catalogue, is_of_chroma=True)
             yield Call(folder.keep, (self._name, count, known, names), {"anew": True})
         return VerifiedRows(known.catalogue.rows, differences)
@@ -463,7 +463,7 @@ class FolderStore:
         """Why vectors cannot be searched."""
         return (
             f"Chroma's vectors of {self._leaves_name!r} in {str(self._open_folder().path)!r} were damaged, and have not "
-            "all been made anew: run doctor() where the folder can be written, with the embedder that made the index"
+            "all been made anew: run repair() where the folder can be written, with the embedder that made the index"
         )
 
     def _open_folder(self) -> Folder:

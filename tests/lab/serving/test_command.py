@@ -106,7 +106,7 @@ def test_it_ends_with_a_signal(kb: Path, number: int):
         assert "honey" in fetched(running.address, q="honey")
         assert running.end(number) == (0, "")
     with Index.open(kb) as index:
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def test_it_ends_while_a_browser_holds_a_connection(kb: Path):
