@@ -111,13 +111,7 @@ class ClientStore:
             last=self._last,
         )
 
-    def expect_much(self) -> Flow[None]:
-        """See Store. A server is a process of its own, and what is in memory is not elsewhere."""
-        yield from ()
-
-    writes_elsewhere = False
-
-    def start_writing(self, timeout: float, ids: Sequence[str] | None, *, much: bool = False) -> Flow[Writer]:
+    def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """See Store."""
         check_process(self._process)
         self._check_writable()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from itertools import zip_longest
 from typing import Any
@@ -52,8 +52,6 @@ class Collection:
         self._portions: defaultdict[str, Portions] = defaultdict(Portions)  # by method
         self.batch = batch
         self.step = min(_STEP, batch)
-
-    elsewhere = False
 
     def written_by(self, files: Use) -> Collection:
         """The same collection, with this use of Chroma's files for each write."""
@@ -167,9 +165,8 @@ class Collection:
             records.update(_records(answer, []))
         return records
 
-    def add(self, ids: Sequence[str], *, begun: Callable[[], None] = lambda: None, **columns: Any) -> Flow[None]:
-        """Add records. Chroma leaves records that exist already as they are. Before it begins, ``begun`` is called."""
-        begun()
+    def add(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
+        """Add records. Chroma leaves records that exist already as they are."""
         yield from self._write("add", ids, columns)
 
     def upsert(self, ids: Sequence[str], **columns: Any) -> Flow[None]:

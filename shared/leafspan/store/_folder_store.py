@@ -11,15 +11,15 @@ from platformdirs import user_cache_path
 
 from leafspan.embedding import EmbedderIdentity
 from leafspan.errors import LeafspanError
-from leafspan.flows import Call, Flow, asked_whether_awaited
+from leafspan.flows import Call, Flow
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._chroma import Chroma
 from leafspan.store._collection import Collection
-from leafspan.store._collection_elsewhere import CollectionElsewhere
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._database_facts import check_pages
 from leafspan.store._failures import CollectionGone
+from leafspan.store._file_lock import FileLock
 from leafspan.store._files import FileDamage, Files
 from leafspan.store._folder import Change, Folder, Found
 from leafspan.store._late_collection import LateChroma, LateCollection
@@ -31,10 +31,7 @@ from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import CollectionLease, Texts
 from leafspan.store._verified_rows import VerifiedRows, differences_of
 from leafspan.store._waiting import deadline_after, wait_for_lock
-from leafspan.store._writer import Follower, WritableCollection, Writer
-from leafspan.store._writer_lock import WriterLock
-from leafspan.store._writing_messages import Begin, ReadIndex, StoredIndex
-from leafspan.store._writing_process import WritingProcess
+from leafspan.store._writer import Follower, Writer
 
 
 class FolderStore:
@@ -211,52 +208,22 @@ class FolderStore:
         now = {id_: version for id_, version, _ in latest.versions()}
         return any(version is not None and now.get(id_) != version for id_, version, _ in known.versions())
 
-    def expect_much(self) -> Flow[None]:
-        """See Store."""
-        yield Call(self._open_folder().start_process, (self._leaves_name,))
-
-    @property
-    def writes_elsewhere(self) -> bool:
-        """See Store."""
-        process = self._open_folder().process
-        return process is not None and process.is_ready
-
-    def start_writing(self, timeout: float, ids: Sequence[str] | None, *, much: bool = False) -> Flow[Writer]:
+    def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """See Store."""
         folder = self._open_folder()
         lock = folder.writer_lock()
-        process = yield from self._process(folder, timeout, much=much)
-        asked = elsewhere = False  # whether the process was asked to begin, and has begun
 
         def stop(whole: bool) -> None:
-            try:
-                if process is not None and asked:
-                    process.end(folder.changes.count)
-            finally:
-                folder.stop_writing(lock, whole=whole)
+            folder.stop_writing(lock, whole=whole)
 
         try:
             deadline = deadline_after(timeout)
-            try_writing = partial(folder.try_writing, lock, deadline, elsewhere=process is not None)
-            yield from self._wait_for(lock, try_writing, timeout)
-            read = partial(self.read_of_chroma, folder)
-            if process is not None:
-                begun = Begin(self._name, self.id, self.settings, timeout)
-                asked = True
-                elsewhere = yield Call(process.begin, (begun,), finish=True)
-                if elsewhere:
-                    read = partial(self._read_elsewhere, process)
-            _, catalogue = yield from self._catalogue(folder, of_chroma=read)
+            yield from self._wait_for(lock, partial(folder.try_writing, lock, deadline), timeout)
+            _, catalogue = yield from self._catalogue(folder)
             rows = dict(catalogue.rows)
-            leaves: WritableCollection
-            manifest: WritableCollection
-            if process is not None and elsewhere:
-                leaves = CollectionElsewhere(process, self._leaves_name)
-                manifest = CollectionElsewhere(process, self._manifest_name)
-            else:
-                opened = yield Call(folder.opened, (deadline,))
-                leaves = (yield self._to_write(opened, self._leaves_name)).with_texts_in(texts_in(self.settings))
-                manifest = yield self._to_write(opened, self._manifest_name)
+            opened = yield Call(folder.opened, (deadline,))
+            leaves = (yield self._to_write(opened, self._leaves_name)).with_texts_in(texts_in(self.settings))
+            manifest = yield self._to_write(opened, self._manifest_name)
         except BaseException:
             stop(False)
             raise
@@ -265,7 +232,7 @@ class FolderStore:
             # A new catalogue each time, since readers go on with the one they have.
             catalogue = Catalogue(dict(rows))
             change = Change(self._name, KnownIndex(self.id, self.settings, self._embedder, catalogue), changed)
-            count = folder.advance(lock, deadline_after(self._timeout), change, elsewhere=elsewhere)
+            count = folder.advance(lock, deadline_after(self._timeout), change)
             folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
             yield from ()
 
@@ -279,26 +246,6 @@ class FolderStore:
             catalogue=lambda: folder.catalogues[self._manifest_name].catalogue,
             notes_changes=True,
         )
-
-    def _process(self, folder: Folder, timeout: float, *, much: bool) -> Flow[WritingProcess | None]:
-        """The process that is to write for this one; None if there is none, it is not ready, or there is not much to write.
-
-        It is waited for where an event loop must go on. A blocking writer waits for as long as it takes to start, but not
-        until it has loaded a large index.
-        """
-        if (process := folder.process) is None:
-            return None
-        if much:
-            awaited = yield asked_whether_awaited()
-            yield Call(process.wait, (_START_SECONDS if awaited else _BLOCKING_SECONDS,), {"or_kill": awaited})
-        # Also who writes by himself waits until it has let go of its lock.
-        is_ready = yield Call(process.settle, (max(timeout, _LEAST_SECONDS),))
-        return process if much and is_ready else None
-
-    def _read_elsewhere(self, process: WritingProcess) -> Flow[tuple[KnownIndex, Sequence[str]]]:
-        """What ``read_of_chroma`` gives, read by another process."""
-        stored: StoredIndex = yield Call(process.ask, (ReadIndex(),))
-        return KnownIndex(self.id, self.settings, stored.embedder, Catalogue(stored.rows)), stored.names
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""
@@ -438,7 +385,7 @@ class FolderStore:
         """A call for a collection that can be written."""
         return Call(opened.writable, (name, deadline_after(self._timeout), self._timeout))
 
-    def _wait_for(self, lock: WriterLock, try_acquire: Callable[[], bool], timeout: float) -> Flow[None]:
+    def _wait_for(self, lock: FileLock, try_acquire: Callable[[], bool], timeout: float) -> Flow[None]:
         """Wait for the writer's lock."""
         yield from wait_for_lock(try_acquire, timeout, repr(str(lock.path.parent)), holder=lock.holder)
 
@@ -472,9 +419,6 @@ class FolderStore:
         return self._folder
 
 
-_START_SECONDS = 30.0  # in which a process must be ready to write, from its start
-_BLOCKING_SECONDS = 5.0  # from its start, that a blocking writer waits for it
-_LEAST_SECONDS = 1.0  # in which it must say that it has stopped
 _ATTEMPTS = 5  # to read rows while nobody writes
 _BATCH = 5_000  # somewhat less than Chroma takes at once; if it takes less, a collection divides it
 

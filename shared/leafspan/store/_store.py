@@ -60,22 +60,12 @@ class Store(Protocol):
         """
         ...
 
-    def expect_much(self) -> Flow[None]:
-        """Have a process started that writes what is much, where one is of use. It is not waited for."""
-        ...
-
-    @property
-    def writes_elsewhere(self) -> bool:
-        """Whether another process is ready to write for this one, which can do something else meanwhile."""
-        ...
-
-    def start_writing(self, timeout: float, ids: Sequence[str] | None, *, much: bool = False) -> Flow[Writer]:
+    def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """The writer. It holds the lock until its ``stop`` is called.
 
         Args:
             timeout: Seconds to wait for another writer.
             ids: Stored ids of the documents to write; a store may give the writer more rows than theirs. None for all.
-            much: Whether a process that was expected to write is to write this. Default: False.
 
         Raises:
             WriterBusy: if another writer does not finish within ``timeout`` seconds.
