@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 from leafspan import adopting, indexing
 from leafspan.checks import check_choice, check_flag, shown, with_option_names
 from leafspan.configuration import Config
-from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions, TextsIn
+from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
 from leafspan.flows import Flow, arun, run
@@ -68,7 +68,6 @@ class Index(View):
         title_weight: float | None = None,
         analyzer: Analysis | None = None,
         bm25: BM25Settings | None = None,
-        texts_in: TextsIn | None = None,
         config: Config | str | Path | Mapping[str, Any] | None = None,
         cache: str | Path | None = None,
         embedding_cache: bool | EmbeddingCache | None = None,
@@ -96,10 +95,7 @@ class Index(View):
             analyzer: How texts become the terms that BM25 counts: an ``Analyzer``, or a function from a text to a list of
                 terms, which gets title, headings and text one by one. Default: ``Analyzer("english")``.
             bm25: k1, b and the variant of BM25. Default: ``BM25Settings()``.
-            texts_in: Where Chroma keeps the texts of leaves. With ``"documents"`` other programs find them there.
-                ``"metadata"`` is faster to write and takes less disk space: Chroma makes no index of their words, which
-                leafspan has no use for. Default: ``"documents"``.
-            config: A ``Config``, the path of one in YAML or JSON, or a mapping: the six options above, for those that are
+            config: A ``Config``, the path of one in YAML or JSON, or a mapping: the five options above, for those that are
                 not given here, and the strategy and limits of each ``retrieve`` that names none. Default: none.
             cache: Folder for what is derived from an index behind a client. Default: in the user's cache folder.
             embedding_cache: Whether texts that were embedded before are not embedded again, also after a failure; or an
@@ -114,7 +110,7 @@ class Index(View):
                 is met, or where a whole result would lack it; ``"skip"`` goes on without it, says so in
                 ``trace.left_out``, and warns once. Default: ``"raise"``.
 
-        Splitter, context_sentences, title_weight, analyzer, bm25 and texts_in are fixed when the index is made. Leave them
+        Splitter, context_sentences, title_weight, analyzer and bm25 are fixed when the index is made. Leave them
         out to open it as it was made. If the index is made beside a Chroma collection of the same name that leafspan did
         not make, a warning says so: ``adopt`` makes an index of such a collection.
 
@@ -134,7 +130,7 @@ class Index(View):
             raise InvalidArgument(
                 f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
             )
-        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25, texts_in)
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
         how = _configured(config, options, mode, on_damage)
         opened = cls._open(
             path,
@@ -163,7 +159,6 @@ class Index(View):
         title_weight: float | None = None,
         analyzer: Analysis | None = None,
         bm25: BM25Settings | None = None,
-        texts_in: TextsIn | None = None,
         config: Config | str | Path | Mapping[str, Any] | None = None,
         cache: str | Path | None = None,
         embedding_cache: bool | EmbeddingCache | None = None,
@@ -173,7 +168,7 @@ class Index(View):
         on_damage: OnDamage = "raise",
     ) -> Self:
         """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
-        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25, texts_in)
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
         how = _configured(config, options, mode, on_damage)
         opened = cls._open(
             path,
@@ -528,7 +523,7 @@ class Index(View):
     def _cut_again(self, splitter: Splitter, folder: str) -> Flow[tuning.Corpus]:
         """An index of the same documents in a folder, with another splitter."""
         kept = {name: getattr(self._settings, name) for name in ("context_sentences", "title_weight", "analyzer", "bm25")}
-        options = OpenOptions(splitter=splitter, **kept, texts_in=None)
+        options = OpenOptions(splitter=splitter, **kept)
         index = yield from self._open(
             folder, None, "kb", self._embedder.embedder, options, None, False, True, self._timeout
         )
@@ -574,7 +569,6 @@ def adopt(
     title_weight: float | None = None,
     analyzer: Analysis | None = None,
     bm25: BM25Settings | None = None,
-    texts_in: TextsIn | None = None,
     cache: str | Path | None = None,
     dry_run: bool = False,
     progress: bool | None = None,
@@ -612,7 +606,6 @@ def adopt(
         title_weight: See ``Index.open``.
         analyzer: See ``Index.open``.
         bm25: See ``Index.open``.
-        texts_in: See ``Index.open``.
         cache: See ``Index.open``.
         dry_run: Whether to report only what would be done. Nothing is written then. Default: False.
         progress: Whether to show a bar. Default: only in a terminal or a notebook.
@@ -628,7 +621,7 @@ def adopt(
             another embedder or other options.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
-    options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25, texts_in)
+    options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
     place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache": cache, "timeout": timeout}
     found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
     return run(Index._adopt(source, place, found, embedder, options, dry_run, progress))
@@ -650,14 +643,13 @@ async def aadopt(
     title_weight: float | None = None,
     analyzer: Analysis | None = None,
     bm25: BM25Settings | None = None,
-    texts_in: TextsIn | None = None,
     cache: str | Path | None = None,
     dry_run: bool = False,
     progress: bool | None = None,
     timeout: float = 30.0,
 ) -> Adopted:
     """Like ``adopt``; the only way with Chroma's asynchronous client."""
-    options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25, texts_in)
+    options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
     place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache": cache, "timeout": timeout}
     found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
     return await arun(Index._adopt(source, place, found, embedder, options, dry_run, progress))

@@ -29,7 +29,6 @@ from leafspan.store._collection import Collection
 from leafspan.trees import Abstractive, Bisecting, FailedSummary, RaptorClusters, TreesBuilt
 from tests.lateness import longer_and_longer
 
-FORMATS = Path(__file__).parent.parent / "store" / "formats"
 BEES = "# Bees\n\nBees make honey in a hive. A bee dances to tell the others where the flowers are.\n"
 ROCKS = "Granite is hard. Basalt comes from volcanoes. [red]Rust[/red] is [/not] markup.\n"
 
@@ -445,12 +444,6 @@ def test_a_passage_on_one_line_and_without_headings_is_printed_as_a_place_in_the
     assert re.fullmatch(r"1\. texts/rocks\.txt:1  score \d\.\d{3}", head)
 
 
-def test_a_passage_of_an_index_that_knows_no_lines_is_printed_with_its_characters(tmp_path):
-    shutil.unpack_archive(FORMATS / "format-1.zip", tmp_path)
-    head, *_ = leafspan("query", "Who decoded the dance?", "--kb", tmp_path / "kb", "-k", 1).stdout.splitlines()
-    assert re.fullmatch(r"1\. bees  characters \d+ to \d+  score \d\.\d{3}", head)
-
-
 def test_markup_in_a_text_is_printed_as_it_is(kb):
     assert "[red]Rust[/red] is [/not] markup." in leafspan("query", "Rust on rocks", "--kb", kb).stdout
 
@@ -601,7 +594,7 @@ def test_repair_restores_leaves_of_versions_that_do_not_count(kb):
 
 
 def test_it_compares_the_copies_with_chroma_if_it_is_asked_to(kb):
-    (path,) = next((kb / "leafspan.segments").glob("*/vectors-2")).iterdir()
+    (path,) = next((kb / "leafspan.segments").glob("*/vectors")).iterdir()
     segment = read_segment(path)
     vectors = segment.arrays["vectors"]
     write_segment(path, Segment(segment.documents, {**segment.arrays, "vectors": vectors[::-1]}))

@@ -108,7 +108,7 @@ def test_after_a_kill_at_any_step_of_making_a_copy_again_the_next_repair_goes_on
     tmp_path: Path, fork_server: ForkServer, before: Path
 ):
     wrong = shutil.copytree(before, tmp_path / "wrong")
-    for path in sorted(wrong.glob("leafspan.segments/*/vectors-2/*.segment"))[:2]:
+    for path in sorted(wrong.glob("leafspan.segments/*/vectors/*.segment"))[:2]:
         alter(path, another_vector)
     for step in itertools.count():
         place = shutil.copytree(wrong, tmp_path / "kb")

@@ -148,7 +148,7 @@ def test_a_copy_that_counts_no_more_than_another_one_is_found_as_well(folder: Pa
 
 
 def test_what_the_copies_of_a_tree_have_otherwise_is_named_and_made_again(folder: Path):
-    (tree,) = {*folder.glob("leafspan.segments/*/records-1/*")} - {*segments(folder, "records")}
+    (tree,) = {*folder.glob("leafspan.segments/*/records/*")} - {*segments(folder, "records")}
     altered = alter(tree, another_text)
     with Index.open(folder) as index:
         (found,) = index.repair(verify=True)

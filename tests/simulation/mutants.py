@@ -43,13 +43,15 @@ MUTANTS = (
     Mutant(
         "leaves are added after their version became current",
         "store._writer",
-        """        derived = yield from self._add_and_follow(documents, done, begun)
+        """        yield from self._add_leaves(documents, done)
+        derived = None if self._follower is None else (yield from self._follower(documents))
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
 """,
         """        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
         yield from self.advance(settled=False)
-        derived = yield from self._add_and_follow(documents, done, begun)
+        yield from self._add_leaves(documents, done)
+        derived = None if self._follower is None else (yield from self._follower(documents))
 """,
     ),
     Mutant(
@@ -299,11 +301,11 @@ MUTANTS = (
         "the writer's lock is released early",
         "indexing._write_group",
         """        if to_write:
-            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, begun)
+            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
 """,
         """        if to_write:
             writer.stop()
-            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, begun)
+            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
 """,
     ),
     # Behind a client: store/_client_store.py

@@ -331,7 +331,7 @@ class _Run:
     # What there is
 
     def _open(self, *, native: bool) -> Any:
-        options: dict[str, Any] = {**OPTIONS, "timeout": _TIMEOUT, "texts_in": self._scenario.texts_in}
+        options: dict[str, Any] = {**OPTIONS, "timeout": _TIMEOUT}
         if self._server is None:
             path = self._place / "kb"
             return Index.aopen(path, **options) if native else Index.open(path, **options)

@@ -114,11 +114,6 @@ class Scenario:
     events: Mapping[Point, int] | None = field(default=None, compare=False)
 
     @property
-    def texts_in(self) -> str:
-        """Where the index keeps its texts."""
-        return "metadata" if self.seed % 5 == 2 else "documents"
-
-    @property
     def has_trees(self) -> bool:
         """Whether trees are built."""
         later = [each for plan in self.processes for thread in plan.threads for each in thread]

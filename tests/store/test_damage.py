@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 import warnings
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -163,61 +162,19 @@ def test_repair_restores_a_row_whose_numbers_are_wrong_and_nothing_is_deleted(in
     assert index.add([document(name, 1) for name in NAMES]).unchanged == 3
 
 
-@pytest.mark.parametrize("with_header", [True, False], ids=["of now", "of an earlier version"])
-def test_repair_restores_the_row_of_a_table_whether_it_has_the_tables_header_or_not(
-    index: Index, place: dict[str, Any], with_header: bool
-) -> None:
+def test_repair_restores_the_row_of_a_table(index: Index, place: dict[str, Any]) -> None:
     table = "| name | price |\n|---|---|\n" + "".join(f"| lamp {n} | {n} |\n" for n in range(20))
     index.add(Document("table", f"# Lamps\n\n{table}"))
     manifest = raw(index, place, "manifest")
     row = Row.unpack("table", manifest.get(ids=["table"])["metadatas"][0])
     assert [section.text for section in row.sections] == ["Lamps", "name | price"]
-    packed = (row if with_header else replace(row, sections=row.sections[:1])).pack()
+    packed = row.pack()
     broken = packed["row"].replace(f'"leaves":{row.leaves},', f'"leaves":{row.leaves - 1},')
     manifest.update(ids=["table"], metadatas=[{**packed, "row": broken}])
     notice(index, place)
     (finding,) = index.repair(quick=True)
     assert (finding.document_id, finding.repaired) == ("table", True)
     assert manifest.get(ids=["table"])["metadatas"][0]["row"] == packed["row"]
-
-
-def test_repair_restores_the_count_in_a_row_of_an_earlier_version_by_the_hash(index: Index, place: dict[str, Any]) -> None:
-    manifest = raw(index, place, "manifest")
-    row = Row.unpack("first", manifest.get(ids=["first"])["metadatas"][0])
-    for leaves in (5, 9):
-        packed = row.pack()["row"].partition(',"checks"')[0] + "}"
-        manifest.update(
-            ids=["first"], metadatas=[{"row": packed.replace('"leaves":8', f'"leaves":{leaves}').replace(row.lines, "")}]
-        )
-        notice(index, place)
-        (finding,) = index.repair(quick=True)
-        assert (finding.problem, finding.repaired) == (
-            f"its row says {leaves} leaves of version {row.version}, and it has 8 of {row.version}",
-            True,
-        )
-        assert index.get("first") == document("first", 1)
-
-
-def test_a_text_of_the_same_length_is_found_by_check_and_by_get_without_checksums(
-    index: Index, place: dict[str, Any]
-) -> None:
-    manifest, leaves = raw(index, place, "manifest"), raw(index, place, "leaves")
-    row = Row.unpack("first", manifest.get(ids=["first"])["metadatas"][0])
-    manifest.update(ids=["first"], metadatas=[{"row": row.pack()["row"].partition(',"checks"')[0] + "}"}])
-    answer = leaves.get(ids=[row.leaf_ids[2]], include=["documents", "embeddings"])
-    text = answer["documents"][0].replace("number 2", "number 7")
-    leaves.update(ids=answer["ids"], documents=[text], embeddings=answer["embeddings"])
-    notice(index, place)
-    with pytest.raises(DamagedIndex, match=r"^document 'first' is damaged: its text is not as it was added; call repair"):
-        index.get("first")
-    assert index.repair(quick=True) == []
-    (finding,) = index.repair()
-    assert finding.problem == "its text is not as it was added; add the document again to restore it"
-    with pytest.raises(DamagedIndex, match=r"repair\(\) has found that it is not whole"):
-        index.leaves("first")
-    assert index.add(document("first", 1)).replaced == ("first",)
-    assert index.get("first") == document("first", 1)
-    assert index.repair() == []
 
 
 def test_a_view_is_told_of_its_own_documents_alone(index: Index, place: dict[str, Any]) -> None:

@@ -12,6 +12,7 @@ from leafspan.errors import ConcurrentUpdate
 from leafspan.flows import run
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import Catalogue, Met, MetDamage, Reader, Row, StaleRead, read_consistently
+from leafspan.store._checksums import pack_checksums
 from leafspan.store._manifest import CHANGES_ID, columns, token_columns
 from leafspan.values import Ancestor, Leaf
 from tests.store.memory import Records
@@ -34,15 +35,19 @@ class Index:
         texts = [f"{document_id} {version} {ordinal}" for ordinal in range(leaves)]
         length = len(texts[0])
         end, words = leaves * length, leaves * 3
-        row = Row(document_id, "hash", version, leaves, characters=end, words=words)
-        self.manifest.upsert(ids=[document_id], **columns([row]))
         whole = Ancestor(0, leaves - 1, leaves, 0, end, words)
+        places = [
+            pack_place(Leaf(document_id, version, ordinal, ordinal * length, (ordinal + 1) * length, 3, (whole,)))
+            for ordinal in range(leaves)
+        ]
+        checksums = pack_checksums(zip(texts, places, strict=True))
+        row = Row(document_id, "hash", version, leaves, characters=end, words=words, checksums=checksums)
+        self.manifest.upsert(ids=[document_id], **columns([row]))
         for ordinal, text in enumerate(texts):
-            leaf = Leaf(document_id, version, ordinal, ordinal * length, (ordinal + 1) * length, 3, (whole,))
             self.leaves.add(
                 ids=[f"{document_id}#{version}#{ordinal}"],
                 documents=[text],
-                metadatas=[{STRUCTURE_KEY: pack_place(leaf), "kept": True}],
+                metadatas=[{STRUCTURE_KEY: places[ordinal], "kept": True}],
                 embeddings=[[float(ordinal), 1.0]],
             )
 

@@ -33,7 +33,6 @@ from leafspan.errors import IndexMismatch, InvalidDocument
 from leafspan.filters import F, Where
 from leafspan.flows import run
 from leafspan.lexical import BM25Settings
-from leafspan.private import PIIAware
 from leafspan.store import Catalogue, Row, Scope
 from leafspan.strategies import (
     BM25,
@@ -869,7 +868,7 @@ WITHIN = [
 def test_every_strategy_is_put_to_the_test():
     there = {getattr(leafspan.strategies, name) for name in leafspan.strategies.__all__}
     strategies = {kind for kind in there if isinstance(kind, type) and issubclass(kind, Strategy)} - {Strategy, OverBase}
-    elsewhere = {HostRetriever, OtherIndex, PIIAware, Watched}  # PIIAware needs a private view
+    elsewhere = {HostRetriever, OtherIndex, Watched}
     assert strategies == {type(strategy) for strategy in (*EXACT, *NEAR, *MERGED, *WITHIN)} | elsewhere
 
 

@@ -20,7 +20,7 @@ from leafspan.store._failures import CollectionGone
 from leafspan.store._forks import check_process
 from leafspan.store._last_change import LastChange
 from leafspan.store._manifest import CHANGES_ID, token_columns, unpack_rows, unpack_token
-from leafspan.store._naming import manifest_name, read_embedder, settings_with, texts_in, texts_name
+from leafspan.store._naming import manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import CollectionLease, Texts
 from leafspan.store._verified_rows import VerifiedRows
@@ -70,7 +70,7 @@ class ClientStore:
         self.damage = DamageRule()
         self.batch = connection.leaves.batch
         self._connection = connection
-        self._leaves = connection.leaves.with_texts_in(texts_in(settings))
+        self._leaves = connection.leaves
         self._manifest = connection.manifest
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)

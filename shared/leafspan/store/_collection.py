@@ -14,7 +14,6 @@ from leafspan.flows import Call, Flow, asked_whether_awaited
 from leafspan.store._caller import Caller
 from leafspan.store._files_use import Use
 from leafspan.store._portions import Portions
-from leafspan.store._text_columns import columns_to_read, packed_texts, unpacked_texts
 
 MOST_RESULTS = 10_000
 """The most results of one query. Chroma fails somewhere above thirty thousand."""
@@ -48,7 +47,6 @@ class Collection:
         self._caller = caller or Caller.of(handle)
         self._files = files
         self._lacking: str | None = None
-        self._in_metadata = False
         self._portions: defaultdict[str, Portions] = defaultdict(Portions)  # by method
         self.batch = batch
         self.step = min(_STEP, batch)
@@ -57,12 +55,6 @@ class Collection:
         """The same collection, with this use of Chroma's files for each write."""
         twin = copy(self)
         twin._files = files
-        return twin
-
-    def with_texts_in(self, texts_in: str) -> Collection:
-        """The same collection, whose texts are in ``"documents"``, or in a value of the ``"metadata"``."""
-        twin = copy(self)
-        twin._in_metadata = texts_in == "metadata"
         return twin
 
     def lacking(self, why: str) -> Collection:
@@ -183,9 +175,8 @@ class Collection:
 
     def _read(self, method: str, options: dict[str, Any], include: Sequence[str]) -> Flow[dict[str, Any]]:
         """Chroma's answer with these columns."""
-        asked = columns_to_read(include) if self._in_metadata else list(include)
-        answer: dict[str, Any] = yield self._call(method, {**options, "include": asked})
-        return unpacked_texts(answer, include) if self._in_metadata else answer
+        answer: dict[str, Any] = yield self._call(method, {**options, "include": list(include)})
+        return answer
 
     def _write(self, method: str, ids: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Flow[None]:
         in_portions = bool(ids) and self._caller.in_process and (yield asked_whether_awaited())
@@ -196,9 +187,8 @@ class Collection:
             size = _fitting(columns, start, size)
             chosen = slice(start, start + size)
             some = {name: column[chosen] for name, column in columns.items()}
-            options = {"ids": list(ids[chosen]), **(packed_texts(some) if self._in_metadata else some)}
-            call = self._call(method, options, finish=True)
-            yield call if portions is None else portions.measured(call, len(options["ids"]))
+            call = self._call(method, {"ids": list(ids[chosen]), **some}, finish=True)
+            yield call if portions is None else portions.measured(call, len(ids[chosen]))
             start += size
 
     def _call(self, method: str, options: dict[str, Any], *, finish: bool = False) -> Call:

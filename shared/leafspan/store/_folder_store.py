@@ -24,7 +24,7 @@ from leafspan.store._files import FileDamage, Files
 from leafspan.store._folder import Change, Folder, Found
 from leafspan.store._late_collection import LateChroma, LateCollection
 from leafspan.store._manifest import unpack_rows
-from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_in, texts_name
+from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._opened import Opened
 from leafspan.store._ownership import index_names
 from leafspan.store._reader import CopiedRecords, Reader
@@ -93,8 +93,6 @@ class FolderStore:
         def collection(name: str) -> Flow[Collection]:
             opened = yield from chroma.opened()
             found = opened.collections.get(name) or (yield Call(opened.collection, (name, deadline_after(self._timeout))))
-            if name == self._leaves_name:
-                found = found.with_texts_in(texts_in(self.settings))
             return found.lacking(self._what_lost) if name in opened.lost else found
 
         def has_moved_on(_: Catalogue) -> Flow[bool]:
@@ -118,14 +116,12 @@ class FolderStore:
             is_loaded=partial(folder.has_loaded, self._leaves_name),
         )
 
-    def _catalogue(
-        self, folder: Folder, *, of_chroma: Callable[[], Flow[tuple[KnownIndex, Sequence[str]]]] | None = None
-    ) -> Flow[tuple[int, Catalogue]]:
+    def _catalogue(self, folder: Folder, *, of_chroma: bool = False) -> Flow[tuple[int, Catalogue]]:
         """The catalogue as it is now, and the count of changes that it belongs to.
 
         Args:
             folder: The folder.
-            of_chroma: Flow that reads Chroma itself, if that must have been read. Default: what is known of it will do.
+            of_chroma: Whether Chroma itself must have been read. Default: what is known of it will do.
         """
         count = folder.changes.count  # first, so that what is read below can only be newer
         found = folder.catalogues.get(self._manifest_name)  # read once: another thread may replace it at any time
@@ -144,7 +140,7 @@ class FolderStore:
             return count, index.catalogue
         # Before Chroma is opened anew: a client does not see what other processes add to the vectors after it was opened,
         # so it may lack leaves of a version that has become current since.
-        catalogue = yield from self._read_catalogue(folder, of_chroma or partial(self.read_of_chroma, folder))
+        catalogue = yield from self._read_catalogue(folder)
         folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
         return count, catalogue
 
@@ -167,12 +163,10 @@ class FolderStore:
             raise CollectionGone(f"{self.described} was deleted and made anew meanwhile: open it again")
         self._checked_at = count
 
-    def _read_catalogue(
-        self, folder: Folder, read: Callable[[], Flow[tuple[KnownIndex, Sequence[str]]]]
-    ) -> Flow[Catalogue]:
+    def _read_catalogue(self, folder: Folder) -> Flow[Catalogue]:
         """The catalogue as Chroma has it now. It is kept for others."""
         count = folder.changes.count
-        known, names = yield from read()
+        known, names = yield from self.read_of_chroma(folder)
         folder.has_read(self._name)
         yield Call(folder.keep, (self._name, count, known, names))
         return known.catalogue
@@ -219,10 +213,10 @@ class FolderStore:
         try:
             deadline = deadline_after(timeout)
             yield from self._wait_for(lock, partial(folder.try_writing, lock, deadline), timeout)
-            _, catalogue = yield from self._catalogue(folder)
+            _, catalogue = yield from self._catalogue(folder, of_chroma=True)
             rows = dict(catalogue.rows)
             opened = yield Call(folder.opened, (deadline,))
-            leaves = (yield self._to_write(opened, self._leaves_name)).with_texts_in(texts_in(self.settings))
+            leaves = yield self._to_write(opened, self._leaves_name)
             manifest = yield self._to_write(opened, self._manifest_name)
         except BaseException:
             stop(False)

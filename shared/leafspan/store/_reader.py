@@ -180,16 +180,14 @@ class Reader(VisibleDocuments):
         others = {id_: shown for id_, shown in stored.items() if id_ not in records}
         if others:
             rows = yield from self._rows_of(others)
-            # Only the place says how long a text without a checksum is.
-            columns = ["documents"] if all(row.checksums for row in rows.values()) else ["documents", "metadatas"]
-            records = yield from self._records(others, columns)
+            records = yield from self._records(others, ["documents"])
         for id_, shown in others.items():
             prefix, _, ordinal = id_.rpartition("#")
             row, record = rows.get(prefix), records.get(id_)
             text = None if record is None else record["document"]
             if text is not None:
                 texts[shown] = text
-            if row is None or (text and row.checksums and text_is_as_written(row.checksums, int(ordinal), text)):
+            if row is None or (text and text_is_as_written(row.checksums, int(ordinal), text)):
                 continue
             try:
                 check_text(row, LeafId.parse(id_), record)
