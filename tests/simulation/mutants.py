@@ -394,7 +394,7 @@ MUTANTS = (
     # Mirrors: mirror/_mirror.py, mirror/_snapshot.py
     Mutant(
         "a mirror does not follow the catalogue",
-        "mirror._mirror",
+        "segments._mirror",
         "        if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:\n            return known\n        yield from self._lock()\n        try:\n            self._went_on = time.monotonic()\n            if",
         "        if (known := self._snapshot) is not None:\n            return known\n        yield from self._lock()\n        try:\n            self._went_on = time.monotonic()\n            if",
     ),
@@ -406,38 +406,38 @@ MUTANTS = (
     ),
     Mutant(
         "a document in two segments counts twice",
-        "mirror._snapshot",
+        "segments._snapshot",
         "        if len(repeated):\n",
         "        if False:\n",
     ),
     # Trees: tree/_cleanup.py, tree/_visible_trees.py
     Mutant(
         "deleted documents leave their summaries",
-        "tree._cleanup",
+        "trees._cleanup",
         "    yield from delete_trees(opened.store, [rows[id_] for id_ in affected], timeout)\n",
         "",
     ),
     Mutant(
         "a tree stays visible when its document has changed",
-        "tree._visible_trees",
+        "trees._visible_trees",
         "        return shown is not None and self.documents.rows[shown].version == version\n",
         "        return shown is not None\n",
     ),
     Mutant(
         "summaries of several documents are visible in every view",
-        "tree._visible_trees",
+        "trees._visible_trees",
         "        return shown is not None and self.documents.rows[shown].version == version\n",
         "        return shown is None or self.documents.rows[shown].version == version\n",
     ),
     Mutant(
         "outdated trees are not deleted",
-        "tree._cleanup",
+        "trees._cleanup",
         "    yield from delete_trees(trees, outdated, timeout)\n",
         "",
     ),
     Mutant(
         "cached texts of deleted documents stay",
-        "tree._cleanup",
+        "trees._cleanup",
         "    yield from texts.delete((dropped | unfinished) - used)\n",
         "",
     ),
