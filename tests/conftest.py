@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +17,12 @@ from tests import profiles  # noqa: F401 (it chooses how many examples Hypothesi
 from tests.corpus import DOCUMENTS, SPLITTER
 from tests.reading import reading_from_chroma
 from tests.server import running_server
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays to the end: a test that collects garbage looks at what it has made itself."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
