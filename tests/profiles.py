@@ -7,6 +7,8 @@ judged by what it changes.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -33,3 +35,11 @@ def examples(thorough: int, *, fast: int | None = None, **options: Any) -> setti
     if fast is None:
         fast = max(_FEWEST, thorough // 10)
     return settings(max_examples=thorough if THOROUGH else min(fast, thorough), **options)
+
+
+def paired(cases: Sequence[Any], *others: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Each case with one value of each of ``others``, which take turns; in a thorough run with every combination of them."""
+    combined = list(product(*others))
+    if THOROUGH:
+        return [(case, *values) for case in cases for values in combined]
+    return [(case, *combined[number % len(combined)]) for number, case in enumerate(cases)]
