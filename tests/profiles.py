@@ -7,10 +7,11 @@ judged by what it changes.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 THOROUGH = os.environ.get("LEAFSPAN_TESTS") == "thorough"
@@ -43,3 +44,10 @@ def paired(cases: Sequence[Any], *others: Sequence[Any]) -> list[tuple[Any, ...]
     if THOROUGH:
         return [(case, *values) for case in cases for values in combined]
     return [(case, *combined[number % len(combined)]) for number, case in enumerate(cases)]
+
+
+def quick(count: int, cases: Iterable[Any]) -> list[Any]:
+    """The first cases as they are, and the others as slow ones."""
+    cases = list(cases)
+    rest = [each if isinstance(each, tuple) else (each,) for each in cases[count:]]
+    return [*cases[:count], *(pytest.param(*values, marks=pytest.mark.slow) for values in rest)]

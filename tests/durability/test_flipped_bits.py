@@ -84,11 +84,11 @@ def modes(name: str) -> tuple[bool, ...]:
     return (False,) if name.startswith("leafspan.segments") else (False, True)
 
 
-def test_a_bit_in_each_file_changes_no_answer(tmp_path: Path, whole: tuple[Path, dict[str, Any]]):
+def test_a_bit_in_some_files_changes_no_answer(tmp_path: Path, whole: tuple[Path, dict[str, Any]]):
     rng = random.Random(5)
-    flips = [
-        (name, rng.randrange(size), rng.randrange(8), rng.choice(modes(name))) for name, size in files(whole[0]).items()
-    ]
+    sizes = files(whole[0])
+    some = [DATABASE, *rng.sample(sorted(sizes.keys() - {DATABASE}), 5)]
+    flips = [(name, rng.randrange(sizes[name]), rng.randrange(8), rng.choice(modes(name))) for name in some]
     check(whole, tmp_path, flips)
 
 

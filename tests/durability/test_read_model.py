@@ -36,6 +36,7 @@ from leafspan import (
 from leafspan.errors import StorageReadOnly
 from leafspan.store import _folder
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+from tests.profiles import quick
 from tests.reading import forget_catalogue
 
 _ROOT = Path(__file__).parents[2]
@@ -287,7 +288,7 @@ def test_an_index_and_its_views_are_pickled_as_their_place_and_options(folder: P
             assert len(again.retrieve(QUESTIONS[0])) <= 2
 
 
-@pytest.mark.parametrize("how", ["spawn", "fork"])
+@pytest.mark.parametrize("how", quick(1, ["fork", "spawn"]))
 def test_processes_of_a_pool_search_the_index_of_their_parent(folder: Path, how: str):
     with Index.open(folder) as index:
         index.add(Document("more", "The parent has Chroma open."))
