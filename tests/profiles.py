@@ -38,7 +38,7 @@ def examples(thorough: int, *, fast: int | None = None, **options: Any) -> setti
     return settings(max_examples=thorough if THOROUGH else min(fast, thorough), **options)
 
 
-def paired(cases: Sequence[Any], *others: Sequence[Any]) -> list[tuple[Any, ...]]:
+def paired(cases: Iterable[Any], *others: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Each case with one value of each of ``others``, which take turns; in a thorough run with every combination of them."""
     combined = list(product(*others))
     if THOROUGH:

@@ -437,6 +437,7 @@ def test_a_new_file_that_another_process_sets_up_is_waited_for(cache, monkeypatc
     assert len(refused) == 2
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_while_it_writes_harms_nothing(tmp_path: Path):
     code = """
 import sys

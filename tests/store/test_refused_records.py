@@ -18,6 +18,7 @@ from leafspan.documents import _accepting, _metadata
 from leafspan.errors import InvalidDocument
 from leafspan.store._change_file import ChangeFile
 from tests.durability.versions import EMBEDDER, SPLITTER
+from tests.profiles import paired
 
 SETTINGS = Settings(anonymized_telemetry=False)
 TOO_MANY = {f"k{number}": number for number in range(6_000)}
@@ -73,7 +74,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(("name", "index"), paired(HOSTILE, ["folder", "client"]), indirect=["index"])
 def test_what_is_accepted_is_stored_and_what_is_not_harms_nobody(index, name):
     document = HOSTILE[name]
     try:
@@ -152,6 +153,7 @@ ADD_ELSEWHERE = """
 import sys
 from leafspan import Document, Index
 from tests.durability.versions import EMBEDDER, SPLITTER
+from tests.profiles import paired
 with Index.open(sys.argv[1], name="leafspan", embedder=EMBEDDER, splitter=SPLITTER) as index:
     print(index.add(Document(sys.argv[2], "From another process.")))
 """

@@ -57,7 +57,7 @@ from leafspan.strategies import (
     Watched,
 )
 from leafspan.trees import Bisecting, Extractive
-from tests.profiles import examples
+from tests.profiles import examples, quick
 
 A, B = F("tenant") == "a", F("tenant") == "b"
 AT_A, AT_B = Scope(A).suffix, Scope(B).suffix  # what ends the stored ids of their documents
@@ -91,7 +91,7 @@ def index(client) -> Iterator[Index]:
         yield opened
 
 
-@pytest.fixture(params=["folder", "memory", "server"])
+@pytest.fixture(params=quick(2, ["folder", "memory", "server"]))
 def anywhere(request, tmp_path, client) -> Iterator[Index]:
     """An empty index of each kind."""
     if request.param == "folder":
