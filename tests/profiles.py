@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 THOROUGH = os.environ.get("LEAFSPAN_TESTS") == "thorough"
-_FEWEST = 25
+_FEWEST = 15
 
 # No test may fail because the machine is busy.
 _BUSY: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -30,11 +30,11 @@ def examples(thorough: int, *, fast: int | None = None, **options: Any) -> setti
 
     Args:
         thorough: Number of examples in a thorough run.
-        fast: Number of examples in a fast run. Default: a tenth of ``thorough``, but at least 25.
+        fast: Number of examples in a fast run. Default: a twentieth of ``thorough``, but at least 15.
         options: Further settings of Hypothesis.
     """
     if fast is None:
-        fast = max(_FEWEST, thorough // 10)
+        fast = max(_FEWEST, thorough // 20)
     return settings(max_examples=thorough if THOROUGH else min(fast, thorough), **options)
 
 
