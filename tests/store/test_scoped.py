@@ -1062,7 +1062,7 @@ _slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.
 def test_nothing_seen_through_a_view_depends_on_others_in_memory(client):
     attacks = compared = 0
 
-    @examples(40, fast=6, phases=PHASES, report_multiple_bugs=False, suppress_health_check=_slow)
+    @examples(40, fast=4, phases=PHASES, report_multiple_bugs=False, suppress_health_check=_slow)
     @given(**_law)
     def law(**drawn):
         nonlocal attacks, compared
@@ -1077,7 +1077,7 @@ def test_nothing_seen_through_a_view_depends_on_others_in_memory(client):
 def test_nothing_seen_through_a_view_depends_on_others_in_a_folder(tmp_path):
     places = count()
 
-    @examples(10, fast=3, phases=PHASES, report_multiple_bugs=False, suppress_health_check=_slow)
+    @examples(10, fast=2, phases=PHASES, report_multiple_bugs=False, suppress_health_check=_slow)
     @given(**_law)
     def law(**drawn):
         where = tmp_path / str(next(places))

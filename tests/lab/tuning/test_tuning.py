@@ -162,6 +162,7 @@ def test_the_configuration_is_what_index_open_takes(parts: Index, tuning: Tuning
     assert tuning.to_yaml() == (tmp_path / "tuned.yaml").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_else_a_configuration_says_stays(parts: Index):
     given = Config(strategy=TOO_LITTLE_ON_WORDS, candidates=80, k=3, context_sentences=1)
     tuning = parts.tune(QUESTIONS, given, budgets=BUDGETS, rounds=1)
