@@ -223,10 +223,10 @@ def test_every_way_of_asking_gives_the_same(forest: Index, runner: asyncio.Runne
     the_core_gives_the_same(forest, runner, scenario, expected)
     langchain_gives_the_same(forest, runner, scenario, expected)
     llamaindex_gives_the_same(forest, runner, scenario, expected)
+    traces_are_the_same_in_both_hosts(forest, scenario)
 
 
-@every_scenario
-def test_traces_are_the_same_in_both_hosts(forest: Index, scenario: Scenario):
+def traces_are_the_same_in_both_hosts(forest: Index, scenario: Scenario) -> None:
     langchain, llamaindex = scenario.in_langchain(forest, explain=True), scenario.in_llamaindex(forest, explain=True)
     answers = ask(forest, scenario)
     expected = [shown(passages) for passages in answers]
