@@ -1062,7 +1062,7 @@ _slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.
 def test_nothing_seen_through_a_view_depends_on_others_in_memory(client):
     attacks = compared = 0
 
-    @examples(40, fast=4, phases=PHASES, report_multiple_bugs=False, suppress_health_check=_slow)
+    @examples(20, fast=4, phases=PHASES, report_multiple_bugs=False, suppress_health_check=_slow)
     @given(**_law)
     def law(**drawn):
         nonlocal attacks, compared
