@@ -15,7 +15,7 @@ from leafspan.segments import Mirror
 from leafspan.store._collection import Collection
 from tests import profiles  # noqa: F401 (it chooses how many examples Hypothesis tries)
 from tests.corpus import DOCUMENTS, SPLITTER
-from tests.reading import reading_from_chroma
+from tests.reading import only_read, reading_from_chroma
 from tests.server import running_server
 
 
@@ -61,7 +61,8 @@ def index(tmp_path: Path, _corpus_folder: Path) -> Iterator[Index]:
 @pytest.fixture(scope="session")
 def shared_index(tmp_path_factory: pytest.TempPathFactory, _corpus_folder: Path) -> Iterator[Index]:
     """The small corpus in a folder, for tests that only read."""
-    with Index.open(shutil.copytree(_corpus_folder, tmp_path_factory.mktemp("shared") / "kb")) as opened:
+    folder = shutil.copytree(_corpus_folder, tmp_path_factory.mktemp("shared") / "kb")
+    with Index.open(folder) as opened, only_read(opened):
         yield opened
 
 
