@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from chromadb.api.shared_system_client import SharedSystemClient
 
 from leafspan import Index
 from leafspan.segments import Mirror
@@ -27,9 +28,14 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
-    """So does what is left at the end of a file, such as the indexes that all files share."""
+    """So does what is left at the end of a file, such as the indexes that all files share. The next file has an empty memory.
+
+    All clients in memory share one Chroma, which takes the longer the more it holds.
+    """
     yield
     if nextitem is None or nextitem.path != item.path:
+        for known in (SharedSystemClient._identifier_to_system, SharedSystemClient._identifier_to_refcount):
+            known.pop("ephemeral", None)
         gc.collect()
         gc.freeze()
 

@@ -29,13 +29,13 @@ every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
 QUIET = {"anonymized_telemetry": False}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def memory_index() -> Iterator[Index]:
     """The corpus with its trees in memory."""
     yield from filled(chromadb.EphemeralClient(Settings(**QUIET)))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server_index(chroma_server: tuple[str, int]) -> Iterator[Index]:
     """The corpus with its trees behind a server."""
     host, port = chroma_server
