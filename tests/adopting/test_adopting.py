@@ -655,7 +655,7 @@ def memory() -> Any:
 _numbers = iter(range(10**9))
 
 
-@examples(100)
+@examples(100, fast=10)
 @given(RECORDS)
 def test_every_record_is_a_leaf_or_is_reported_and_adopting_twice_equals_once(memory: Any, records: list[Any]):
     number = next(_numbers)

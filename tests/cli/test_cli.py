@@ -28,6 +28,7 @@ from leafspan.segments._segment import Segment, read_segment, write_segment
 from leafspan.store._collection import Collection
 from leafspan.trees import Abstractive, Bisecting, FailedSummary, RaptorClusters, TreesBuilt
 from tests.lateness import longer_and_longer
+from tests.profiles import quick
 
 BEES = "# Bees\n\nBees make honey in a hive. A bee dances to tell the others where the flowers are.\n"
 ROCKS = "Granite is hard. Basalt comes from volcanoes. [red]Rust[/red] is [/not] markup.\n"
@@ -175,7 +176,7 @@ app(sys.argv[1:])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
-@pytest.mark.parametrize("loading", ["leafspan", "leafspan.cli", "leafspan.cli._mcp", "typer"])
+@pytest.mark.parametrize("loading", quick(1, ["leafspan.cli", "leafspan", "leafspan.cli._mcp", "typer"]))
 def test_ctrl_c_ends_the_program_without_a_word_while_it_is_being_loaded(loading):
     code = f"""
 import os, sys
@@ -732,6 +733,7 @@ def test_a_disagreement_of_the_frameworks_is_shown_and_ends_with_code_1(monkeypa
     assert "LangChain, LlamaIndex and the index do NOT agree on 5 passages" in result.stdout
 
 
+@pytest.mark.slow
 def test_the_demo_goes_on_without_a_framework_that_is_missing(monkeypatch):
     for module in [name for name in sys.modules if name.startswith("langchain_ext")]:
         monkeypatch.delitem(sys.modules, module)

@@ -17,6 +17,7 @@ from leafspan import Files, Index
 from leafspan.cli import app
 from leafspan.files import _text
 from tests.cli.test_cli import PLAIN, fails, leafspan
+from tests.profiles import quick
 
 
 def typed(text: str | bytes, *arguments: object) -> Result:
@@ -395,7 +396,7 @@ def test_a_byte_order_mark_on_standard_input_is_no_part_of_its_first_line(kb):
 
 
 @pytest.mark.parametrize(
-    "command", ["query -", "explain -", "delete -", "eval -", "report - -o report.html", "index - --id a"]
+    "command", quick(1, ["query -", "explain -", "delete -", "eval -", "report - -o report.html", "index - --id a"])
 )
 def test_standard_input_that_is_closed_is_an_error(kb, command):
     done = subprocess.run(

@@ -16,6 +16,7 @@ import pytest
 from leafspan import Index
 from tests.durability.children import ForkServer
 from tests.durability.versions import EMBEDDER, adopt_collection, embed, open_index, records
+from tests.profiles import quick
 
 GROUP = 7  # records that are written at once, so that there are several groups
 NAME = "chunks"
@@ -92,7 +93,7 @@ def kill_and_run_again(place: dict[str, Any], step: int, fork_server: ForkServer
     return code
 
 
-@pytest.mark.parametrize("step", [0, 9, 17])
+@pytest.mark.parametrize("step", quick(1, [9, 0, 17]))
 def test_an_adoption_that_was_killed_goes_on_when_it_is_run_again(
     tmp_path: Path, fork_server: ForkServer, before: Path, undisturbed: dict[str, Any], step: int
 ) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import Document, Index
+from tests.profiles import quick
 
 if not hasattr(sys.modules["os"], "fork"):
     pytest.skip("this system has no fork", allow_module_level=True)
@@ -79,7 +80,7 @@ print(json.dumps(["ended", os.waitstatus_to_exitcode(ended[1]), 0]))
 """
 
 
-@pytest.mark.parametrize("what", ["open", "closed", "memory", "chroma alone"])
+@pytest.mark.parametrize("what", quick(1, ["open", "closed", "memory", "chroma alone"]))
 def test_a_forked_process_is_refused_at_once_what_needs_chroma_and_ends_and_its_parent_goes_on(
     tmp_path: Path, what: str
 ) -> None:

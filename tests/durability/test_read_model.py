@@ -36,6 +36,7 @@ from leafspan import (
 from leafspan.errors import StorageReadOnly
 from leafspan.store import _folder
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+from tests.profiles import paired, quick
 from tests.reading import forget_catalogue
 
 _ROOT = Path(__file__).parents[2]
@@ -199,16 +200,17 @@ def test_a_byte_that_has_changed_in_any_of_its_files_changes_no_answer(folder: P
         expected = everything(index)
     for path in sorted(folder.glob(f"leafspan.segments/{pattern}")):
         whole = path.read_bytes()
-        for place in range(5, len(whole), max(1, len(whole) // 4)):
+        for place in range(5, len(whole), max(1, len(whole) // 2)):
             path.parent.mkdir(exist_ok=True)  # it goes with its last file, if nothing is searched after that
             path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
             with Index.open(folder) as index:
                 assert everything(index) == expected, (path.name, place)
 
 
-@pytest.mark.parametrize("pattern", ["catalogue", "*/records/*", "*/vectors/*", "*/words-*/*"])
+@pytest.mark.parametrize(
+    ("pattern", "mode"), paired(["catalogue", "*/records/*", "*/vectors/*", "*/words-*/*"], ["r", "rw"])
+)
 @pytest.mark.filterwarnings("ignore:.*made anew:RuntimeWarning")
-@pytest.mark.parametrize("mode", ["r", "rw"])
 def test_bytes_that_change_behind_an_index_that_is_open_change_no_answer(folder: Path, pattern: str, mode: str):
     """They are compared when they are first read, and in a folder that must not be written they stay as they are."""
     with Index.open(folder) as index:
@@ -287,7 +289,7 @@ def test_an_index_and_its_views_are_pickled_as_their_place_and_options(folder: P
             assert len(again.retrieve(QUESTIONS[0])) <= 2
 
 
-@pytest.mark.parametrize("how", ["spawn", "fork"])
+@pytest.mark.parametrize("how", quick(1, ["fork", "spawn"]))
 def test_processes_of_a_pool_search_the_index_of_their_parent(folder: Path, how: str):
     with Index.open(folder) as index:
         index.add(Document("more", "The parent has Chroma open."))

@@ -16,6 +16,7 @@ from tests.durability.children import ForkServer
 from tests.durability.test_kill import NAMES, NEW, OLD, Texts, versions
 from tests.durability.versions import ALL, EMBEDDER, broken, document, open_index, records, text_of
 from tests.indexing.test_verifying import alter, another_vector
+from tests.profiles import quick
 
 STRATEGIES = (Vector(), BM25(), Hybrid())
 
@@ -86,7 +87,7 @@ def check_kill(place: Path, server: ForkServer, before: Path, undisturbed: dict[
     return code != 0
 
 
-@pytest.mark.parametrize("step", [1, 4, 9, 25])
+@pytest.mark.parametrize("step", quick(1, [4, 1, 9, 25]))
 def test_after_a_kill_at_some_steps_of_writing_what_is_read_every_reader_is_right(
     tmp_path: Path, fork_server: ForkServer, before: Path, undisturbed: dict[str, Any], step: int
 ):

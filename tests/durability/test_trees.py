@@ -132,6 +132,7 @@ def test_a_build_that_is_killed_asks_for_nothing_twice_but_what_was_in_flight(
         assert repeated.total() <= concurrency
 
 
+@pytest.mark.slow
 def test_a_build_that_is_killed_again_and_again_comes_to_its_end(
     tmp_path: Path, fork_server: TreeForkServer, before: Path, undisturbed: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:

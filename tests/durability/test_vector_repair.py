@@ -21,6 +21,7 @@ from leafspan.store import _connecting
 from tests.durability.children import ForkServer
 from tests.durability.test_full_disk import small_disk  # noqa: F401 (a fixture)
 from tests.durability.versions import ALL, EMBEDDER, SPLITTER, document, embed, open_index, records
+from tests.profiles import quick
 
 _ROOT = Path(__file__).parents[2]
 _SECONDS = 120
@@ -114,7 +115,9 @@ def check_case(folder: Path, whole: tuple[Path, dict[str, Any]], name: str, kind
         check_repaired(place, whole[1])
 
 
-@pytest.mark.parametrize(("name", "kind"), [("data_level0.bin", "flip"), ("index_metadata.pickle", "cut"), ("", "delete")])
+@pytest.mark.parametrize(
+    ("name", "kind"), quick(1, [("", "delete"), ("data_level0.bin", "flip"), ("index_metadata.pickle", "cut")])
+)
 def test_vectors_are_made_anew_without_embedding_anything(
     tmp_path: Path, whole: tuple[Path, dict[str, Any]], name: str, kind: str
 ):

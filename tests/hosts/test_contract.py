@@ -42,6 +42,7 @@ from leafspan.errors import NotALeaf, SourceFailed
 from leafspan.strategies import Candidate, Filtered, RetrievalContext, StrategyFlow
 from tests.corpus import DOCUMENTS, QUESTIONS, TEXTS
 from tests.hosts.contract import HOSTS, RETRIEVERS, Host, Result, needed
+from tests.profiles import paired
 
 pytestmark = pytest.mark.parametrize("host", HOSTS, ids=repr)
 every_retriever = pytest.mark.parametrize("name", RETRIEVERS)
@@ -402,11 +403,11 @@ OTHER_NAMES = [
 
 
 @pytest.mark.parametrize("name", ["HybridRetriever", "EnsembleRetriever", "MultiQueryRetriever"])
-@pytest.mark.parametrize(("given", "meant"), OTHER_NAMES)
-def test_a_fusion_may_have_the_name_of_another_framework(host: Host, shared_index: Index, name, given, meant):
-    retriever = host.make(name, shared_index, fusion=given, **needed(name))
-    assert retriever.fusion == meant
-    assert retriever._strategy() == host.make(name, shared_index, fusion=meant, **needed(name))._strategy()
+def test_a_fusion_may_have_the_name_of_another_framework(host: Host, shared_index: Index, name):
+    for given, meant in OTHER_NAMES:
+        retriever = host.make(name, shared_index, fusion=given, **needed(name))
+        assert retriever.fusion == meant
+        assert retriever._strategy() == host.make(name, shared_index, fusion=meant, **needed(name))._strategy()
 
 
 def test_options_are_kept_as_the_strategy_has_them(host: Host, shared_index: Index):
@@ -473,8 +474,7 @@ def copy_of_model(retriever):
     return retriever.model_copy(deep=True) if hasattr(retriever, "model_copy") else copy.deepcopy(retriever)
 
 
-@every_retriever
-@pytest.mark.parametrize("duplicate", [pickled, copy.deepcopy, copy_of_model])
+@pytest.mark.parametrize(("name", "duplicate"), paired(RETRIEVERS, [pickled, copy.deepcopy, copy_of_model]))
 def test_a_copy_opens_the_index_again_and_finds_the_same(host: Host, shared_index: Index, name, duplicate):
     retriever = host.make(name, shared_index, k=2, **needed(name))
     again = duplicate(retriever)

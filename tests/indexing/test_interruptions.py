@@ -14,6 +14,7 @@ from leafspan.embedding import default_embedder
 from leafspan.errors import FunctionFailed, InvalidDocument
 from leafspan.store._collection import Collection
 from tests.corpus import DOCUMENTS, SPLITTER
+from tests.profiles import paired
 
 CHANGED = [Document(each.id, each.text.replace("the", "a"), each.title, each.metadata) for each in DOCUMENTS]
 WRITES = 6  # of changed documents: rows, new leaves, rows; of what is left: old leaves, rows, rows of deleted documents
@@ -144,8 +145,7 @@ AWAY = {
 }
 
 
-@pytest.mark.parametrize("write", range(1, WRITES + 1))
-@pytest.mark.parametrize("operation", [*BACK, *AWAY])
+@pytest.mark.parametrize(("operation", "write"), paired([*BACK, *AWAY], range(1, WRITES + 1)))
 def test_what_was_interrupted_does_not_come_back_after_what_is_done_next(tmp_path: Path, monkeypatch, operation, write):
     with Index.open(tmp_path) as index:
         index.add(BEFORE)

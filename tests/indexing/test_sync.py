@@ -473,7 +473,7 @@ def write(file: Path, content: str | bytes) -> None:
 
 
 @given(steps)
-@examples(25)
+@examples(25, fast=8)
 @example([("write", "a.md", "One."), ("sync", None, None), ("write", "a.md", b"\xff"), ("remove", "a.md", None)])
 def test_after_any_changes_a_sync_gives_what_a_fresh_index_has_and_nothing_else_is_touched(changes: list[Any]):
     others = [Document("docs/x.md", "By hand."), Document("y", "Y.", "Y", {"source": "docs/y.md"})]
@@ -519,7 +519,7 @@ def readable(file: Path) -> bool:
     st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from(["1", "2"]), st.sampled_from("xy")), max_size=8),
     st.data(),
 )
-@examples(15)
+@examples(15, fast=5)
 def test_a_sync_of_documents_leaves_exactly_them_of_what_they_cover(
     existing: list[tuple[str, str, str]], data: st.DataObject
 ):

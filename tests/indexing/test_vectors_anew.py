@@ -21,6 +21,7 @@ from leafspan.indexing import Finding
 from leafspan.store import _connecting
 from leafspan.store._collection import Collection
 from leafspan.store._files import Files
+from tests.profiles import paired, quick
 from tests.reading import forget_catalogue
 
 ALL = 10_000
@@ -82,7 +83,7 @@ def found(index: Index) -> dict[str, float]:
     return {passage.id: round(passage.score, 4) for passage in index.retrieve("sentence", Vector(), k=ALL, candidates=ALL)}
 
 
-@pytest.mark.parametrize(("mirrored", "sentences"), [(True, 0), (False, 0), (False, 1)])
+@pytest.mark.parametrize(("mirrored", "sentences"), quick(2, [(True, 0), (False, 1), (False, 0)]))
 def test_lost_vectors_are_made_anew_as_they_were(tmp_path: Path, mirrored: bool, sentences: int):
     ids = made(tmp_path / "kb", mirrored=mirrored, sentences=sentences)
     with Index.open(tmp_path / "kb", embedder=Counting().embedder) as index:
@@ -197,7 +198,7 @@ def cut_all_links(folder: Path) -> None:
         os.utime(path, (0, 0))  # older than the file that Chroma writes last
 
 
-@pytest.mark.parametrize("mirrored", [True, False])
+@pytest.mark.parametrize("mirrored", quick(1, [True, False]))
 def test_a_graph_that_reaches_no_leaf_is_reported_and_repaired_from_the_mirror_or_from_chroma(
     tmp_path: Path, mirrored: bool
 ):
@@ -235,8 +236,7 @@ def test_what_writing_the_vectors_again_does_not_repair_says_what_to_do(tmp_path
     assert "delete documents that repeat the same text, or add the documents to a new index" in only.problem
 
 
-@pytest.mark.parametrize("client", [False, True])
-@pytest.mark.parametrize("share", [0.1, 0.9, 1.0])
+@pytest.mark.parametrize(("share", "client"), paired([0.1, 0.9, 1.0], [False, True]))
 def test_vectors_without_a_direction_are_no_damage(tmp_path: Path, client: bool, share: float):
     """As WordLlama has them for texts without a known word. They are similar to nothing, so no search can find them."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from types import SimpleNamespace
 
 import chromadb
@@ -15,6 +16,7 @@ from leafspan.search import misses_some
 from leafspan.splitting import Cut
 from leafspan.store import Nearest
 from leafspan.values import Hit
+from tests.profiles import quick
 
 SETTINGS = Settings(anonymized_telemetry=False)
 OTHERS = 1_500
@@ -42,8 +44,9 @@ def open_index(where, equal, tmp_path):
     return index
 
 
-@pytest.mark.parametrize("where", ["folder", "client"])
-@pytest.mark.parametrize("equal", [3, 40, 500, 1_500])
+@pytest.mark.parametrize(
+    ("where", "equal"), quick(3, [*product(["folder", "client"], [40]), *product(["folder", "client"], [500, 3, 1_500])])
+)
 def test_all_that_reach_the_lowest_score_are_found(where, equal, tmp_path):
     with open_index(where, equal, tmp_path) as index:
         for options in (

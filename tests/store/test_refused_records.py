@@ -10,7 +10,7 @@ from pathlib import Path
 import chromadb
 import pytest
 from chromadb.config import Settings
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from leafspan import Chunk, Document, F, Files, Index, StorageFailed
@@ -18,6 +18,7 @@ from leafspan.documents import _accepting, _metadata
 from leafspan.errors import InvalidDocument
 from leafspan.store._change_file import ChangeFile
 from tests.durability.versions import EMBEDDER, SPLITTER
+from tests.profiles import examples, paired
 
 SETTINGS = Settings(anonymized_telemetry=False)
 TOO_MANY = {f"k{number}": number for number in range(6_000)}
@@ -73,7 +74,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(("name", "index"), paired(HOSTILE, ["folder", "client"]), indirect=["index"])
 def test_what_is_accepted_is_stored_and_what_is_not_harms_nobody(index, name):
     document = HOSTILE[name]
     try:
@@ -128,7 +129,7 @@ values = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.text(max_size=4), values, max_size=5))
 def test_no_metadata_make_an_index_unwritable(folder_index, metadata):
     try:
@@ -152,6 +153,7 @@ ADD_ELSEWHERE = """
 import sys
 from leafspan import Document, Index
 from tests.durability.versions import EMBEDDER, SPLITTER
+from tests.profiles import examples, paired
 with Index.open(sys.argv[1], name="leafspan", embedder=EMBEDDER, splitter=SPLITTER) as index:
     print(index.add(Document(sys.argv[2], "From another process.")))
 """

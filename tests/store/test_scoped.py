@@ -56,7 +56,7 @@ from leafspan.strategies import (
     Watched,
 )
 from leafspan.trees import Bisecting, Extractive
-from tests.profiles import examples
+from tests.profiles import examples, quick
 
 A, B = F("tenant") == "a", F("tenant") == "b"
 AT_A, AT_B = Scope(A).suffix, Scope(B).suffix  # what ends the stored ids of their documents
@@ -90,7 +90,7 @@ def index(client) -> Iterator[Index]:
         yield opened
 
 
-@pytest.fixture(params=["folder", "memory", "server"])
+@pytest.fixture(params=quick(2, ["folder", "memory", "server"]))
 def anywhere(request, tmp_path, client) -> Iterator[Index]:
     """An empty index of each kind."""
     if request.param == "folder":
@@ -1061,7 +1061,7 @@ _slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.
 def test_nothing_seen_through_a_view_depends_on_others_in_memory(client):
     attacks = compared = 0
 
-    @examples(40, fast=6, phases=PHASES, report_multiple_bugs=False, suppress_health_check=_slow)
+    @examples(20, fast=4, phases=PHASES, report_multiple_bugs=False, suppress_health_check=_slow)
     @given(**_law)
     def law(**drawn):
         nonlocal attacks, compared
@@ -1076,7 +1076,7 @@ def test_nothing_seen_through_a_view_depends_on_others_in_memory(client):
 def test_nothing_seen_through_a_view_depends_on_others_in_a_folder(tmp_path):
     places = count()
 
-    @examples(10, fast=3, phases=PHASES, report_multiple_bugs=False, suppress_health_check=_slow)
+    @examples(10, fast=2, phases=PHASES, report_multiple_bugs=False, suppress_health_check=_slow)
     @given(**_law)
     def law(**drawn):
         where = tmp_path / str(next(places))

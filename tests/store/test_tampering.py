@@ -63,7 +63,7 @@ def check_place(tampered: Tampered, number: int, alter: Any, *, trees: bool = Fa
 
 
 @given(number=st.integers(0, 100), alter=places())
-@examples(200, fast=8)
+@examples(80, fast=8)
 def test_a_place_that_is_not_as_it_was_written_is_noticed_where_the_leaf_is_met(
     tampered: Tampered, number: int, alter: Any
 ) -> None:
@@ -71,7 +71,7 @@ def test_a_place_that_is_not_as_it_was_written_is_noticed_where_the_leaf_is_met(
 
 
 @given(number=st.integers(0, 100), key=st.sampled_from(list(range(12))), value=JUNK)
-@examples(200, fast=12)
+@examples(80, fast=8)
 def test_a_row_that_is_not_as_it_was_written_gives_no_wrong_passage(
     tampered: Tampered, number: int, key: int, value: Any
 ) -> None:
@@ -107,7 +107,7 @@ def test_a_row_that_is_none_is_noticed_and_named(tampered: Tampered, packed: Any
 
 
 @given(number=st.integers(0, 100), place=st.integers(0, 30), keeps_length=st.booleans())
-@examples(100, fast=6)
+@examples(60, fast=6)
 def test_a_text_that_is_not_as_it_was_written_is_noticed(
     tampered: Tampered, number: int, place: int, keeps_length: bool
 ) -> None:
@@ -171,7 +171,7 @@ def test_a_query_that_does_not_meet_the_damaged_leaf_goes_on(tampered: Tampered)
     kind=st.sampled_from(["place", "text", "missing", "row", "field", "no row", "summary", "tree"]),
     quick=st.booleans(),
 )
-@examples(60, fast=16)
+@examples(60, fast=8)
 def test_doctor_and_then_adding_again_heals_everything(tampered: Tampered, number: int, kind: str, quick: bool) -> None:
     ids = tampered.ids("tree.leaves" if kind == "summary" else "leaves")
     id_ = ids[number % len(ids)]

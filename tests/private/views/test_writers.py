@@ -249,6 +249,7 @@ def _add_some(folder: str, first: int) -> None:
             view.add(Document(f"{number}", f"Alice Smith {number}"))
 
 
+@pytest.mark.slow
 def test_two_processes_add_through_one_vault(tmp_path: Path):
     index, _ = private(tmp_path)
     index.close()
