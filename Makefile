@@ -1,8 +1,8 @@
 # Each target sets up what it needs in .venv, on a machine that has only Python 3.11 or later and make.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-# Tests of one file share their indexes, so a file stays with one worker.
-TEST := $(BIN)/pytest -n auto --dist loadfile
+# Neighbours share their indexes, so a worker gets a run of them, and takes from another one only when it has nothing left.
+TEST := $(BIN)/pytest -n auto --dist worksteal
 
 MINUTES ?= 20
 
@@ -20,10 +20,10 @@ docs: .venv/docs ## Build the pages as a site, in the folder site: a link or an 
 pictures: .venv/dev ## Draw the pictures of the strategies' pages anew
 	$(BIN)/python -m tools.site.pictures
 
-test: .venv/dev ## Run the tests, but for the slow ones: a few minutes
+test: .venv/dev ## Run the tests, but for the slow ones: five minutes at most
 	$(TEST) -m "not slow"
 
-test-all: .venv/dev ## Run all tests: also kills, scale, and long runs of the property tests
+test-all: .venv/dev ## Run all tests: also kills at length, servers, browsers, notebooks, scale, and long runs of the property tests
 	LEAFSPAN_TESTS=thorough $(TEST)
 
 soak: .venv/dev ## Look for faults for MINUTES (20): simulated runs, kills, a full disk, a hostile server, many readers
@@ -51,7 +51,7 @@ contracts: .venv/dev ## Check that imports run one way, and that the adapters' d
 	$(BIN)/lint-imports
 	$(BIN)/python tools/adapter_docs.py --check
 
-format: .venv/dev ## Mend style
+format: .venv/dev ## Repair style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

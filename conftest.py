@@ -20,6 +20,11 @@ from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when a page imports Haystack
 NOTES = Path(__file__).parent / "tests" / "docs" / "notes"
 
+# Tests make thousands of indexes. Memory does not wait for a disk.
+IN_MEMORY, MOST_BYTES = Path("/dev/shm"), 4 << 30
+if "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > MOST_BYTES:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(IN_MEMORY)
+
 # A shell starts what runs in the background with Ctrl-C ignored, and so would be all processes that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -5,12 +5,12 @@
 An index in a folder gets 5,500 leaves, and then as many again. In each trial, one of its files is damaged: a bit is
 flipped, the file is cut off, filled with zeroes in part, deleted, or replaced by the copy of it from before the second half
 was added. Then another process opens the index, gets each document, and asks questions whose answers are known: by words,
-by vectors, with a filter, and by both. After that ``doctor`` mends, all documents are added again, and everything is looked
-at once more.
+by vectors, with a filter, and by both. After that ``repair`` repairs, all documents are added again, and
+everything is looked at once more.
 
 The outcome of a trial is what the user met:
 
-- right: all answers were right. The file was not needed, or it was mended.
+- right: all answers were right. The file was not needed, or it was repaired.
 - told: an error of leafspan's, or a warning, and nothing wrong.
 - older: what the index was before the second half was added, as a whole. (An older database is a whole one.)
 - loss: something was missing, and nothing said so.
@@ -159,7 +159,7 @@ def look(index: Index, documents: int) -> Look:
 
 
 def trial(folder: Path) -> None:
-    """In a process of its own: look at a damaged index, mend it, look again, and print what was met."""
+    """In a process of its own: look at a damaged index, repair it, look again, and print what was met."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         met = _opened(folder, lambda index: look(index, 2 * HALF))
@@ -171,16 +171,16 @@ def trial(folder: Path) -> None:
     met.told += [str(each.message) for each in caught]
     print(json.dumps({"met": vars(met), "older": older}), flush=True)
 
-    def mend(index: Index) -> Look:
-        index.doctor()
+    def repair(index: Index) -> Look:
+        index.repair()
         index.add(list(map(document, range(2 * HALF))), progress=False)
         return Look()
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        mended = _opened(folder, mend)
+        repaired = _opened(folder, repair)
         after = _opened(folder, lambda index: look(index, 2 * HALF))
-    print(json.dumps({"after": vars(after), "mending": vars(mended), "healed": after.is_right}), flush=True)
+    print(json.dumps({"after": vars(after), "repairing": vars(repaired), "healed": after.is_right}), flush=True)
 
 
 def _opened(folder: Path, work: Callable[[Index], Look]) -> Look:
@@ -245,7 +245,7 @@ class Row:
 
 
 def run_trial(folder: Path) -> tuple[str, bool, str]:
-    """The outcome of a trial, whether all was right after mending, and what was met."""
+    """The outcome of a trial, whether all was right after repairing, and what was met."""
     command = [sys.executable, __file__, "--look", str(folder)]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
@@ -254,7 +254,7 @@ def run_trial(folder: Path) -> tuple[str, bool, str]:
         except subprocess.TimeoutExpired:
             process.kill()
             out, err = process.communicate()
-            return ("hang", False, "") if not out.strip() else (*_read(out), "hang while mending")
+            return ("hang", False, "") if not out.strip() else (*_read(out), "hang while repairing")
     if not out.strip():
         return "crash", False, err.strip()[-300:]
     outcome, healed = _read(out)
@@ -283,8 +283,8 @@ def _story(out: str) -> str:
         f"{name}: {len(met[name])}, {met[name][0][:160]!r}" for name in ("wrong", "raw", "missing", "told") if met[name]
     ]
     if len(lines) > 1 and not lines[1]["healed"]:
-        after, mending = lines[1]["after"], lines[1]["mending"]
-        for title, each in (("mending", mending), ("after", after)):
+        after, repairing = lines[1]["after"], lines[1]["repairing"]
+        for title, each in (("repairing", repairing), ("after", after)):
             parts += [
                 f"{title} {name}: {each[name][0][:160]!r}" for name in ("wrong", "raw", "missing", "told") if each[name]
             ]

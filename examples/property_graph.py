@@ -3,7 +3,7 @@
     python examples/property_graph.py
 
 It needs no network and no key: names that stand in one sentence are connected by a rule, where a language model would read
-relations. The graph is in memory. If Kuzu is installed, it is in a file: pip install llama-index-graph-stores-kuzu
+relations. The graph is in memory.
 """
 
 from __future__ import annotations
@@ -43,23 +43,13 @@ class NamesTogether(TransformComponent):
         return nodes
 
 
-def open_store(folder: str) -> Any:
-    """A store in Kuzu, or else in memory."""
-    try:
-        import kuzu
-        from llama_index.graph_stores.kuzu import KuzuPropertyGraphStore
-    except ImportError:
-        return SimplePropertyGraphStore()
-    return KuzuPropertyGraphStore(kuzu.Database(str(Path(folder, "graph"))), use_vector_index=False)
-
-
 def main() -> None:
     """Index the articles, connect the names in them, and ask for what is around one of them."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, Index.open(Path(folder, "kb")) as index:
         index.add(example_documents())
         graph = PropertyGraphIndex(
             leaf_nodes(index),
-            property_graph_store=open_store(folder),
+            property_graph_store=SimplePropertyGraphStore(),
             kg_extractors=[NamesTogether()],
             embed_model=MockEmbedding(1),  # leafspan compares questions with entities by itself
             use_async=False,

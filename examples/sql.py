@@ -22,7 +22,7 @@ INSERT INTO orders VALUES (1, 1, 20), (2, 1, 5), (3, 2, 12);
 
 
 def scripted_model(prompt: str) -> str:
-    """A language model that first gets a column wrong, and mends it when it is shown the error."""
+    """A language model that first gets a column wrong, and repairs it when it is shown the error."""
     if "no such column: amount" in prompt:
         return (
             "```sql\nSELECT c.name, SUM(o.total) AS spent FROM customers c JOIN orders o ON o.customer_id = c.id "

@@ -36,9 +36,9 @@ class RouterRetriever(NamedRetriever):
         fusion: What a score means where several were asked; see ``Ensemble``. ``"rrf"``, ``"relative_score"``,
             ``"distribution_based"`` or ``"maximum"``. Default: ``"rrf"``.
         timeout: Seconds that each retriever may take, > 0. A late one has failed. Default: no limit.
-        on_failure: ``"raise"`` raises the error of a retriever that failed, with a note that names it. ``"leave out"`` goes
-            on with the others that were chosen for the question, and says so in the trace. An InvalidArgument, and the
-            failure of all that were chosen, are always raised. Default: ``"raise"``.
+        on_failure: ``"raise"`` raises the error of a retriever that failed, with a note that names it. ``"skip"`` goes on
+            with the others that were chosen for the question, and says so in the trace. An InvalidArgument, and the failure
+            of all that were chosen, are always raised. Default: ``"raise"``.
         k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own, such
             as ``min_score``.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or to
@@ -74,7 +74,7 @@ class RouterRetriever(NamedRetriever):
     default: str | Sequence[str] | None = None
     fusion: Fusion = "rrf"
     timeout: float | None = None
-    on_failure: Literal["raise", "leave out"] = "raise"
+    on_failure: Literal["raise", "skip"] = "raise"
 
     def _converted(self, child: Any) -> dict[str, Any]:
         retrievers = to_named_strategies(

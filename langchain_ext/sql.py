@@ -24,7 +24,7 @@ class SQLRetriever(NamedRetriever):
         database: URL such as ``"sqlite:///shop.db"``, as text or of SQLAlchemy, or an Engine with a blocking driver.
         llm: LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for SQL.
             Default: none is asked.
-        max_retries: How often the language model mends a query that failed, being shown the error, >= 0. Default: 0.
+        max_retries: How often the language model repairs a query that failed, being shown the error, >= 0. Default: 0.
         tables: Tables and views that may be read: a list of names, or a mapping from names to lists of columns (None for
             all). A name has its schema if queries must name it, and quotes around a dot of its own: ``'other."a.b"'``. A
             view that is allowed may read what it reads. Default: all but catalogs of the system.

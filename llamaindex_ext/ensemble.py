@@ -32,9 +32,9 @@ class EnsembleRetriever(NamedRetriever):
         rank_constant: The constant of ``"rrf"``, >= 0. Default: 60.
         timeout: Seconds that a retriever may take, > 0: one number for all, or one for each (None for no limit). A late
             retriever has failed, and goes on in the background. Default: no limit.
-        on_failure: ``"raise"`` raises the error of the first retriever that failed, with a note that names it.
-            ``"leave out"`` fuses the others, and says so in the trace of each passage. An InvalidArgument and the failure
-            of all retrievers are always raised. Default: ``"raise"``.
+        on_failure: ``"raise"`` raises the error of the first retriever that failed, with a note that names it. ``"skip"``
+            fuses the others, and says so in the trace of each passage. An InvalidArgument and the failure of all retrievers
+            are always raised. Default: ``"raise"``.
         min_candidates: Fewest leaves that each retriever is asked for, >= 1. Default: as many as the ensemble is.
         names: A name for each retriever, for traces and errors. Default: after their classes.
         similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of
@@ -69,7 +69,7 @@ class EnsembleRetriever(NamedRetriever):
     fusion: Fusion = "rrf"
     rank_constant: float = 60
     timeout: float | Sequence[float | None] | None = None
-    on_failure: Literal["raise", "leave out"] = "raise"
+    on_failure: Literal["raise", "skip"] = "raise"
     min_candidates: int | None = None
     names: Sequence[str] | None = None
 

@@ -26,9 +26,9 @@ class PropertyGraphRetriever(NamedRetriever):
 
     Args:
         index: Index to search, or a view of one. Default: none, for what searches other sources only.
-        graph: A ``PropertyGraphIndex``, one of LlamaIndex's property graph stores, such as Kuzu, or a retriever of such an
-            index. A retriever searches by itself, and its own scores count. Otherwise all entities are read for each
-            question, which is for graphs of up to some ten thousand entities.
+        graph: A ``PropertyGraphIndex``, one of LlamaIndex's property graph stores, or a retriever of such an index. A
+            retriever searches by itself, and its own scores count. Otherwise all entities are read for each question, which
+            is for graphs of up to some ten thousand entities.
         kinds: What becomes a passage, of ``"chunk"``, ``"entity"`` and ``"relation"``. Chunks alone can be merged or
             widened by another strategy, if all of them are leaves. Default: ('chunk', 'entity', 'relation').
         embedder: An embedder of any kind that ``Index.open`` takes, which compares the question with the entities. Default:

@@ -33,9 +33,8 @@ class RecursiveRetriever(BasedRetriever):
         per_reference: Most results of one reference, >= 1. Default: 3.
         keep: Whether passages with references stay, each before what it refers to. Default: False.
         timeout: Seconds that each target may take, > 0. A late one has failed. Default: no limit.
-        on_failure: ``"raise"`` raises the error of a target that failed, with a note that names it. ``"leave out"`` takes
-            it for one that found nothing, and says so in the trace. An InvalidArgument is always raised. Default:
-            ``"raise"``.
+        on_failure: ``"raise"`` raises the error of a target that failed, with a note that names it. ``"skip"`` takes it for
+            one that found nothing, and says so in the trace. An InvalidArgument is always raised. Default: ``"raise"``.
         similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of
             its own, such as ``min_score``.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or to
@@ -69,7 +68,7 @@ class RecursiveRetriever(BasedRetriever):
     per_reference: int = 3
     keep: bool = False
     timeout: float | None = None
-    on_failure: Literal["raise", "leave out"] = "raise"
+    on_failure: Literal["raise", "skip"] = "raise"
 
     def _converted(self, bundle: QueryBundle | None) -> dict[str, Any]:
         targets = to_named_strategies("target", self.targets, lambda name, each: self._as_strategy(name, each, bundle))

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from chromadb.api.shared_system_client import SharedSystemClient
 
 from leafspan import Index
 from leafspan.segments import Mirror
 from leafspan.store._collection import Collection
 from tests import profiles  # noqa: F401 (it chooses how many examples Hypothesis tries)
 from tests.corpus import DOCUMENTS, SPLITTER
-from tests.reading import reading_from_chroma
+from tests.reading import only_read, reading_from_chroma
 from tests.server import running_server
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays to the end: a test that collects garbage looks at what it has made itself."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """So does what is left at the end of a file, such as the indexes that all files share. The next file has an empty memory.
+
+    All clients in memory share one Chroma, which takes the longer the more it holds.
+    """
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        for known in (SharedSystemClient._identifier_to_system, SharedSystemClient._identifier_to_refcount):
+            known.pop("ephemeral", None)
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -45,7 +67,8 @@ def index(tmp_path: Path, _corpus_folder: Path) -> Iterator[Index]:
 @pytest.fixture(scope="session")
 def shared_index(tmp_path_factory: pytest.TempPathFactory, _corpus_folder: Path) -> Iterator[Index]:
     """The small corpus in a folder, for tests that only read."""
-    with Index.open(shutil.copytree(_corpus_folder, tmp_path_factory.mktemp("shared") / "kb")) as opened:
+    folder = shutil.copytree(_corpus_folder, tmp_path_factory.mktemp("shared") / "kb")
+    with Index.open(folder) as opened, only_read(opened):
         yield opened
 
 

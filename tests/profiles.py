@@ -7,12 +7,15 @@ judged by what it changes.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
+from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 THOROUGH = os.environ.get("LEAFSPAN_TESTS") == "thorough"
-_FEWEST = 25
+_FEWEST = 15
 
 # No test may fail because the machine is busy.
 _BUSY: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -27,9 +30,24 @@ def examples(thorough: int, *, fast: int | None = None, **options: Any) -> setti
 
     Args:
         thorough: Number of examples in a thorough run.
-        fast: Number of examples in a fast run. Default: a tenth of ``thorough``, but at least 25.
+        fast: Number of examples in a fast run. Default: a twentieth of ``thorough``, but at least 15.
         options: Further settings of Hypothesis.
     """
     if fast is None:
-        fast = max(_FEWEST, thorough // 10)
+        fast = max(_FEWEST, thorough // 20)
     return settings(max_examples=thorough if THOROUGH else min(fast, thorough), **options)
+
+
+def paired(cases: Iterable[Any], *others: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Each case with one value of each of ``others``, which take turns; in a thorough run with every combination of them."""
+    combined = list(product(*others))
+    if THOROUGH:
+        return [(case, *values) for case in cases for values in combined]
+    return [(case, *combined[number % len(combined)]) for number, case in enumerate(cases)]
+
+
+def quick(count: int, cases: Iterable[Any]) -> list[Any]:
+    """The first cases as they are, and the others as slow ones."""
+    cases = list(cases)
+    rest = [each if isinstance(each, tuple) else (each,) for each in cases[count:]]
+    return [*cases[:count], *(pytest.param(*values, marks=pytest.mark.slow) for values in rest)]

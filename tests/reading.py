@@ -1,4 +1,4 @@
-"""Where leaves are read from."""
+"""Where leaves are read from, and that an index is only read."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from leafspan import Index
 
 
 @contextmanager
@@ -21,3 +23,11 @@ def reading_from_chroma() -> Iterator[None]:
 def forget_catalogue(folder: Path) -> None:
     """Remove what says what the indexes of a folder hold, so that Chroma must be opened to know."""
     (folder / "leafspan.segments" / "catalogue").unlink(missing_ok=True)
+
+
+@contextmanager
+def only_read(index: Index) -> Iterator[Index]:
+    """The index, for tests that share it: it must be at the end as it was."""
+    before = index.documents(), index.stats()
+    yield index
+    assert (index.documents(), index.stats()) == before, "a test has written to the index that others share"

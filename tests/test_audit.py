@@ -49,7 +49,7 @@ def test_nothing_known_passes(audit, tmp_path: Path, capsys):
 def test_a_known_vulnerability_fails(audit, tmp_path: Path, capsys):
     known = {"id": "PYSEC-1", "fix_versions": ["1.1"], "aliases": [], "description": ""}
     assert audit.main(command(tmp_path, {"dependencies": [package("a", known)]}, code=1)) == 1
-    assert "audit: a 1.0 has PYSEC-1, mended in 1.1\n" in capsys.readouterr().out
+    assert "audit: a 1.0 has PYSEC-1, repaired in 1.1\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

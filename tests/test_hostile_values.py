@@ -284,7 +284,8 @@ WRITING: dict[str, Callable[[Index, Any], Any]] = {
     "adelete": lambda index, value: index.adelete(value),
     "delete ids": lambda index, value: index.delete([value]),
     "delete where": lambda index, value: index.delete(where=value),
-    "doctor": lambda index, value: index.doctor(mend=value),
+    "check": lambda index, value: index.check(quick=value),
+    "repair": lambda index, value: index.repair(verify=value),
     "build_tree": lambda index, value: index.build_tree(clusterer=value),
     "build_tree by": lambda index, value: index.build_tree(summarizer=value),
     "add progress": lambda index, value: index.add([], progress=value),
@@ -298,7 +299,7 @@ def test_writing(tmp_path: Path, name: str):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         index.add(DOCUMENTS[0])
         check(every(name, lambda value: WRITING[name](index, value)))
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 OPENING: dict[str, Callable[[Path, Any], Any]] = {
@@ -308,9 +309,9 @@ OPENING: dict[str, Callable[[Path, Any], Any]] = {
     "name": lambda folder, value: Index.open(folder, name=value, create=False),
     "new name": lambda folder, value: Index.open(folder, name=value).close(),
     "name of a client": lambda folder, value: Index.open(client=chromadb.EphemeralClient(), name=value, create=False),
-    "adopt": lambda folder, value: Index.adopt(value, folder, dry_run=True),
-    "adopt name": lambda folder, value: Index.adopt(folder, folder, name=value, dry_run=True),
-    "adopt collection": lambda folder, value: Index.adopt(folder, folder, collection=value, dry_run=True),
+    "adopt": lambda folder, value: leafspan.adopt(value, folder, dry_run=True),
+    "adopt name": lambda folder, value: leafspan.adopt(folder, folder, name=value, dry_run=True),
+    "adopt collection": lambda folder, value: leafspan.adopt(folder, folder, collection=value, dry_run=True),
     "private": lambda folder, value: Index.open(folder, create=False).private(value),
 } | {
     option: lambda folder, value, option=option: Index.open(folder, **{"create": False, option: value}).close()

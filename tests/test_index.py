@@ -90,7 +90,7 @@ def test_every_part_of_a_document_counts_as_a_change(index: Index, change):
     document = Document(**{"id": "bees", "text": TEXTS["bees"], "title": "Honey bees", "metadata": {"a": 1}, **change})
     assert index.add(document).replaced == ("bees",)
     assert index.get("bees") == document
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 @pytest.mark.parametrize("wrong", ["tea.md", "drinks/tea.md", "notes/drinks/teas.md"])
@@ -130,7 +130,7 @@ def test_an_empty_document_is_listed_and_has_no_leaves(index: Index):
     assert index.leaves("empty") == []
     assert index.add(Document("empty", "")).replaced == ("empty",)
     assert index.delete(["empty"]) == ["empty"]
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 def test_an_empty_index_finds_nothing(tmp_path: Path):
@@ -158,7 +158,7 @@ def test_any_sequence_of_adds_and_deletes_leaves_what_was_added_last(tmp_path_fa
             kept[document_id] = text
         assert {d.id: index.get(d.id).text for d in index.documents()} == kept
         assert {leaf.document_id for leaf in index.leaves()} == {id_ for id_, text in kept.items() if text}
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def test_metadata_comes_back_with_its_types(index: Index):
@@ -231,7 +231,7 @@ def test_documents_that_cannot_be_stored_are_refused(shared_index: Index, docume
         ({"strategy": 3}, r"strategy must be a strategy such as Vector\(\), got 3"),
         (
             {"strategy": "vektor"},
-            r"strategy must be one of .*'tree-traversal', .*, got 'vektor'; did you mean 'vector'\?",
+            r"strategy must be one of .*'tree', .*, got 'vektor'; did you mean 'vector'\?",
         ),
         ({"strategy": MultiQuery(phrasings=[[1.0]])}, "a query's vector must have 256 dimensions, got 1"),
         ({"strategy": MultiQuery(phrasings=[[1.0], [1.0]], base=Vector())}, "must have 256 dimensions, got 1"),
@@ -409,7 +409,7 @@ async def test_asynchronous_twins_do_the_same(tmp_path: Path):
     assert await index.aleaves("tea") == index.leaves("tea")
     assert await index.astats() == index.stats()
     assert await index.adelete(["tea"]) == ["tea"]
-    assert await index.adoctor() == []
+    assert await index.arepair() == []
 
 
 async def test_asynchronous_retrieval_leaves_the_event_loop_free(index: Index):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -233,14 +233,22 @@ MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    """An index in the current folder, which no message changes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("messages"))
+        with Index.open("kb", splitter=SPLITTER) as opened:
+            opened.add(Document("bees", "Bees dance."))
+            yield opened
+            assert [each.id for each in opened.documents()] == ["bees"]
+
+
 @pytest.mark.parametrize("name", MESSAGES)
-def test_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str):
-    monkeypatch.chdir(tmp_path)
+def test_a_message(index: Index, name: str):
     call, message = MESSAGES[name]
-    with Index.open("kb", splitter=SPLITTER) as index:
-        index.add(Document("bees", "Bees dance."))
-        with pytest.raises(LeafspanError) as caught:
-            call(index)
+    with pytest.raises(LeafspanError) as caught:
+        call(index)
     assert str(caught.value) == message
 
 

@@ -6,6 +6,7 @@ import asyncio
 import functools
 import pickle
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from leafspan.private import Key, Vault
 from leafspan.splitting import Cut
 from leafspan.trees import Abstractive
 from tests.corpus import SPLITTER
+from tests.profiles import paired
 
 BEES = Document("bees", "Workers dance to show where flowers are. Karl von Frisch decoded the dance.")
 HERE = r"tests\.test_user_functions\.\S*"
@@ -191,13 +193,10 @@ def test_a_vector_that_is_not_usable_names_its_text(bad: Any, place: int, dimens
         check_vectors(vectors, ["t0", "t1", "t2"], name="model", dimension=dimension)
 
 
-@pytest.mark.parametrize("bad", [[float("nan"), 1.0], None, [1.0]], ids=["nan", "nothing", "shorter"])
-@pytest.mark.parametrize("cache", [True, False])
-@pytest.mark.parametrize("local", [True, False])
-@pytest.mark.parametrize("awaited", [True, False])
-def test_a_document_or_question_whose_vector_is_not_usable_is_named(
-    tmp_path: Path, bad: Any, cache: bool, local: bool, awaited: bool
-):
+@pytest.mark.parametrize(("how", "bad"), paired([*product([True, False], repeat=3)], [[float("nan"), 1.0], None, [1.0]]))
+def test_a_document_or_question_whose_vector_is_not_usable_is_named(tmp_path: Path, how: tuple[bool, bool, bool], bad: Any):
+    cache, local, awaited = how
+
     def embed(texts: list[str]) -> Any:
         return [bad if "Ants" in text else vector for text, vector in zip(texts, two_numbers(texts), strict=True)]
 

@@ -49,7 +49,7 @@ def _told(packages: list[dict[str, Any]]) -> int:
     found = [(each, known) for each in looked_up for known in each["vulns"]]
     for package, known in found:
         fixed = ", ".join(known["fix_versions"]) or "no version yet"
-        print(f"audit: {package['name']} {package['version']} has {known['id']}, mended in {fixed}")
+        print(f"audit: {package['name']} {package['version']} has {known['id']}, repaired in {fixed}")
     if not looked_up:
         return _not_audited("it could look up none of the packages")
     print(f"audit: {len(looked_up)} packages, {len(found)} known vulnerabilities")

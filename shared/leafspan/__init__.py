@@ -6,9 +6,4 @@ for what it does not use.
 
 import lazy_loader
 
-from leafspan.config import register_later
-
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-for _room in ("strategies", "trees", "sources", "private", "lab"):
-    register_later(f"{__name__}.{_room}")

@@ -16,7 +16,7 @@ from .errors import (
 )
 from .files import Files
 from .filters import F, Where
-from .index import Index
+from .index import Index, aadopt, adopt
 from .indexing import Added, DocumentInfo, Finding, Stats, Synced
 from .lexical import Analyzer, BM25Settings
 from .retrieval import Passages, aretrieve, retrieve
@@ -47,6 +47,8 @@ from .view import View
 
 __all__ = [
     "Index",
+    "adopt",
+    "aadopt",
     "Config",
     "View",
     "Document",

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from leafspan.checks import short_repr, shown, write_file
 from leafspan.config import Place, config_text, load_config, read_config, register, schema_of, write_config
-from leafspan.documents import OpenOptions, TextsIn
+from leafspan.documents import OpenOptions
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import Analysis, Analyzer, BM25Settings
 from leafspan.retrieval import Defaults, Limits
@@ -34,7 +34,6 @@ class Config:
         title_weight: Weight, >= 0, of the title and the headings in a leaf's vector, beside 1 for its text. Default: None.
         analyzer: How texts become the terms that BM25 counts. Default: None.
         bm25: k1, b and the variant of BM25. Default: None.
-        texts_in: Where Chroma keeps the texts of leaves: ``"documents"`` or ``"metadata"``. Default: None.
         strategy: What finds, if a call names no strategy. Default: None.
         k: Most passages, >= 1, if a call gives neither ``k`` nor ``budget``. Default: None.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: None.
@@ -51,7 +50,6 @@ class Config:
     title_weight: float | None = None
     analyzer: Analyzer | Analysis | None = None
     bm25: BM25Settings | None = None
-    texts_in: TextsIn | None = None
     strategy: Strategy | None = None
     k: int | None = None
     candidates: int | None = None
@@ -152,9 +150,7 @@ class Config:
 
     def options(self) -> OpenOptions:
         """The options that are fixed when an index is made."""
-        return OpenOptions(
-            self.splitter, self.context_sentences, self.title_weight, self.analyzer, self.bm25, self.texts_in
-        )
+        return OpenOptions(self.splitter, self.context_sentences, self.title_weight, self.analyzer, self.bm25)
 
     def options_with(self, given: OpenOptions) -> OpenOptions:
         """These options, but for those that a call of ``Index.open`` gives itself."""

@@ -75,7 +75,7 @@ class IndexMismatch(LeafspanError):
 
 
 class DamagedIndex(LeafspanError):
-    """What is stored of a document, or of the whole index, is not as it was written. The message says what and how to mend.
+    """What is stored of a document, or of the whole index, is not as it was written. The message has a remedy.
 
     Attributes:
         document_id: Id of the document; None if it is not about one document.

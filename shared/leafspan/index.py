@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 from leafspan import adopting, indexing
 from leafspan.checks import check_choice, check_flag, shown, with_option_names
 from leafspan.configuration import Config
-from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions, TextsIn
+from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
 from leafspan.flows import Flow, arun, run
@@ -64,7 +64,6 @@ class Index(View):
         title_weight: float | None = None,
         analyzer: Analysis | None = None,
         bm25: BM25Settings | None = None,
-        texts_in: TextsIn | None = None,
         config: Config | str | Path | Mapping[str, Any] | None = None,
         cache: str | Path | None = None,
         embedding_cache: bool | EmbeddingCache | None = None,
@@ -92,10 +91,7 @@ class Index(View):
             analyzer: How texts become the terms that BM25 counts: an ``Analyzer``, or a function from a text to a list of
                 terms, which gets title, headings and text one by one. Default: ``Analyzer("english")``.
             bm25: k1, b and the variant of BM25. Default: ``BM25Settings()``.
-            texts_in: Where Chroma keeps the texts of leaves. With ``"documents"`` other programs find them there.
-                ``"metadata"`` is faster to write and takes less disk space: Chroma makes no index of their words, which
-                leafspan has no use for. Default: ``"documents"``.
-            config: A ``Config``, the path of one in YAML or JSON, or a mapping: the six options above, for those that are
+            config: A ``Config``, the path of one in YAML or JSON, or a mapping: the five options above, for those that are
                 not given here, and the strategy and limits of each ``retrieve`` that names none. Default: none.
             cache: Folder for what is derived from an index behind a client. Default: in the user's cache folder.
             embedding_cache: Whether texts that were embedded before are not embedded again, also after a failure; or an
@@ -107,10 +103,10 @@ class Index(View):
             timeout: Seconds, >= 0, to wait for another writer, or for one answer of a server, which gets at least a second.
                 Default: 30.
             on_damage: What becomes of documents that are not stored as they were written. ``"raise"`` is an error where one
-                is met, or where a whole result would lack it; ``"leave out"`` goes on without it, says so in
+                is met, or where a whole result would lack it; ``"skip"`` goes on without it, says so in
                 ``trace.left_out``, and warns once. Default: ``"raise"``.
 
-        Splitter, context_sentences, title_weight, analyzer, bm25 and texts_in are fixed when the index is made. Leave them
+        Splitter, context_sentences, title_weight, analyzer and bm25 are fixed when the index is made. Leave them
         out to open it as it was made. If the index is made beside a Chroma collection of the same name that leafspan did
         not make, a warning says so: ``adopt`` makes an index of such a collection.
 
@@ -130,7 +126,7 @@ class Index(View):
             raise InvalidArgument(
                 f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
             )
-        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25, texts_in)
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
         how = _configured(config, options, mode, on_damage)
         opened = cls._open(
             path,
@@ -159,7 +155,6 @@ class Index(View):
         title_weight: float | None = None,
         analyzer: Analysis | None = None,
         bm25: BM25Settings | None = None,
-        texts_in: TextsIn | None = None,
         config: Config | str | Path | Mapping[str, Any] | None = None,
         cache: str | Path | None = None,
         embedding_cache: bool | EmbeddingCache | None = None,
@@ -169,7 +164,7 @@ class Index(View):
         on_damage: OnDamage = "raise",
     ) -> Self:
         """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
-        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25, texts_in)
+        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
         how = _configured(config, options, mode, on_damage)
         opened = cls._open(
             path,
@@ -183,113 +178,6 @@ class Index(View):
             **how,
         )
         return await arun(opened)
-
-    @classmethod
-    def adopt(
-        cls,
-        source: Any,
-        path: str | Path | None = None,
-        *,
-        client: Any = None,
-        name: str = "kb",
-        collection: str | None = None,
-        docstore: Any = None,
-        embedder: Any = None,
-        join: bool = True,
-        rename: Mapping[str, str] | None = None,
-        splitter: Splitter | None = None,
-        context_sentences: int | None = None,
-        title_weight: float | None = None,
-        analyzer: Analysis | None = None,
-        bm25: BM25Settings | None = None,
-        texts_in: TextsIn | None = None,
-        cache: str | Path | None = None,
-        dry_run: bool = False,
-        progress: bool | None = None,
-        timeout: float = 30.0,
-    ) -> Adopted:
-        """Make an index of a collection that LangChain, LlamaIndex or Chroma alone has written, with its vectors.
-
-        Chunks of one text become the leaves of one document, so that windows, parents and merging work across them, if it
-        is known where in the text they start: LlamaIndex's nodes say so, and so do LangChain's chunks that have a
-        ``start_index``, and otherwise the same metadata. Such a leaf has the id of its record as metadata ``chunk_id``.
-        Any other record becomes a document of one leaf, under its own id. What LlamaIndex's nodes hide from models stays
-        hidden, and so is ``chunk_id``.
-
-        The collection is only read. The index can be in the same Chroma or in another one. A killed adoption goes on if it
-        is run again with the same options, and if nothing has changed, it does nothing.
-
-        Args:
-            source: A LangChain ``Chroma``, a LlamaIndex ``ChromaVectorStore``, ``StorageContext`` or ``VectorStoreIndex``,
-                a collection or client of chromadb, or a folder of Chroma.
-            path: Folder of the index. Give either this or ``client``.
-            client: A client that chromadb made, for an index behind it.
-            name: Name of the index. Default: ``"kb"``.
-            collection: Name of the collection, if the source is a folder or a client. Default: the only one there.
-            docstore: LlamaIndex's docstore. It has the texts between nodes, and the nodes above them. Default: that of the
-                ``StorageContext`` or ``VectorStoreIndex``.
-            embedder: The embedder that the collection was made with: see ``open``. A few texts are embedded again, and
-                compared with their vectors. Default: that of LangChain's ``Chroma`` or LlamaIndex's ``VectorStoreIndex``,
-                or else WordLlama.
-            join: Whether chunks of one text become one document. If not, each record becomes a document of its own, and can
-                be filtered by its own metadata. Default: True.
-            rename: Metadata keys with the names that they get, for keys that leafspan reserves, such as
-                ``{"start": "start_time"}``. Default: none, records with such keys are skipped.
-            splitter: See ``open``, as for the following ones. It cuts documents that are added later.
-            context_sentences: See ``open``.
-            title_weight: See ``open``.
-            analyzer: See ``open``.
-            bm25: See ``open``.
-            texts_in: See ``open``.
-            cache: See ``open``.
-            dry_run: Whether to report only what would be done. Nothing is written then. Default: False.
-            progress: Whether to show a bar. Default: only in a terminal or a notebook.
-            timeout: See ``open``.
-
-        Returns:
-            What was done, and which records could not be taken, and why.
-
-        Raises:
-            InvalidArgument: if the source is none of these, or an option is out of its range.
-            IndexNotFound: if the folder or client has no such collection.
-            IndexMismatch: if the collection's vectors are not those of the embedder, or an index of this name was made with
-                another embedder or other options.
-            WriterBusy: if another writer holds the index for longer than the timeout.
-        """
-        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25, texts_in)
-        place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache": cache, "timeout": timeout}
-        found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
-        return run(cls._adopt(source, place, found, embedder, options, dry_run, progress))
-
-    @classmethod
-    async def aadopt(
-        cls,
-        source: Any,
-        path: str | Path | None = None,
-        *,
-        client: Any = None,
-        name: str = "kb",
-        collection: str | None = None,
-        docstore: Any = None,
-        embedder: Any = None,
-        join: bool = True,
-        rename: Mapping[str, str] | None = None,
-        splitter: Splitter | None = None,
-        context_sentences: int | None = None,
-        title_weight: float | None = None,
-        analyzer: Analysis | None = None,
-        bm25: BM25Settings | None = None,
-        texts_in: TextsIn | None = None,
-        cache: str | Path | None = None,
-        dry_run: bool = False,
-        progress: bool | None = None,
-        timeout: float = 30.0,
-    ) -> Adopted:
-        """Like ``adopt``; the only way with Chroma's asynchronous client."""
-        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25, texts_in)
-        place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache": cache, "timeout": timeout}
-        found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
-        return await arun(cls._adopt(source, place, found, embedder, options, dry_run, progress))
 
     @classmethod
     def _adopt(
@@ -433,23 +321,16 @@ class Index(View):
             entities_field=entities_field,
         )
 
-    def doctor(
-        self, *, mend: bool = True, quick: bool = False, verify: bool = False, progress: bool | None = None
-    ) -> list[Finding]:
-        """Find what is not as it was written, and mend it: half-written documents, missing or altered leaves, lost counts.
+    def check(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> list[Finding]:
+        """What is not as it was written: half-written documents, missing or altered leaves, lost counts. Reads only.
 
-        The texts of all documents and trees are read, and compared with what was written. Nothing is deleted that may be
-        part of a document. A document that cannot be mended from within is marked: its finding says so, and the next
-        ``add`` of it writes it anew, though it has not changed; of a tree, the next ``build_tree``. Run it while nobody
-        else writes to a server.
+        The texts of all documents and trees are read, and compared with what was written.
 
         Args:
-            mend: Whether to mend. If not, nothing is changed. Default: True.
             quick: Whether to compare only which leaves there are, and to read neither vectors nor the texts of documents
                 that have all of theirs. Default: False.
-            verify: Whether to compare every leaf in Chroma with what leafspan keeps beside it to answer from: texts,
-                metadata, vectors, words and the list of documents. What differs there is made again: Chroma counts.
-                Not with ``quick``. Default: False.
+            verify: Whether to compare also every leaf in Chroma with what leafspan keeps beside it to answer from: texts,
+                metadata, vectors, words and the list of documents. Not with ``quick``. Default: False.
             progress: Whether to show a bar. Default: only in a terminal or a notebook, after a second.
 
         Returns:
@@ -457,15 +338,38 @@ class Index(View):
 
         Raises:
             InvalidArgument: if an option is of a wrong type, or both ``quick`` and ``verify`` are given.
+        """
+        return run(self._examine(False, quick, verify, progress))
+
+    async def acheck(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> list[Finding]:
+        """Like ``check``."""
+        return await arun(self._examine(False, quick, verify, progress))
+
+    def repair(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> list[Finding]:
+        """Find what ``check`` finds, and repair it.
+
+        Nothing is deleted that may be part of a document. A document that cannot be repaired from within is marked: its
+        finding says so, and the next ``add`` of it writes it again, though it has not changed; of a tree, the next
+        ``build_tree``. Where Chroma and the copies beside it differ, the copies are rebuilt. Run it while nobody else
+        writes to a server.
+
+        Args:
+            quick: As in ``check``. Default: False.
+            verify: As in ``check``. Default: False.
+            progress: As in ``check``.
+
+        Returns:
+            What was found, each with whether it was repaired. An empty list if everything was whole.
+
+        Raises:
+            InvalidArgument: if an option is of a wrong type, or both ``quick`` and ``verify`` are given.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._examine(mend, quick, verify, progress))
+        return run(self._examine(True, quick, verify, progress))
 
-    async def adoctor(
-        self, *, mend: bool = True, quick: bool = False, verify: bool = False, progress: bool | None = None
-    ) -> list[Finding]:
-        """Like ``doctor``."""
-        return await arun(self._examine(mend, quick, verify, progress))
+    async def arepair(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> list[Finding]:
+        """Like ``repair``."""
+        return await arun(self._examine(True, quick, verify, progress))
 
     def _restore_vectors(self, *, embed: bool) -> Flow[None]:
         """Make the vectors anew that opening the files has found to be lost, from the mirror, or by embedding the texts.
@@ -490,17 +394,16 @@ class Index(View):
         yield from self._embedder.confirm(record=False)
         return (yield from self._embedder.documents(texts, view="vectors made anew"))
 
-    def _examine(self, mend: bool, quick: bool, verifying: bool, progress: bool | None) -> Flow[list[Finding]]:
-        check_flag("mend", mend)
+    def _examine(self, repair: bool, quick: bool, verifying: bool, progress: bool | None) -> Flow[list[Finding]]:
         check_flag("quick", quick)
         check_flag("verify", verifying)
         if quick and verifying:
             raise InvalidArgument("quick and verify must not both be True: verify reads everything, quick next to nothing")
-        how = indexing.Examination(mend, self._timeout, quick, progress)
+        how = indexing.Examination(repair, self._timeout, quick, progress)
         findings: list[Finding] = []
         try:
             if not quick:  # first: while Chroma's log has what its tables refuse, nothing else can be written
-                findings += yield from indexing.examine_files(self._store, mend=mend, timeout=self._timeout)
+                findings += yield from indexing.examine_files(self._store, repair=repair, timeout=self._timeout)
             findings += yield from indexing.examine(self._store, how)
         except (StorageFailed, DamagedIndex):
             # Chroma cannot read a database that is damaged. What is wrong with it can be said without Chroma.
@@ -516,7 +419,7 @@ class Index(View):
             findings += yield from indexing.examine_database(self._store)
         for indexes in () if quick else (self._sources.indexes, trees):
             if indexes is not None:
-                options: dict[str, Any] = {"mend": mend, "timeout": self._timeout}
+                options: dict[str, Any] = {"repair": repair, "timeout": self._timeout}
                 embed, settings = self._embed_again, self._settings
                 found = yield from indexing.examine_vectors(indexes.store, indexes.vectors, embed, settings, **options)
                 findings += found
@@ -543,6 +446,108 @@ class Index(View):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def adopt(
+    source: Any,
+    path: str | Path | None = None,
+    *,
+    client: Any = None,
+    name: str = "kb",
+    collection: str | None = None,
+    docstore: Any = None,
+    embedder: Any = None,
+    join: bool = True,
+    rename: Mapping[str, str] | None = None,
+    splitter: Splitter | None = None,
+    context_sentences: int | None = None,
+    title_weight: float | None = None,
+    analyzer: Analysis | None = None,
+    bm25: BM25Settings | None = None,
+    cache: str | Path | None = None,
+    dry_run: bool = False,
+    progress: bool | None = None,
+    timeout: float = 30.0,
+) -> Adopted:
+    """Make an index of a collection that LangChain, LlamaIndex or Chroma alone has written, with its vectors.
+
+    Chunks of one text become the leaves of one document, so that windows, parents and merging work across them, if it
+    is known where in the text they start: LlamaIndex's nodes say so, and so do LangChain's chunks that have a
+    ``start_index``, and otherwise the same metadata. Such a leaf has the id of its record as metadata ``chunk_id``.
+    Any other record becomes a document of one leaf, under its own id. What LlamaIndex's nodes hide from models stays
+    hidden, and so is ``chunk_id``.
+
+    The collection is only read. The index can be in the same Chroma or in another one. A killed adoption goes on if it
+    is run again with the same options, and if nothing has changed, it does nothing.
+
+    Args:
+        source: A LangChain ``Chroma``, a LlamaIndex ``ChromaVectorStore``, ``StorageContext`` or ``VectorStoreIndex``,
+            a collection or client of chromadb, or a folder of Chroma.
+        path: Folder of the index. Give either this or ``client``.
+        client: A client that chromadb made, for an index behind it.
+        name: Name of the index. Default: ``"kb"``.
+        collection: Name of the collection, if the source is a folder or a client. Default: the only one there.
+        docstore: LlamaIndex's docstore. It has the texts between nodes, and the nodes above them. Default: that of the
+            ``StorageContext`` or ``VectorStoreIndex``.
+        embedder: The embedder that the collection was made with: see ``Index.open``. A few texts are embedded again, and
+            compared with their vectors. Default: that of LangChain's ``Chroma`` or LlamaIndex's ``VectorStoreIndex``,
+            or else WordLlama.
+        join: Whether chunks of one text become one document. If not, each record becomes a document of its own, and can
+            be filtered by its own metadata. Default: True.
+        rename: Metadata keys with the names that they get, for keys that leafspan reserves, such as
+            ``{"start": "start_time"}``. Default: none, records with such keys are skipped.
+        splitter: See ``Index.open``, as for the following ones. It cuts documents that are added later.
+        context_sentences: See ``Index.open``.
+        title_weight: See ``Index.open``.
+        analyzer: See ``Index.open``.
+        bm25: See ``Index.open``.
+        cache: See ``Index.open``.
+        dry_run: Whether to report only what would be done. Nothing is written then. Default: False.
+        progress: Whether to show a bar. Default: only in a terminal or a notebook.
+        timeout: See ``Index.open``.
+
+    Returns:
+        What was done, and which records could not be taken, and why.
+
+    Raises:
+        InvalidArgument: if the source is none of these, or an option is out of its range.
+        IndexNotFound: if the folder or client has no such collection.
+        IndexMismatch: if the collection's vectors are not those of the embedder, or an index of this name was made with
+            another embedder or other options.
+        WriterBusy: if another writer holds the index for longer than the timeout.
+    """
+    options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+    place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache": cache, "timeout": timeout}
+    found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
+    return run(Index._adopt(source, place, found, embedder, options, dry_run, progress))
+
+
+async def aadopt(
+    source: Any,
+    path: str | Path | None = None,
+    *,
+    client: Any = None,
+    name: str = "kb",
+    collection: str | None = None,
+    docstore: Any = None,
+    embedder: Any = None,
+    join: bool = True,
+    rename: Mapping[str, str] | None = None,
+    splitter: Splitter | None = None,
+    context_sentences: int | None = None,
+    title_weight: float | None = None,
+    analyzer: Analysis | None = None,
+    bm25: BM25Settings | None = None,
+    cache: str | Path | None = None,
+    dry_run: bool = False,
+    progress: bool | None = None,
+    timeout: float = 30.0,
+) -> Adopted:
+    """Like ``adopt``; the only way with Chroma's asynchronous client."""
+    options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
+    place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache": cache, "timeout": timeout}
+    found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
+    return await arun(Index._adopt(source, place, found, embedder, options, dry_run, progress))
 
 
 def _configured(

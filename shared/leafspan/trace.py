@@ -268,7 +268,7 @@ class Trace:
         layer: Layer of a summary, >= 1; the ordinals in the steps are then numbers of summaries. 0 for a piece of a
             document.
         kind: Kind of a passage of another source, such as ``"row"``. "" for a piece of a document and for a summary.
-        left_out: Ids of damaged documents that the retrieval went on without (``on_damage="leave out"``).
+        left_out: Ids of damaged documents that the retrieval went on without (``on_damage="skip"``).
     """
 
     hits: tuple[TracedHit, ...] = ()

@@ -21,6 +21,7 @@ from llama_index.core.schema import NodeRelationship, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
+import leafspan
 from leafspan import BM25, AutoMerging, Document, F, Index, IndexNotFound, InvalidArgument, SentenceWindow, Vector
 from leafspan.adopting import Adopted
 from leafspan.errors import IndexMismatch
@@ -76,7 +77,7 @@ def assert_same_vectors(index: Index, records: dict[str, Any]) -> None:
 def test_chunks_of_langchain_with_places_become_the_leaves_of_one_document(client: Any, kb: Path):
     store = langchain_store({"client": client}, TEXTS)
     records = everything(store._collection)
-    report = Index.adopt(store, kb)
+    report = leafspan.adopt(store, kb)
     assert (report.records, report.leaves, report.alone, report.skipped) == (len(records), len(records), 0, ())
     with Index.open(kb, embedder=LangChainEmbedder()) as index:
         tale = next(info for info in index.documents() if info.metadata["source"] == "tale.txt")
@@ -89,13 +90,13 @@ def test_chunks_of_langchain_with_places_become_the_leaves_of_one_document(clien
         assert_same_vectors(index, records)
         (window,) = index.retrieve("Sentence 7 of text 1", SentenceWindow(before=1, after=1), k=1)
         assert window.text.split() == TEXTS["tale.txt"][window.start : window.end].split()
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def test_chunks_of_langchain_without_places_become_documents_of_their_own_under_their_ids(client: Any, kb: Path):
     store = langchain_store({"client": client}, TEXTS, add_start_index=False)
     records = everything(store._collection)
-    report = Index.adopt(store, kb)
+    report = leafspan.adopt(store, kb)
     assert sorted(report.added) == sorted(records)
     assert report.alone == report.leaves == len(records)
     with Index.open(kb, embedder=LangChainEmbedder()) as index:
@@ -109,7 +110,7 @@ def test_nodes_of_llamaindex_become_the_leaves_of_the_document_they_were_split_f
     collection = client.create_collection("nodes", embedding_function=None)
     source = llamaindex_index(collection, TEXTS)
     records = everything(collection)
-    report = Index.adopt(source, kb)
+    report = leafspan.adopt(source, kb)
     assert report.added == ("tale.txt", "song.txt")
     assert (report.leaves, report.skipped) == (len(records), ())
     with Index.open(kb, embedder=LlamaIndexEmbedder()) as index:
@@ -137,7 +138,7 @@ def hiding_nodes(client: Any) -> ChromaVectorStore:
 
 
 def test_what_nodes_of_llamaindex_hide_from_models_stays_hidden_and_so_do_the_ids_of_records(client: Any, kb: Path):
-    Index.adopt(hiding_nodes(client), kb)
+    leafspan.adopt(hiding_nodes(client), kb)
     with Index.open(kb) as index:
         assert set(index.get("tea").hidden) == {"path", "window", "original_text", "chunk_id"}
         for leaf in index.leaves():
@@ -145,7 +146,7 @@ def test_what_nodes_of_llamaindex_hide_from_models_stays_hidden_and_so_do_the_id
 
 
 def test_a_node_that_becomes_a_document_of_its_own_hides_what_it_hid_by_its_new_name_too(client: Any, kb: Path):
-    report = Index.adopt(hiding_nodes(client), kb, join=False, rename={"path": "place"})
+    report = leafspan.adopt(hiding_nodes(client), kb, join=False, rename={"path": "place"})
     with Index.open(kb) as index:
         for id_ in report.added:
             document = index.get(id_)
@@ -158,7 +159,7 @@ def test_nodes_of_llamaindex_may_come_as_vector_store_or_collection_too(client: 
     collection = client.create_collection("nodes", embedding_function=None)
     source = llamaindex_index(collection, TEXTS)
     things = {"vector store": source.vector_store, "storage context": source.storage_context, "collection": collection}
-    assert Index.adopt(things[given], kb).added == ("tale.txt", "song.txt")
+    assert leafspan.adopt(things[given], kb).added == ("tale.txt", "song.txt")
 
 
 def hierarchy(client: Any, chunk_overlap: int = 0) -> tuple[ChromaVectorStore, SimpleDocumentStore]:
@@ -177,7 +178,7 @@ def hierarchy(client: Any, chunk_overlap: int = 0) -> tuple[ChromaVectorStore, S
 
 def test_a_docstore_says_where_the_nodes_of_a_hierarchy_stand(client: Any, kb: Path):
     store, docstore = hierarchy(client)
-    report = Index.adopt(StorageContext.from_defaults(vector_store=store, docstore=docstore), kb)
+    report = leafspan.adopt(StorageContext.from_defaults(vector_store=store, docstore=docstore), kb)
     assert report.added == ("tale.txt",)
     assert report.leaves == report.records == store._collection.count()
     with Index.open(kb) as index:
@@ -189,7 +190,7 @@ def test_a_docstore_says_where_the_nodes_of_a_hierarchy_stand(client: Any, kb: P
 
 def test_without_a_docstore_each_parent_of_nodes_is_a_document(client: Any, kb: Path):
     store, docstore = hierarchy(client)
-    report = Index.adopt(store, kb)
+    report = leafspan.adopt(store, kb)
     parents = {id_ for id_, node in docstore.docs.items() if node.child_nodes}
     assert set(report.added) == parents
     with Index.open(kb) as index:
@@ -204,7 +205,7 @@ def test_nodes_that_have_others_below_them_are_skipped_where_these_are_there_too
     for node, vector in zip(parents, vectors([node.text for node in parents]), strict=True):
         node.embedding = vector
     store.add(parents)
-    report = Index.adopt(store, kb)
+    report = leafspan.adopt(store, kb)
     assert report.added == ("tale.txt",)
     assert {record.id for record in report.skipped} == {node.node_id for node in parents}
     assert {record.reason for record in report.skipped} == {
@@ -217,7 +218,7 @@ def test_a_docstore_with_the_source_documents_gives_the_exact_text(client: Any, 
     source = llamaindex_index(collection, TEXTS)
     docstore = SimpleDocumentStore()
     docstore.add_documents([LlamaIndexDocument(text=text, id_=name) for name, text in TEXTS.items()])
-    report = Index.adopt(source.vector_store, kb, docstore=docstore)
+    report = leafspan.adopt(source.vector_store, kb, docstore=docstore)
     with Index.open(kb) as index:
         assert {name: index.get(name).text for name in report.added} == TEXTS
 
@@ -227,7 +228,7 @@ def test_a_source_document_that_has_changed_since_does_not_count(client: Any, kb
     source = llamaindex_index(collection, TEXTS)
     docstore = SimpleDocumentStore()
     docstore.add_documents([LlamaIndexDocument(text="Something else.", id_=name) for name in TEXTS])
-    Index.adopt(source.vector_store, kb, docstore=docstore)
+    leafspan.adopt(source.vector_store, kb, docstore=docstore)
     with Index.open(kb) as index:
         assert index.get("tale.txt").text.split() == TEXTS["tale.txt"].split()
 
@@ -241,7 +242,7 @@ def test_a_source_document_of_which_few_nodes_are_left_is_not_put_into_their_lea
     collection.delete(ids=[id_ for id_, start in starts.items() if start])
     kept = everything(collection)
     assert len(kept) == len(TEXTS)
-    report = Index.adopt(source.vector_store, kb, docstore=docstore)
+    report = leafspan.adopt(source.vector_store, kb, docstore=docstore)
     assert report.added == ("tale.txt", "song.txt")
     with Index.open(kb) as index:
         assert {leaf.text for leaf in index.leaves()} == {document for document, _, _ in kept.values()}
@@ -254,7 +255,7 @@ def test_chunks_of_haystack_become_the_leaves_of_one_document(client: Any, kb: P
     kept = [{key: value for key, value in chunk.meta.items() if key != "_split_overlap"} for chunk in chunks]
     texts = [chunk.content for chunk in chunks]
     collection.add(ids=[chunk.id for chunk in chunks], documents=texts, metadatas=kept, embeddings=vectors(texts))
-    assert Index.adopt(collection, kb).added == (whole.id,)
+    assert leafspan.adopt(collection, kb).added == (whole.id,)
     with Index.open(kb) as index:
         assert index.get(whole.id).text == TEXTS["tale.txt"]
 
@@ -262,7 +263,7 @@ def test_chunks_of_haystack_become_the_leaves_of_one_document(client: Any, kb: P
 def test_records_of_chroma_alone_keep_ids_texts_metadata_and_vectors(client: Any, kb: Path):
     collection = plain_collection(client, [text(1, seed) for seed in range(20)])
     records = everything(collection)
-    report = Index.adopt(collection, kb)
+    report = leafspan.adopt(collection, kb)
     assert report == Adopted(20, tuple(records), (), 0, 20, 20, (), ())
     with Index.open(kb) as index:
         assert {leaf.document_id: (leaf.text, leaf.metadata) for leaf in index.leaves()} == {
@@ -276,10 +277,10 @@ def test_records_of_chroma_alone_keep_ids_texts_metadata_and_vectors(client: Any
 
 def test_adopting_again_changes_nothing_and_what_was_added_since_is_adopted(client: Any, kb: Path):
     store = langchain_store({"client": client}, TEXTS)
-    first = Index.adopt(store, kb)
+    first = leafspan.adopt(store, kb)
     with Index.open(kb, embedder=LangChainEmbedder()) as index:
         before = everything(index.client.get_collection("kb.leaves", embedding_function=None))
-    again = Index.adopt(store, kb)
+    again = leafspan.adopt(store, kb)
     assert (again.added, again.replaced, again.unchanged) == ((), (), len(first.added))
     with Index.open(kb, embedder=LangChainEmbedder()) as index:
         assert everything(index.client.get_collection("kb.leaves", embedding_function=None)) == before
@@ -289,7 +290,7 @@ def test_adopting_again_changes_nothing_and_what_was_added_since_is_adopted(clie
         LangChainDocument(page_content="A new one.", metadata={"source": "new.txt", "start_index": 0}),
     ]
     store.add_documents(more)
-    later = Index.adopt(store, kb)
+    later = leafspan.adopt(store, kb)
     assert [id_.split(":")[0] for id_ in later.added] == ["new.txt"]
     assert [id_.split(":")[0] for id_ in later.replaced] == ["tale.txt"]
     assert later.unchanged == 1
@@ -302,11 +303,11 @@ def leaves_and_records(kb: Path, report: Adopted) -> tuple[int, int]:
 
 def test_records_that_would_be_in_two_documents_are_skipped(client: Any, kb: Path):
     store = langchain_store({"client": client}, TEXTS)
-    first = Index.adopt(store, kb)
+    first = leafspan.adopt(store, kb)
     handle = client.get_collection("langchain")
     every = handle.get(include=["metadatas"])
     handle.update(ids=every["ids"], metadatas=[{**metadata, "tag": "x"} for metadata in every["metadatas"]])
-    again = Index.adopt(store, kb)
+    again = leafspan.adopt(store, kb)
     assert (again.added, again.replaced, again.leaves, len(again.skipped)) == ((), (), 0, first.records)
     assert "the index has it in document" in again.skipped[0].reason
     assert "delete that document and adopt again" in again.skipped[0].reason
@@ -315,12 +316,12 @@ def test_records_that_would_be_in_two_documents_are_skipped(client: Any, kb: Pat
 
 def test_what_the_collection_has_lost_stays_in_the_index(client: Any, kb: Path):
     store = langchain_store({"client": client}, TEXTS)
-    first = Index.adopt(store, kb)
+    first = leafspan.adopt(store, kb)
     with Index.open(kb, embedder=LangChainEmbedder()) as index:
         before = {info.id: index.get(info.id) for info in index.documents()}
         lost = index.leaves(first.added[0])[1].metadata["chunk_id"]
     store.delete([lost])
-    again = Index.adopt(store, kb)
+    again = leafspan.adopt(store, kb)
     assert (again.added, again.replaced) == ((), ())
     [reason] = {record.reason for record in again.skipped}
     assert reason.startswith(f"the index has 1 more records in document {first.added[0]!r}, not here any more: ")
@@ -331,10 +332,10 @@ def test_what_the_collection_has_lost_stays_in_the_index(client: Any, kb: Path):
 def test_a_document_that_was_corrected_in_the_index_is_not_replaced(client: Any, kb: Path):
     collection = client.create_collection("mine")
     collection.add(["n1"], documents=["Tea is hto."], embeddings=LangChainEmbedder().embed_documents(["Tea is hto."]))
-    assert Index.adopt(collection, kb, embedder=LangChainEmbedder()).added == ("n1",)
+    assert leafspan.adopt(collection, kb, embedder=LangChainEmbedder()).added == ("n1",)
     with Index.open(kb, embedder=LangChainEmbedder()) as index:
         index.add(Document("n1", "Tea is hot."))
-    again = Index.adopt(collection, kb, embedder=LangChainEmbedder())
+    again = leafspan.adopt(collection, kb, embedder=LangChainEmbedder())
     assert [record.id for record in again.skipped] == ["n1"]
     assert "another document 'n1', which was not adopted from this collection" in again.skipped[0].reason
     with Index.open(kb, embedder=LangChainEmbedder()) as index:
@@ -343,34 +344,34 @@ def test_a_document_that_was_corrected_in_the_index_is_not_replaced(client: Any,
 
 def test_a_document_that_has_lost_a_leaf_is_restored_by_adopting_again(client: Any, kb: Path):
     store = langchain_store({"client": client}, TEXTS)
-    Index.adopt(store, kb)
+    leafspan.adopt(store, kb)
     with Index.open(kb, embedder=LangChainEmbedder()) as index:
         expected = {info.id: index.get(info.id) for info in index.documents()}
         lost = index.leaves()[3].id
         index.client.get_collection("kb.leaves", embedding_function=None).delete(ids=[lost])
-        assert [finding.mended for finding in index.doctor()] == [False]
-    assert len(Index.adopt(store, kb).replaced) == 1
+        assert [finding.repaired for finding in index.repair()] == [False]
+    assert len(leafspan.adopt(store, kb).replaced) == 1
     with Index.open(kb, embedder=LangChainEmbedder()) as index:
         assert {info.id: index.get(info.id) for info in index.documents()} == expected
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def test_a_dry_run_reports_the_same_and_writes_nothing(client: Any, tmp_path: Path, kb: Path):
     store = langchain_store({"client": client}, TEXTS)
     before = files(tmp_path)
-    expected = Index.adopt(store, kb, dry_run=True)
-    assert Index.adopt(store, tmp_path / "chroma", dry_run=True) == expected
+    expected = leafspan.adopt(store, kb, dry_run=True)
+    assert leafspan.adopt(store, tmp_path / "chroma", dry_run=True) == expected
     assert not kb.exists()
     assert files(tmp_path) == before
-    assert Index.adopt(store, kb) == expected
-    again = Index.adopt(store, kb, dry_run=True)
+    assert leafspan.adopt(store, kb) == expected
+    again = leafspan.adopt(store, kb, dry_run=True)
     assert (again.added, again.unchanged) == ((), len(expected.added))
 
 
 def test_the_index_may_be_in_the_same_chroma_which_keeps_the_collection_as_it_is(client: Any, tmp_path: Path):
     store = langchain_store({"client": client}, TEXTS)
     before = everything(store._collection)
-    Index.adopt(store, tmp_path / "chroma")
+    leafspan.adopt(store, tmp_path / "chroma")
     assert everything(chroma(tmp_path / "chroma").get_collection("langchain", embedding_function=None)) == before
     with Index.open(tmp_path / "chroma", embedder=LangChainEmbedder()) as index:
         assert index.count() == len(TEXTS)
@@ -378,22 +379,22 @@ def test_the_index_may_be_in_the_same_chroma_which_keeps_the_collection_as_it_is
 
 def test_a_folder_and_a_client_are_sources_too(client: Any, tmp_path: Path, kb: Path):
     plain_collection(client, ["Tea is hot.", "Bees dance."], "facts")
-    assert Index.adopt(tmp_path / "chroma", kb).leaves == 2  # the only collection there
+    assert leafspan.adopt(tmp_path / "chroma", kb).leaves == 2  # the only collection there
     plain_collection(client, ["Tea is green."], "more")
     with pytest.raises(IndexNotFound, match=r"collection must say which .* there are 'facts', 'more'"):
-        Index.adopt(client, kb)
-    assert Index.adopt(client, kb, collection="facts").unchanged == 2
+        leafspan.adopt(client, kb)
+    assert leafspan.adopt(client, kb, collection="facts").unchanged == 2
     with pytest.raises(IndexNotFound, match=r"there is no Chroma collection 'tea' in .* there are 'facts', 'more'"):
-        Index.adopt(tmp_path / "chroma", kb, collection="tea")
+        leafspan.adopt(tmp_path / "chroma", kb, collection="tea")
     with pytest.raises(IndexNotFound, match="there is no Chroma in"):
-        Index.adopt(tmp_path / "nowhere", kb)
+        leafspan.adopt(tmp_path / "nowhere", kb)
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_a_collection_in_memory_becomes_an_index_in_memory():
     client = chromadb.EphemeralClient(settings=chromadb.Settings(anonymized_telemetry=False))
     collection = plain_collection(client, ["Tea is hot.", "Bees dance."], "adopt-in-memory")
-    assert Index.adopt(collection, client=client, name="adopted-in-memory").leaves == 2
+    assert leafspan.adopt(collection, client=client, name="adopted-in-memory").leaves == 2
     index = Index.open(client=client, name="adopted-in-memory", create=False)
     assert [passage.text for passage in index.retrieve("dance", Vector(), k=1)] == ["Bees dance."]
 
@@ -405,11 +406,11 @@ async def test_the_asynchronous_twin_adopts_through_chromas_asynchronous_client(
     collection = await client.create_collection(name, embedding_function=None)
     texts = ["Tea is hot.", "Bees dance."]
     await collection.add(ids=["tea", "bees"], documents=texts, embeddings=vectors(texts))
-    report = await Index.aadopt(collection, client=client, name=f"{name}-kb")
+    report = await leafspan.aadopt(collection, client=client, name=f"{name}-kb")
     assert report.added == ("tea", "bees")
     index = await Index.aopen(client=client, name=f"{name}-kb", create=False)
     assert [passage.text for passage in await index.aretrieve("dance", Vector(), k=1)] == ["Bees dance."]
-    assert (await Index.aadopt(client, client=client, name=f"{name}-kb", collection=name)).unchanged == 2
+    assert (await leafspan.aadopt(client, client=client, name=f"{name}-kb", collection=name)).unchanged == 2
 
 
 @pytest.fixture
@@ -428,7 +429,7 @@ def odd(client: Any) -> Any:
 
 
 def test_what_cannot_be_taken_is_reported_with_the_reason(odd: Any, kb: Path):
-    report = Index.adopt(odd, kb)
+    report = leafspan.adopt(odd, kb)
     assert report.added == ("tea",)
     assert {record.id: record.reason for record in report.skipped} == {
         "reserved": "its metadata key 'start' is reserved by leafspan: rename={'start': ...} takes it by another name",
@@ -452,7 +453,7 @@ def test_a_record_that_is_deleted_while_the_collection_is_read_is_reported(
         return original(self, ids, *columns)
 
     monkeypatch.setattr(ForeignCollection, "read", late)
-    report = Index.adopt(collection, kb)
+    report = leafspan.adopt(collection, kb)
     assert [(record.id, record.reason) for record in report.skipped] == [
         ("record 0", "it was deleted while the collection was read")
     ]
@@ -460,7 +461,7 @@ def test_a_record_that_is_deleted_while_the_collection_is_read_is_reported(
 
 
 def test_reserved_metadata_keys_can_be_given_another_name(odd: Any, kb: Path):
-    report = Index.adopt(odd, kb, rename={"start": "start_time"})
+    report = leafspan.adopt(odd, kb, rename={"start": "start_time"})
     assert "reserved" in report.added
     with Index.open(kb) as index:
         assert index.get("reserved").metadata == {"start_time": 5}
@@ -469,7 +470,7 @@ def test_reserved_metadata_keys_can_be_given_another_name(odd: Any, kb: Path):
 @pytest.mark.parametrize("rename", [{"start": "end"}, {"start": ""}, {"a": "x", "b": "x"}, ["start"]])
 def test_new_names_of_metadata_keys_are_checked(odd: Any, kb: Path, rename: Any):
     with pytest.raises(InvalidArgument, match="rename must"):
-        Index.adopt(odd, kb, rename=rename)
+        leafspan.adopt(odd, kb, rename=rename)
     assert not kb.exists()
 
 
@@ -482,7 +483,7 @@ def test_records_that_differ_where_they_should_be_the_same_become_documents_of_t
         embeddings=vectors(texts),
         metadatas=[{"start_index": start} for start in (0, 7, 0)],  # of two texts, and nothing says of which
     )
-    report = Index.adopt(collection, kb)
+    report = leafspan.adopt(collection, kb)
     assert (set(report.added), report.alone) == ({"a", "b", "c"}, 3)
     assert "3 records say where they stand in a text, but differ where they overlap" in report.notes[-1]
     with Index.open(kb) as index:
@@ -495,7 +496,7 @@ def test_a_place_that_cannot_be_true_is_not_believed(client: Any, kb: Path):
     starts = [0, 10**12, -1]  # LangChain writes -1 where it has not found a chunk in its text
     metadatas = [{"start_index": start} for start in starts]
     collection.add(ids=["a", "b", "c"], documents=texts, embeddings=vectors(texts), metadatas=metadatas)
-    report = Index.adopt(collection, kb)
+    report = leafspan.adopt(collection, kb)
     assert (set(report.added), report.leaves, report.alone) == ({"a", "b", "c"}, 3, 3)
 
 
@@ -503,7 +504,7 @@ def test_of_two_records_at_one_place_the_longer_is_taken_and_the_other_reported(
     collection = client.create_collection("twice", embedding_function=None)
     texts = ["Tea is hot.", "Tea is hot. It is green."]
     collection.add(ids=["a", "b"], documents=texts, embeddings=vectors(texts), metadatas=[{"start_index": 0}] * 2)
-    report = Index.adopt(collection, kb)
+    report = leafspan.adopt(collection, kb)
     assert report.leaves == 1
     assert [(record.id, record.reason) for record in report.skipped] == [
         ("a", "its text is in that of another record, which starts at the same character")
@@ -514,7 +515,7 @@ def test_a_record_with_a_chunk_id_of_its_own_keeps_it_and_becomes_a_document_of_
     collection = client.create_collection("named", embedding_function=None)
     metadatas = [{"start_index": 0, "chunk_id": "mine"}]
     collection.add(ids=["a"], documents=["Tea."], embeddings=vectors(["Tea."]), metadatas=metadatas)
-    assert Index.adopt(collection, kb).added == ("a",)
+    assert leafspan.adopt(collection, kb).added == ("a",)
     with Index.open(kb) as index:
         assert index.get("a").metadata == {"chunk_id": "mine", "start_index": 0}
 
@@ -523,7 +524,7 @@ def test_an_id_that_is_a_document_too_is_not_taken_twice(client: Any, kb: Path):
     collection = client.create_collection("nodes", embedding_function=None)
     llamaindex_index(collection, {"tale.txt": TEXTS["tale.txt"]})
     collection.add(ids=["tale.txt"], documents=["Tea."], embeddings=vectors(["Tea."]))
-    report = Index.adopt(collection, kb)
+    report = leafspan.adopt(collection, kb)
     assert report.added == ("tale.txt",)
     assert [(record.id, record.reason) for record in report.skipped] == [
         ("tale.txt", "its id is that of a document of which other records are pieces")
@@ -535,10 +536,10 @@ def test_filters_see_metadata_of_single_chunks_only_if_these_are_not_joined(clie
     texts = ["Tea is hot. ", "Bees dance."]
     metadatas = [{"source_id": "book", "split_idx_start": start, "page": page} for start, page in ((0, 1), (12, 2))]
     collection.add(ids=["a", "b"], documents=texts, embeddings=vectors(texts), metadatas=metadatas)
-    joined = Index.adopt(collection, tmp_path / "joined")
+    joined = leafspan.adopt(collection, tmp_path / "joined")
     assert joined.added == ("book",)
     assert "filters do not see the metadata 'page'" in joined.notes[1]
-    assert Index.adopt(collection, tmp_path / "apart", join=False).added == ("a", "b")
+    assert leafspan.adopt(collection, tmp_path / "apart", join=False).added == ("a", "b")
     with Index.open(tmp_path / "joined") as index:
         assert [leaf.metadata["page"] for leaf in index.leaves("book")] == [1, 2]
         assert index.retrieve("dance", Vector(), where=F("page") == 2) == []
@@ -553,10 +554,10 @@ def test_another_embedder_than_the_collections_is_an_error_and_leaves_nothing_be
     with pytest.raises(
         IndexMismatch, match=r"are not those of .*lambda.*: of 8 texts that were embedded again, the cosines"
     ):
-        Index.adopt(collection, kb, embedder=backwards)
+        leafspan.adopt(collection, kb, embedder=backwards)
     shorter = lambda texts: [vector[:64] for vector in vectors(texts)]  # noqa: E731
     with pytest.raises(IndexMismatch, match=r"the collection 'plain' have 256 dimensions, those of .*lambda.* have 64"):
-        Index.adopt(collection, kb, embedder=shorter)
+        leafspan.adopt(collection, kb, embedder=shorter)
     assert not kb.exists()
 
 
@@ -565,11 +566,11 @@ def test_an_index_of_another_embedder_is_not_adopted_into(client: Any, kb: Path)
     with Index.open(kb, embedder=shorter) as index:
         index.add({"id": "tea", "text": "Tea is hot."})
     with pytest.raises(IndexMismatch, match="the index was made with the embedder"):
-        Index.adopt(plain_collection(client, ["Bees dance."]), kb)
+        leafspan.adopt(plain_collection(client, ["Bees dance."]), kb)
 
 
 def test_the_embedder_of_the_adoption_is_that_of_the_index(client: Any, kb: Path):
-    Index.adopt(langchain_store({"client": client}, TEXTS), kb)
+    leafspan.adopt(langchain_store({"client": client}, TEXTS), kb)
     with Index.open(kb, create=False) as index:
         assert index.stats().embedder == "LangChainEmbedder"
 
@@ -592,14 +593,14 @@ def test_the_report_says_where_another_distance_changes_the_order(client: Any, k
         documents=texts,
         embeddings=[[factor * value for value in vector] for vector in vectors(texts)],
     )
-    notes = Index.adopt(collection, kb).notes
+    notes = leafspan.adopt(collection, kb).notes
     assert (note in notes[0]) if note else notes == ()
 
 
 def test_a_vector_of_zeros_is_taken_and_reported(client: Any, kb: Path):
     collection = plain_collection(client, ["Tea is hot.", "Bees dance."])
     collection.add(ids=["zero"], documents=["Ships sail."], embeddings=[[0.0] * 256])
-    report = Index.adopt(collection, kb)
+    report = leafspan.adopt(collection, kb)
     assert report.leaves == 3
     assert "1 vectors are zero" in report.notes[0]
     with Index.open(kb) as index:
@@ -611,22 +612,24 @@ def test_the_collections_of_an_index_are_not_adopted(tmp_path: Path, kb: Path, n
     with Index.open(kb) as index:
         index.add({"id": "tea", "text": "Tea is hot."})
     with pytest.raises(InvalidArgument, match=f"'{name}' belongs to an index already: open it with Index.open"):
-        Index.adopt(kb, tmp_path / "other", collection=name)
+        leafspan.adopt(kb, tmp_path / "other", collection=name)
 
 
 def test_other_things_are_no_source(tmp_path: Path, client: Any):
     with pytest.raises(InvalidArgument, match=r"source must be a Chroma of LangChain, .* got int"):
-        Index.adopt(5, tmp_path / "kb")
+        leafspan.adopt(5, tmp_path / "kb")
     with pytest.raises(InvalidArgument, match="collection must only be given with a folder or a client, got 'plain'"):
-        Index.adopt(plain_collection(client, ["Tea."]), tmp_path / "kb", collection="plain")
+        leafspan.adopt(plain_collection(client, ["Tea."]), tmp_path / "kb", collection="plain")
     with pytest.raises(InvalidArgument, match="docstore must be a docstore of LlamaIndex, got 5"):
-        Index.adopt(client, tmp_path / "kb", docstore=5)
+        leafspan.adopt(client, tmp_path / "kb", docstore=5)
     with pytest.raises(InvalidArgument, match="give either a path or a client"):
-        Index.adopt(client)
+        leafspan.adopt(client)
 
 
 def test_an_empty_collection_becomes_an_empty_index(client: Any, kb: Path):
-    assert Index.adopt(client.create_collection("none", embedding_function=None), kb) == Adopted(0, (), (), 0, 0, 0, (), ())
+    assert leafspan.adopt(client.create_collection("none", embedding_function=None), kb) == Adopted(
+        0, (), (), 0, 0, 0, (), ()
+    )
     with Index.open(kb, create=False) as index:
         assert index.count() == 0
 
@@ -652,7 +655,7 @@ def memory() -> Any:
 _numbers = iter(range(10**9))
 
 
-@examples(100)
+@examples(100, fast=10)
 @given(RECORDS)
 def test_every_record_is_a_leaf_or_is_reported_and_adopting_twice_equals_once(memory: Any, records: list[Any]):
     number = next(_numbers)
@@ -674,7 +677,7 @@ def test_every_record_is_a_leaf_or_is_reported_and_adopting_twice_equals_once(me
             embeddings = vectors([words or "x"])
             collection.add(ids=[id_], documents=[words], embeddings=embeddings, metadatas=[own] if own else None)
     before = everything(collection)
-    report = Index.adopt(collection, client=memory, name=f"kb-{number}")
+    report = leafspan.adopt(collection, client=memory, name=f"kb-{number}")
     assert report.records == len(records) == report.leaves + len(report.skipped)
     index = Index.open(client=memory, name=f"kb-{number}", create=False)
     leaves = index.leaves()
@@ -682,8 +685,8 @@ def test_every_record_is_a_leaf_or_is_reported_and_adopting_twice_equals_once(me
     taken = {id_ if (id_ := leaf.metadata.get("chunk_id")) in before else leaf.document_id: leaf for leaf in leaves}
     assert taken.keys() == before.keys() - {record.id for record in report.skipped}
     assert all(before[id_][0] in index.get(leaf.document_id).text for id_, leaf in taken.items())
-    again = Index.adopt(collection, client=memory, name=f"kb-{number}")
+    again = leafspan.adopt(collection, client=memory, name=f"kb-{number}")
     assert (again.added, again.replaced) == ((), ())
     assert again.unchanged == len(report.added)
     assert everything(collection) == before
-    assert index.doctor() == []
+    assert index.repair() == []

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from llama_index.core.indices.vector_store.retrievers import VectorIndexRetriever
 
+import leafspan
 from leafspan import F, Index, Passage, Vector
 from tests.adopting.collections import (
     LangChainEmbedder,
@@ -87,7 +88,7 @@ def test_vector_results_are_equal_before_and_after(tmp_path: Path, make: Any, ch
     source, collection, nearest, embedder = make(chroma(tmp_path / "chroma"), chunks)
     ids, matrix = all_vectors(collection)
     assert len(ids) >= chunks
-    report = Index.adopt(source, tmp_path / "kb")
+    report = leafspan.adopt(source, tmp_path / "kb")
     assert (report.leaves, report.skipped) == (len(ids), ())
     exact = {
         question: dict(zip(ids, (matrix @ np.asarray(vector)).tolist(), strict=True))

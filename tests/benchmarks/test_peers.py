@@ -73,6 +73,7 @@ def test_each_filter_keeps_to_its_documents(compared):
         assert {books[id_] for id_ in found} == {1}, name
 
 
+@pytest.mark.slow
 def test_each_program_of_a_new_process_answers(compared):
     from peers.programs import first_answer
 

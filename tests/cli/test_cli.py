@@ -28,8 +28,8 @@ from leafspan.segments._segment import Segment, read_segment, write_segment
 from leafspan.store._collection import Collection
 from leafspan.trees import Abstractive, Bisecting, FailedSummary, RaptorClusters, TreesBuilt
 from tests.lateness import longer_and_longer
+from tests.profiles import quick
 
-FORMATS = Path(__file__).parent.parent / "store" / "formats"
 BEES = "# Bees\n\nBees make honey in a hive. A bee dances to tell the others where the flowers are.\n"
 ROCKS = "Granite is hard. Basalt comes from volcanoes. [red]Rust[/red] is [/not] markup.\n"
 
@@ -176,7 +176,7 @@ app(sys.argv[1:])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
-@pytest.mark.parametrize("loading", ["leafspan", "leafspan.cli", "leafspan.cli._mcp", "typer"])
+@pytest.mark.parametrize("loading", quick(1, ["leafspan.cli", "leafspan", "leafspan.cli._mcp", "typer"]))
 def test_ctrl_c_ends_the_program_without_a_word_while_it_is_being_loaded(loading):
     code = f"""
 import os, sys
@@ -445,12 +445,6 @@ def test_a_passage_on_one_line_and_without_headings_is_printed_as_a_place_in_the
     assert re.fullmatch(r"1\. texts/rocks\.txt:1  score \d\.\d{3}", head)
 
 
-def test_a_passage_of_an_index_that_knows_no_lines_is_printed_with_its_characters(tmp_path):
-    shutil.unpack_archive(FORMATS / "format-1.zip", tmp_path)
-    head, *_ = leafspan("query", "Who decoded the dance?", "--kb", tmp_path / "kb", "-k", 1).stdout.splitlines()
-    assert re.fullmatch(r"1\. bees  characters \d+ to \d+  score \d\.\d{3}", head)
-
-
 def test_markup_in_a_text_is_printed_as_it_is(kb):
     assert "[red]Rust[/red] is [/not] markup." in leafspan("query", "Rust on rocks", "--kb", kb).stdout
 
@@ -559,7 +553,7 @@ def test_a_blank_question_is_refused(kb):
 
 
 @pytest.mark.parametrize(
-    "command", [("query", "honey"), ("doctor",), ("doctor", "--dry-run"), ("show",), ("tree", "show"), ("tree", "build")]
+    "command", [("query", "honey"), ("repair",), ("check",), ("show",), ("tree", "show"), ("tree", "build")]
 )
 def test_a_missing_index_is_an_error_and_is_not_made(tmp_path, command):
     missing = tmp_path / "missing"
@@ -567,7 +561,7 @@ def test_a_missing_index_is_an_error_and_is_not_made(tmp_path, command):
     assert not missing.exists()
 
 
-# show and doctor
+# show, check and repair
 
 
 def test_show_lists_the_documents(kb):
@@ -579,66 +573,66 @@ def test_show_lists_the_documents(kb):
     assert "2 documents" in result.stdout
 
 
-def test_the_doctor_finds_nothing_in_a_whole_index(kb):
-    for options in ((), ("--dry-run",)):
-        result = leafspan("doctor", "--kb", kb, *options)
+def test_it_finds_nothing_in_a_whole_index(kb):
+    for command in ("check", "repair"):
+        result = leafspan(command, "--kb", kb)
         assert (result.exit_code, result.stdout) == (0, "kb is whole\n")
 
 
-def test_the_doctor_mends_leaves_of_versions_that_do_not_count(kb):
+def test_repair_restores_leaves_of_versions_that_do_not_count(kb):
     with Index.open(kb, create=False) as index:
         index.client.get_collection("kb.leaves", embedding_function=None).add(
             ids=["texts/bees.md#00000000#0"], documents=["stray"], embeddings=[[1.0] * 256]
         )
-    looked = leafspan("doctor", "--kb", kb, "--dry-run")
+    looked = leafspan("check", "--kb", kb)
     assert looked.exit_code == 1
-    assert re.match("not mended texts/bees.md: 1 leaves of version", looked.stdout)
-    mended = leafspan("doctor", "--kb", kb)
-    assert mended.exit_code == 0
-    assert re.match("mended +texts/bees.md: 1 leaves of version", mended.stdout)
-    assert leafspan("doctor", "--kb", kb, "--dry-run").exit_code == 0
-    assert leafspan("doctor", "--kb", kb, "--quick").stdout == f"{kb} is whole\n"
+    assert re.match("not repaired texts/bees.md: 1 leaves of version", looked.stdout)
+    repaired = leafspan("repair", "--kb", kb)
+    assert repaired.exit_code == 0
+    assert re.match("repaired +texts/bees.md: 1 leaves of version", repaired.stdout)
+    assert leafspan("check", "--kb", kb).exit_code == 0
+    assert leafspan("repair", "--kb", kb, "--quick").stdout == f"{kb} is whole\n"
 
 
-def test_the_doctor_compares_the_copies_with_chroma_if_it_is_asked_to(kb):
-    (path,) = next((kb / "leafspan.segments").glob("*/vectors-2")).iterdir()
+def test_it_compares_the_copies_with_chroma_if_it_is_asked_to(kb):
+    (path,) = next((kb / "leafspan.segments").glob("*/vectors")).iterdir()
     segment = read_segment(path)
     vectors = segment.arrays["vectors"]
     write_segment(path, Segment(segment.documents, {**segment.arrays, "vectors": vectors[::-1]}))
-    assert leafspan("doctor", "--kb", kb, "--dry-run").exit_code == 0
-    looked = leafspan("doctor", "--kb", kb, "--verify", "--dry-run")
+    assert leafspan("check", "--kb", kb).exit_code == 0
+    looked = leafspan("check", "--kb", kb, "--verify")
     assert looked.exit_code == 1
     assert "its copied vectors differ from what Chroma has in leaf 0" in looked.stdout
-    mended = leafspan("doctor", "--kb", kb, "--verify")
-    assert mended.exit_code == 0
-    assert mended.stdout.endswith(f"{kb} is whole now\n")
-    assert leafspan("doctor", "--kb", kb, "--verify").stdout == f"{kb} is whole\n"
-    assert fails(leafspan("doctor", "--kb", kb, "--verify", "--quick")).startswith("quick and verify must not both be")
+    repaired = leafspan("repair", "--kb", kb, "--verify")
+    assert repaired.exit_code == 0
+    assert repaired.stdout.endswith(f"{kb} is whole now\n")
+    assert leafspan("repair", "--kb", kb, "--verify").stdout == f"{kb} is whole\n"
+    assert fails(leafspan("repair", "--kb", kb, "--verify", "--quick")).startswith("quick and verify must not both be")
 
 
-def test_the_doctor_names_a_few_of_many_findings_that_are_alike(kb):
+def test_it_names_a_few_of_many_findings_that_are_alike(kb):
     ids = [f"texts/bees.md#0000000{version}#{leaf}" for version in range(5) for leaf in range(version + 1)]
     with Index.open(kb, create=False) as index:
         index.client.get_collection("kb.leaves", embedding_function=None).add(
             ids=ids, documents=["stray"] * len(ids), embeddings=[[1.0] * 256] * len(ids)
         )
-    looked = leafspan("doctor", "--kb", kb, "--dry-run")
+    looked = leafspan("check", "--kb", kb)
     assert looked.exit_code == 1
     bees = "texts/bees.md"
     assert looked.stdout.splitlines() == [
-        f"not mended {bees}, {bees}, {bees} and 2 more: such as 1 leaves of version 00000000, which does not count",
+        f"not repaired {bees}, {bees}, {bees} and 2 more: such as 1 leaves of version 00000000, which does not count",
         "--all lists all of them",
-        "nothing was changed: without --dry-run, what can be mended is mended",
+        "nothing was changed: leafspan repair repairs what can be repaired",
     ]
-    assert len(json.loads(leafspan("doctor", "--kb", kb, "--dry-run", "--json").stdout)["findings"]) == 5
-    *listed, last = leafspan("doctor", "--kb", kb, "--all").stdout.splitlines()
+    assert len(json.loads(leafspan("check", "--kb", kb, "--json").stdout)["findings"]) == 5
+    *listed, last = leafspan("repair", "--kb", kb, "--all").stdout.splitlines()
     assert [line.split(": ")[1] for line in listed] == [
         f"{number} leaves of version 0000000{number - 1}, which does not count" for number in range(1, 6)
     ]
     assert last == f"{kb} is whole now"
 
 
-def test_after_an_interruption_the_doctor_says_what_happened_and_that_nothing_that_is_shown_is_lost(kb, monkeypatch):
+def test_after_an_interruption_it_says_what_happened_and_that_nothing_that_is_shown_is_lost(kb, monkeypatch):
     write = Collection._write
 
     def interrupted(collection, method, ids, columns):
@@ -653,9 +647,9 @@ def test_after_an_interruption_the_doctor_says_what_happened_and_that_nothing_th
             patch.setattr(Collection, "_write", interrupted)
             with pytest.raises(KeyboardInterrupt):
                 index.add(letters)
-    first, *_, last = leafspan("doctor", "--kb", kb).stdout.splitlines()
+    first, *_, last = leafspan("repair", "--kb", kb).stdout.splitlines()
     assert first == (
-        "mended     letter 0, letter 1, letter 2 and 17 more: was half written or half deleted by an interrupted writer: "
+        "repaired     letter 0, letter 1, letter 2 and 17 more: was half written or half deleted by an interrupted writer: "
         "it is not shown, and can be added again"
     )
     assert last == f"{kb} is whole now"
@@ -663,15 +657,15 @@ def test_after_an_interruption_the_doctor_says_what_happened_and_that_nothing_th
         assert {each.id: index.get(each.id).text for each in index.documents()} == before
 
 
-def test_the_doctor_says_what_it_cannot_mend_until_it_is_indexed_again(texts, kb):
+def test_it_says_what_it_cannot_mend_until_it_is_indexed_again(texts, kb):
     with Index.open(kb, create=False) as index:
         [leaf] = index.leaves("texts/bees.md")
         index.client.get_collection("kb.leaves", embedding_function=None).delete(ids=[leaf.id])
-    result = leafspan("doctor", "--kb", kb)
+    result = leafspan("repair", "--kb", kb)
     assert result.exit_code == 1
-    assert "not mended texts/bees.md: 1 of 1 leaves are missing" in result.stdout
+    assert "not repaired texts/bees.md: 1 of 1 leaves are missing" in result.stdout
     assert "1 replaced, 1 unchanged" in leafspan("index", texts, "--kb", kb).stdout
-    assert leafspan("doctor", "--kb", kb).exit_code == 0
+    assert leafspan("repair", "--kb", kb).exit_code == 0
 
 
 # demo
@@ -739,6 +733,7 @@ def test_a_disagreement_of_the_frameworks_is_shown_and_ends_with_code_1(monkeypa
     assert "LangChain, LlamaIndex and the index do NOT agree on 5 passages" in result.stdout
 
 
+@pytest.mark.slow
 def test_the_demo_goes_on_without_a_framework_that_is_missing(monkeypatch):
     for module in [name for name in sys.modules if name.startswith("langchain_ext")]:
         monkeypatch.delitem(sys.modules, module)
@@ -775,7 +770,9 @@ def test_python_m_leafspan_is_the_command_and_loads_no_framework_and_no_chroma()
 
 def test_without_arguments_the_commands_are_listed():
     result = leafspan()
-    assert [name for name in ("index", "query", "show", "tree", "doctor", "demo") if name not in result.output] == []
+    assert [
+        name for name in ("index", "query", "show", "tree", "check", "repair", "demo") if name not in result.output
+    ] == []
 
 
 def test_a_query_can_have_a_timeout(kb, monkeypatch):

@@ -91,7 +91,7 @@ def kb(tmp_path: Path) -> Path:
         ["delete", "--where", json.dumps({"year": {"$gt": 0}, HOSTILE: {"$ne": "x"}}), "--dry-run"],
         ["delete", "--where", json.dumps({HOSTILE: {HOSTILE: 1}}), "--dry-run"],
         ["query", "Who?", "--strategy", HOSTILE],
-        ["doctor"],
+        ["repair"],
     ],
     ids=lambda arguments: " ".join(arguments)[:40].encode("ascii", "replace").decode(),
 )

@@ -26,7 +26,6 @@ from leafspan import (
     InvalidArgument,
     RelevantSegments,
     SentenceWindow,
-    Tree,
     Vector,
 )
 from leafspan.config import config_text, parse_config
@@ -208,13 +207,6 @@ def test_an_empty_file_is_a_configuration_without_options(tmp_path: Path):
     assert Config.load(file) == Config()
     Config().save(file)
     assert Config.load(file) == Config()
-
-
-def test_names_of_the_command_line_are_those_of_configurations():
-    assert Config.from_dict({"strategy": "tree-traversal"}).strategy == Tree(mode="traversal")
-    assert Config.from_dict({"strategy": {"type": "tree-traversal", "top_k": 3}}).strategy == Tree(
-        mode="traversal", top_k=3
-    )
 
 
 def test_what_this_version_writes_stays_readable():

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 import langchain_ext
-import leafspan
-import leafspan.strategies
 import llamaindex_ext
 from leafspan import (
     BM25,
@@ -30,12 +28,12 @@ from leafspan import (
     Vector,
     View,
 )
+from tests import public
 from tests.docs.page_of_peers import DOCS, PAGE, PROSE, SYSTEMS, in_backticks, named_as_ours, rows, sections
+from tests.public import STRATEGIES
 
 OURS = {
-    name: getattr(package, name)
-    for package in (leafspan.strategies, leafspan, langchain_ext, llamaindex_ext)
-    for name in package.__all__
+    name: getattr(package, name) for package in (*public.WHOLE, langchain_ext, llamaindex_ext) for name in package.__all__
 }
 OF_CALLS = {"query", "k", "candidates", "budget", "where", "min_score"}
 OF_HOSTS = {"similarity_top_k", "filter_policy", "explain", "llm", "callback_manager", "object_map", "objects", "verbose"}
@@ -116,12 +114,7 @@ def test_the_table_at_a_glance_has_each_strategy_and_names_that_have_sections():
     for _, *cells in others:
         for system, cell in zip(systems, cells, strict=True):
             assert [name for name in in_backticks(cell) if name not in sections(system)] == []
-    strategies = {
-        name
-        for name in leafspan.__all__
-        if inspect.isclass(thing := getattr(leafspan, name)) and issubclass(thing, leafspan.Strategy)
-    }
-    assert {name for row in others for name in in_backticks(row[0])} == strategies - {"Strategy", "HostRetriever"}
+    assert {name for row in others for name in in_backticks(row[0])} == STRATEGIES.keys() - {"Strategy", "HostRetriever"}
 
 
 def test_links_lead_somewhere():

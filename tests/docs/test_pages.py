@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
@@ -12,15 +13,14 @@ import langchain_ext
 import leafspan
 import leafspan.strategies
 import llamaindex_ext
-from leafspan import Strategy
+from leafspan import errors
+from tests import public
+from tests.public import STRATEGIES
 from tools.site.outside import loaded_from_outside
 from tools.site.pages import AT_THE_ROOT, ROOT, anchors_of, in_site, links_of, slug, with_links_of_the_site
 
 DOCS = ROOT / "docs"
 PAGES = [*AT_THE_ROOT, *sorted(str(path.relative_to(ROOT)) for path in DOCS.rglob("*.md"))]
-STRATEGIES = {
-    name for name in leafspan.__all__ if isinstance(thing := getattr(leafspan, name), type) and issubclass(thing, Strategy)
-}
 ON_NO_PAGE = {"Strategy", "HostRetriever"}  # what stands behind all of them
 
 
@@ -112,29 +112,33 @@ def test_the_site_lists_each_page_once():
     assert len(listed) == len(set(listed))
 
 
-@pytest.mark.parametrize(
-    "package", [leafspan, leafspan.strategies, langchain_ext, llamaindex_ext], ids=lambda each: each.__name__
-)
+@pytest.mark.parametrize("package", [*public.WHOLE, langchain_ext, llamaindex_ext], ids=lambda each: each.__name__)
 def test_every_public_name_is_in_the_reference(package: object):
     shown = named_in("reference") | named_in("strategies")
     names = {f"{package.__name__}.{name}" for name in package.__all__}
-    if package is leafspan.strategies:  # what leafspan has, too, is shown there
-        names -= {f"leafspan.strategies.{name}" for name in leafspan.__all__}
+    if package is leafspan.strategies:  # what another module has, too, is shown there
+        names -= {f"leafspan.strategies.{each.rpartition('.')[2]}" for each in shown if "strategies" not in each}
     assert names - shown == set(), "these need a line such as `::: leafspan.Vector` on a page of docs/reference"
 
 
 def test_the_reference_shows_public_names_only():
-    public = {
-        f"{each.__name__}.{name}"
-        for each in (leafspan, leafspan.strategies, langchain_ext, llamaindex_ext)
-        for name in each.__all__
-    }
-    assert named_in("reference") | named_in("strategies") <= public
+    whole = {f"{each.__name__}.{name}" for each in (*public.WHOLE, langchain_ext, llamaindex_ext) for name in each.__all__}
+    parts = {f"{each.__name__}.{name}" for each in public.IN_PARTS for name in vars(each) | dict.fromkeys(dir(each))}
+    assert named_in("reference") | named_in("strategies") <= whole | parts
 
 
-@pytest.mark.parametrize("name", sorted(STRATEGIES - ON_NO_PAGE))
+@pytest.mark.parametrize(
+    "error", [name for name, thing in vars(errors).items() if inspect.isclass(thing) and issubclass(thing, Exception)]
+)
+def test_every_error_is_in_the_reference(error: str):
+    assert {f"leafspan.{error}", f"leafspan.errors.{error}"} & named_in("reference")
+
+
+@pytest.mark.parametrize("name", sorted(STRATEGIES.keys() - ON_NO_PAGE))
 def test_each_strategy_has_a_page_with_all_parts(name: str):
-    [page] = [path for path in (DOCS / "strategies").glob("*.md") if f"::: leafspan.{name}\n" in path.read_text()]
+    [page] = [
+        path for path in (DOCS / "strategies").glob("*.md") if re.search(rf"^::: [\w.]+\.{name}$", path.read_text(), re.M)
+    ]
     text = page.read_text()
     assert text.startswith(f"# {name}\n")
     assert f"]({page.stem}.svg)" in text

@@ -25,7 +25,7 @@ def test_what_a_document_hides_is_kept_and_told_of_its_passages(tmp_path: Path):
         assert (passage.hidden, passage.metadata) == (("path",), TEA.metadata)
         assert index.surroundings(passage).hidden == ("path",)
         assert index.add(index.get("tea")).unchanged == 1
-        assert index.doctor(verify=True) == []
+        assert index.repair(verify=True) == []
 
 
 def test_a_document_that_hides_something_else_has_changed(tmp_path: Path):

@@ -373,7 +373,7 @@ _DOCUMENTS = st.builds(
 )
 
 
-@examples(60)
+@examples(60, fast=10)
 @given(st.lists(_DOCUMENTS, max_size=8), st.data())
 def test_any_grouping_of_adds_gives_the_same_index_as_all_at_once(
     tmp_path_factory: pytest.TempPathFactory, documents: Sequence[LangChainDocument], data: st.DataObject
@@ -427,4 +427,4 @@ class WhatWasAddedIsThere(RuleBasedStateMachine):
 
 
 TestWhatWasAddedIsThere = WhatWasAddedIsThere.TestCase
-TestWhatWasAddedIsThere.settings = examples(60, stateful_step_count=10)
+TestWhatWasAddedIsThere.settings = examples(60, fast=8, stateful_step_count=10)

@@ -20,7 +20,6 @@ from leafspan.segments import _mirror, _segment
 from leafspan.store import _catalogue_file
 from leafspan.store._change_file import ChangeFile
 from leafspan.store._collection import Collection
-from tests.durability.elsewhere import before_step, writing_process
 from tests.durability.versions import ALL, adopt_collection, broken, document, open_index, text_of
 
 _SHOWN = 5
@@ -154,8 +153,9 @@ def die_before_write(folder: Path, number: int) -> None:
 def write(job: dict[str, Any]) -> None:
     """Add, sync and delete documents, and bring the mirrors up to it (``mirror``); or ``adopt`` a collection of the folder.
 
-    With ``elsewhere``, another process writes, and this one is killed before that step of asking it (``die_elsewhere``). With ``doctor``, mend it. With ``often``, merge segments and write the catalogue anew at every occasion. With ``handshake``, say when ready and wait to be told; with ``die``, ``die_at_file`` or
-    ``die_at_write``, which has a folder and a number, be killed.
+    With ``doctor``, repair it. With ``often``, merge segments and write the catalogue anew at every occasion. With
+    ``handshake``, say when ready and wait to be told; with ``die``, ``die_at_file`` or ``die_at_write``, which has a folder
+    and a number, be killed.
     """
     if "die_at_write" in job:
         die_before_write(Path(job["die_at_write"][0]), job["die_at_write"][1])
@@ -175,9 +175,6 @@ def write(job: dict[str, Any]) -> None:
         hear()
     if "die" in job:
         die_before_step(job["die"])
-    if job.get("elsewhere"):
-        writing_process(index)
-        before_step(job["die_elsewhere"], lambda process: os.kill(os.getpid(), signal.SIGKILL))
     if "add" in job:
         index.add([document(*each) for each in job["add"]])
     if "sync" in job:
@@ -185,7 +182,7 @@ def write(job: dict[str, Any]) -> None:
     if "delete" in job:
         index.delete(job["delete"])
     if job.get("doctor"):
-        index.doctor(verify=True)
+        index.repair(verify=True)
     if job.get("mirror"):
         _mirror._MOST_SEGMENTS = 3
         if "die_at_file" in job:
@@ -228,20 +225,6 @@ def hold(job: dict[str, Any]) -> None:
     say("held")
     hear()
     writer.stop()
-    say("done")
-
-
-def write_elsewhere(job: dict[str, Any]) -> None:
-    """Have another process begin to add documents, and say its id; go on when told to."""
-    index = open_index(job["place"])
-    process = writing_process(index)
-
-    def wait(_: object) -> None:
-        say(str(process.pid))
-        hear()
-
-    before_step(1, wait)
-    index.add([document(*each) for each in job["add"]])
     say("done")
 
 
@@ -351,5 +334,4 @@ if __name__ == "__main__":
         "hold_files": hold_files,
         "read": read,
         "ask": ask,
-        "write_elsewhere": write_elsewhere,
     }[told["job"]](told)

@@ -1,6 +1,6 @@
 """Another process that opens an index whose files were damaged: ``python -m tests.durability.damage_child FOLDER``.
 
-It says as JSON what it met: what was wrong or missing, what it was told, and what was still wrong after ``doctor``.
+It says as JSON what it met: what was wrong or missing, what it was told, and what was still wrong after ``repair``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def build(folder: Path, numbers: range, *, warm: bool = True) -> None:
             index.retrieve("document", Vector(), where=F("half") == 0)
 
 
-def look(folder: str, *, mend: bool) -> dict[str, Any]:
+def look(folder: str, *, repair: bool) -> dict[str, Any]:
     """What a user meets."""
     met: dict[str, Any] = {"wrong": [], "missing": [], "told": [], "raw": []}
 
@@ -52,8 +52,8 @@ def look(folder: str, *, mend: bool) -> dict[str, Any]:
 
     def everything() -> None:
         with Index.open(folder, timeout=5) as index:
-            if mend:
-                note(lambda: met.update(findings=[each.problem for each in index.doctor()]))
+            if repair:
+                note(lambda: met.update(findings=[each.problem for each in index.repair()]))
                 note(lambda: met.update(added=len(index.add(map(document, range(DOCUMENTS)), progress=False).added)))
             for each in map(document, range(DOCUMENTS)):
                 note(partial(get, index, each))
@@ -84,5 +84,5 @@ def look(folder: str, *, mend: bool) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"first": look(sys.argv[1], mend=False)}), flush=True)
-    print(json.dumps({"mended": look(sys.argv[1], mend=True), "last": look(sys.argv[1], mend=False)}), flush=True)
+    print(json.dumps({"first": look(sys.argv[1], repair=False)}), flush=True)
+    print(json.dumps({"repaired": look(sys.argv[1], repair=True), "last": look(sys.argv[1], repair=False)}), flush=True)

@@ -98,7 +98,7 @@ def look(folder: str) -> dict[str, Any]:
             try:
                 with Index.open(folder, embedder=EMBEDDER, timeout=5) as index:
                     if name == "last":
-                        index.doctor(verify=True)
+                        index.repair(verify=True)
                         index.add(DOCUMENTS)
                         index.build_tree()
                     met[name] = answers(index)

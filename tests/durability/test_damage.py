@@ -1,4 +1,4 @@
-"""Files of an index that were damaged: a right answer, an error or warning of ours, or mended; nothing is lost silently."""
+"""Files of an index that were damaged: a right answer, an error or warning of ours, or repaired; nothing is lost silently."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import pytest
 
 from leafspan.store import _connecting
 from tests.durability.damage_child import DOCUMENTS, build
+from tests.profiles import quick
 from tests.reading import forget_catalogue
 
 _ROOT = Path(__file__).parents[2]
@@ -98,7 +99,15 @@ def is_right(met: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("data_level0.bin", "bit"), ("link_lists.bin", "zeroes"), ("header.bin", "cut"), ("index_metadata.pickle", "gone")],
+    quick(
+        1,
+        [
+            ("data_level0.bin", "bit"),
+            ("link_lists.bin", "zeroes"),
+            ("header.bin", "cut"),
+            ("index_metadata.pickle", "gone"),
+        ],
+    ),
 )
 def test_damaged_vectors_are_put_back_with_a_warning(
     tmp_path: Path, folders: tuple[Path, Path], name: str, kind: str
@@ -112,12 +121,12 @@ def test_damaged_vectors_are_put_back_with_a_warning(
     assert met["first"] == {"wrong": [], "missing": [], "raw": [], "told": [
         f"Chroma's vectors of 'kb.leaves' in '{place}' were damaged ({name}): they were put back from leafspan's copy"
     ]}  # fmt: skip
-    assert met["mended"]["findings"] == []
+    assert met["repaired"]["findings"] == []
     assert is_right(met["last"])
     assert file.read_bytes() == whole
 
 
-@pytest.mark.parametrize("kind", ["bit", "gone"])
+@pytest.mark.parametrize("kind", quick(1, ["bit", "gone"]))
 def test_damaged_vectors_are_no_matter_until_chroma_is_opened(
     tmp_path: Path, folders: tuple[Path, Path], kind: str
 ) -> None:
@@ -127,9 +136,9 @@ def test_damaged_vectors_are_no_matter_until_chroma_is_opened(
     DAMAGES[kind](file, file, random.Random(3))
     met = meet(place)
     assert is_right(met["first"])
-    (told,) = met["mended"]["told"]  # by doctor, which opens Chroma
+    (told,) = met["repaired"]["told"]  # by doctor, which opens Chroma
     assert "they were put back from leafspan's copy" in told
-    assert met["mended"]["findings"] == []
+    assert met["repaired"]["findings"] == []
     assert is_right(met["last"])
 
 
@@ -142,7 +151,7 @@ def test_an_older_file_of_ids_is_put_back(tmp_path: Path, folders: tuple[Path, P
     assert is_right(met["last"])
 
 
-@pytest.mark.parametrize("with_mirror", [True, False], ids=["from the mirror", "from the texts"])
+@pytest.mark.parametrize("with_mirror", quick(1, [False, True]))
 def test_vectors_without_a_copy_are_made_anew(tmp_path: Path, folders: tuple[Path, Path], with_mirror: bool) -> None:
     place = shutil.copytree(folders[0], tmp_path / "kb")
     shutil.rmtree(vectors(place))
@@ -155,10 +164,11 @@ def test_vectors_without_a_copy_are_made_anew(tmp_path: Path, folders: tuple[Pat
     assert re.search(
         r"there is no whole copy, so Chroma begins without them; the vectors of [56]\d\d records are missing", told
     )
-    assert met["mended"]["findings"] == []
+    assert met["repaired"]["findings"] == []
     assert is_right(met["last"])
 
 
+@pytest.mark.slow
 def test_a_copy_that_is_damaged_as_well_is_not_used(tmp_path: Path, folders: tuple[Path, Path]) -> None:
     place = shutil.copytree(folders[0], tmp_path / "kb")
     for file in (vectors(place) / "data_level0.bin", place / "leafspan.vectors" / vectors(place).name / "data_level0.bin"):
@@ -169,7 +179,7 @@ def test_a_copy_that_is_damaged_as_well_is_not_used(tmp_path: Path, folders: tup
     assert is_right(met["last"])
 
 
-@pytest.mark.parametrize("kind", ["gone", "cut to nothing", "cut"])
+@pytest.mark.parametrize("kind", quick(1, ["cut", "gone", "cut to nothing"]))
 def test_a_database_that_is_missing_or_cut_off_is_an_error(tmp_path: Path, folders: tuple[Path, Path], kind: str) -> None:
     place = shutil.copytree(folders[0], tmp_path / "kb")
     file = place / "chroma.sqlite3"
@@ -206,27 +216,27 @@ def test_a_database_older_than_what_lies_beside_it_is_an_error(tmp_path: Path, f
 def test_each_file_with_each_damage_gives_a_right_answer_or_says_so(
     tmp_path: Path, folders: tuple[Path, Path], name: str, kind: str
 ) -> None:
-    for seed in range(4):
-        rng = random.Random(f"{name} {kind} {seed}")
-        place = shutil.copytree(folders[0], tmp_path / f"kb{seed}")
-        if name in FILES:
-            file = vectors(place) / name
-        elif name == "copy":
-            file = rng.choice(sorted((place / "leafspan.vectors").glob("*/*")))
-        elif name == "mirror":
-            file = rng.choice(sorted((place / "leafspan.segments").glob("*/*/*")))
-        else:
-            file = place / name
-        if not file.exists() or (kind in ("bit", "cut", "zeroes") and not file.stat().st_size):
-            continue
-        DAMAGES[kind](file, folders[1] / file.relative_to(place), rng)
-        met = meet(place)
-        check(met["first"])
-        check(met["last"])
-        if name != "chroma.sqlite3":
-            assert is_right(met["last"])
+    rng = random.Random(f"{name} {kind}")
+    place = shutil.copytree(folders[0], tmp_path / "kb")
+    if name in FILES:
+        file = vectors(place) / name
+    elif name == "copy":
+        file = rng.choice(sorted((place / "leafspan.vectors").glob("*/*")))
+    elif name == "mirror":
+        file = rng.choice(sorted((place / "leafspan.segments").glob("*/*/*")))
+    else:
+        file = place / name
+    if not file.exists() or (kind in ("bit", "cut", "zeroes") and not file.stat().st_size):
+        return
+    DAMAGES[kind](file, folders[1] / file.relative_to(place), rng)
+    met = meet(place)
+    check(met["first"])
+    check(met["last"])
+    if name != "chroma.sqlite3":
+        assert is_right(met["last"])
 
 
+@pytest.mark.slow
 def test_vectors_and_their_copy_that_are_both_older_than_the_database_are_made_anew(
     tmp_path: Path, folders: tuple[Path, Path]
 ) -> None:

@@ -11,13 +11,14 @@ import pytest
 
 from leafspan import Index
 from tests.durability.versions import document
+from tests.profiles import quick
 
 _ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
     ("package", "slowly", "open_in_threads"),
-    [("chromadb", 0, False), ("chromadb", 0, True), ("opentelemetry.trace", 0.001, False)],
+    quick(1, [("opentelemetry.trace", 0.001, False), ("chromadb", 0, False), ("chromadb", 0, True)]),
 )
 def test_questions_do_not_fail_while_another_thread_imports(
     tmp_path: Path, package: str, slowly: float, open_in_threads: bool

@@ -84,11 +84,11 @@ def modes(name: str) -> tuple[bool, ...]:
     return (False,) if name.startswith("leafspan.segments") else (False, True)
 
 
-def test_a_bit_in_each_file_changes_no_answer(tmp_path: Path, whole: tuple[Path, dict[str, Any]]):
+def test_a_bit_in_some_files_changes_no_answer(tmp_path: Path, whole: tuple[Path, dict[str, Any]]):
     rng = random.Random(5)
-    flips = [
-        (name, rng.randrange(size), rng.randrange(8), rng.choice(modes(name))) for name, size in files(whole[0]).items()
-    ]
+    sizes = files(whole[0])
+    some = [DATABASE, *rng.sample(sorted(sizes.keys() - {DATABASE}), 5)]
+    flips = [(name, rng.randrange(sizes[name]), rng.randrange(8), rng.choice(modes(name))) for name in some]
     check(whole, tmp_path, flips)
 
 
@@ -103,14 +103,10 @@ def test_a_bit_at_the_head_in_the_middle_and_at_the_end_of_each_file_changes_no_
         if part != (kind if kind in ("leafspan.segments", DATABASE) else "leafspan" if "leafspan" in kind else "vectors"):
             continue
         rng = random.Random(name)
-        if name == DATABASE:  # the head of the file, and of each page, and somewhere in it
-            places = [
-                *range(0, 100, 7),
-                *(start + rng.randrange(span) for start in range(0, size, PAGE) for span in (8, PAGE)),
-            ]
+        if name == DATABASE:  # the head of the file, and somewhere in each eighth page
+            places = [*range(0, 100, 30), *(start + rng.randrange(PAGE) for start in range(0, size, 8 * PAGE))]
         else:
-            places = [*range(min(size, 64, 8 * 8)), *range(64, size, max(1, size // 12)), size - 1]
-            places = sorted({*rng.sample(places, min(len(places), 20)), 0, size - 1})
+            places = sorted({0, rng.randrange(size), size - 1})
         flips += [(name, place, rng.randrange(8), bare) for place in places for bare in modes(name)]
     check(whole, tmp_path, flips)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import Document, Index
+from tests.profiles import quick
 
 if not hasattr(sys.modules["os"], "fork"):
     pytest.skip("this system has no fork", allow_module_level=True)
@@ -44,14 +45,14 @@ if not child:
         "aopen": lambda: asyncio.run(Index.aopen(folder)),
     }
     if what != "memory":
-        calls["adopt"] = lambda: Index.adopt(folder, folder + "-adopted")
+        calls["adopt"] = lambda: leafspan.adopt(folder, folder + "-adopted")
     if what in ("open", "memory"):
         calls |= {
             "count": lambda: index.count(),
             "retrieve": lambda: index.retrieve("text", Vector()),
             "add": lambda: index.add([Document("a", "Another text.")]),
             "delete": lambda: index.delete(["a"]),
-            "doctor": lambda: index.doctor(),
+            "doctor": lambda: index.repair(),
             "open again": lambda: Index.open(folder),  # what was refused has left no mark by which reading is in doubt
             "retrieve again": lambda: index.retrieve("text", Vector()),
         }
@@ -79,7 +80,7 @@ print(json.dumps(["ended", os.waitstatus_to_exitcode(ended[1]), 0]))
 """
 
 
-@pytest.mark.parametrize("what", ["open", "closed", "memory", "chroma alone"])
+@pytest.mark.parametrize("what", quick(1, ["open", "closed", "memory", "chroma alone"]))
 def test_a_forked_process_is_refused_at_once_what_needs_chroma_and_ends_and_its_parent_goes_on(
     tmp_path: Path, what: str
 ) -> None:

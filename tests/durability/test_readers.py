@@ -14,7 +14,6 @@ import pytest
 from leafspan import Index
 from tests.durability.child import look
 from tests.durability.children import Child, child
-from tests.durability.elsewhere import writing_process
 from tests.durability.versions import document, open_index
 
 # What each document's version is, None where it is not there, in each state that the writer brings about.
@@ -30,14 +29,6 @@ STATES: list[dict[str, int | None]] = [
 ]
 
 
-def open_to_write(place: dict[str, Any]) -> Index:
-    """The index, with a process that writes for this one where it is to be elsewhere."""
-    index = open_index(place)
-    if place.get("elsewhere"):
-        writing_process(index)
-    return index
-
-
 def bring_about(index: Index, state: dict[str, int | None], before: dict[str, int | None]) -> None:
     index.add([document(name, version) for name, version in state.items() if version is not None])
     gone = [name for name, version in state.items() if version is None and before[name] is not None]
@@ -45,11 +36,11 @@ def bring_about(index: Index, state: dict[str, int | None], before: dict[str, in
         assert sorted(index.delete(gone)) == sorted(gone)
 
 
-@pytest.fixture(params=["folder", "elsewhere", "server"])
+@pytest.fixture(params=["folder", "server"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
-    """An index in a folder, to which this process writes or another one adds for it, or behind a server."""
+    """An index in a folder, or behind a server."""
     if request.param != "server":
-        return {"path": str(tmp_path / "kb"), "elsewhere": request.param == "elsewhere"}
+        return {"path": str(tmp_path / "kb")}
     host, port = request.getfixturevalue("chroma_server")
     return {"host": host, "port": port, "name": tmp_path.name}
 
@@ -81,7 +72,7 @@ def reading_threads(index: Index, told: dict[str, int], count: int) -> Iterator[
 
 
 def test_threads_see_whole_documents_of_one_version_while_another_writes(place: dict[str, Any]) -> None:
-    index = open_to_write(place)
+    index = open_index(place)
     bring_about(index, STATES[0], STATES[0])
     told = {"started": 0, "completed": 0}
     with reading_threads(index, told, 2) as (failures, looks):
@@ -96,11 +87,11 @@ def test_threads_see_whole_documents_of_one_version_while_another_writes(place: 
     assert failures == []
 
 
-@pytest.mark.parametrize("place", ["folder", "elsewhere", pytest.param("server", marks=pytest.mark.slow)], indirect=True)
+@pytest.mark.parametrize("place", ["folder", pytest.param("server", marks=pytest.mark.slow)], indirect=True)
 def test_another_process_sees_whole_documents_of_one_version_and_the_new_one_at_its_next_look(
     place: dict[str, Any],
 ) -> None:
-    index = open_to_write(place)
+    index = open_index(place)
     bring_about(index, STATES[0], STATES[0])
     with child("read", place, states=STATES) as reader:
         assert reader.hear() == "open"

@@ -32,10 +32,10 @@ def test_an_index_of_more_leaves_than_chroma_takes_or_gives_at_once(tmp_path: Pa
         assert len(index.leaves()) == leaves
         assert "".join(leaf.text for leaf in index.leaves("large")) == large.text
         assert len(index.retrieve("anything", Vector(), k=10)) == 10
-        assert index.doctor() == []
+        assert index.repair() == []
         assert index.add(Document("large", large.text, title="Replaced")).replaced == ("large",)
         assert index.get("large").text == large.text
         assert index.delete(["large", "d00"]) == ["large", "d00"]
         assert index.count() == len(SMALL) - 1
         assert index.stats().leaves == sum(SMALL) - 400
-        assert index.doctor() == []
+        assert index.repair() == []

@@ -50,11 +50,11 @@ def test_after_a_kill_of_a_client_before_any_call_old_texts_are_whole_and_the_ne
             assert text_of(index, who) in texts[who].values()
         assert broken(index.retrieve("anything", k=ALL, candidates=ALL), texts) == []
         if step % 2:
-            named |= {finding.document_id for finding in index.doctor()}
-            assert index.doctor() == []
+            named |= {finding.document_id for finding in index.repair()}
+            assert index.repair() == []
         index.add([document(*each) for each in NEW])
         assert records(index, name) == undisturbed
-        assert index.doctor() == []
+        assert index.repair() == []
         if code == 0:
             break
     assert step > 10

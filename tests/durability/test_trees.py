@@ -104,7 +104,7 @@ def resume(index: Index, log: Path, undisturbed: tuple[dict[str, Any], dict[str,
     assert rows_of(index) == undisturbed[1]
     assert len(kept(index)) == CALLS
     assert check_laws(index) == 1
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 @pytest.mark.slow
@@ -132,6 +132,7 @@ def test_a_build_that_is_killed_asks_for_nothing_twice_but_what_was_in_flight(
         assert repeated.total() <= concurrency
 
 
+@pytest.mark.slow
 def test_a_build_that_is_killed_again_and_again_comes_to_its_end(
     tmp_path: Path, fork_server: TreeForkServer, before: Path, undisturbed: tuple[dict[str, Any], dict[str, Any]]
 ) -> None:
@@ -225,7 +226,7 @@ def test_two_processes_that_build_at_the_same_time_both_come_to_their_end(
         same_records(records(index), undisturbed[0])
         assert rows_of(index) == undisturbed[1]
         assert check_laws(index) == 1
-        assert index.doctor() == []
+        assert index.repair() == []
         # What each of them asked for was kept, and is what the trees are made of.
         assert build(index, {"log": str(tmp_path / "last.log")}).asked == 0
         assert len(kept(index)) == CALLS

@@ -66,7 +66,7 @@ def test_behind_a_stopped_process_that_uses_the_files_everything_ends_and_names_
             waiting._store._folder.changes.advance()  # as if that process had written, so that Chroma must be opened again
             assert waiting.count() == 1  # which nobody has to open Chroma for
             assert [passage.document_id for passage in waiting.retrieve("text", Vector(), k=1)] == ["a"]
-            busy_within_its_timeout(waiting.doctor, named)
+            busy_within_its_timeout(waiting.repair, named)
             busy_within_its_timeout(lambda: Index.open(tmp_path / "kb", name="other", timeout=TIMEOUT), named)
         finally:
             os.kill(holder.process.pid, signal.SIGCONT)
@@ -122,7 +122,7 @@ def test_a_write_that_failed_is_not_followed_by_another_one_of_the_same_client(
     assert waiting.count() == 1
     assert waiting.add(Document("b", "Text.")).added == ("b",)
     assert waiting._store._folder.opened(time.monotonic() + 20) is not before
-    assert waiting.doctor() == []
+    assert waiting.repair() == []
 
 
 def test_a_lock_whose_file_was_deleted_stops_its_writer(waiting: Index, tmp_path: Path):

@@ -30,7 +30,7 @@ def test_a_second_process_waits_then_gets_an_error_that_names_the_folder_and_the
         index.add(document("early", 1))
     with child("hold", place) as holder, open_index(place, timeout=0.3) as index:
         assert holder.hear() == "held"
-        for write in (lambda: index.add(document("late", 1)), lambda: index.delete(["early"]), index.doctor):
+        for write in (lambda: index.add(document("late", 1)), lambda: index.delete(["early"]), index.repair):
             started = time.monotonic()
             with pytest.raises(
                 WriterBusy,
@@ -57,7 +57,7 @@ def test_a_second_process_goes_on_when_the_first_is_killed(place: dict[str, Any]
         added = pool.submit(index.add, document("late", 1))
         holder.kill()
         assert added.result().added == ("late",)
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def test_a_second_thread_waits_then_gets_an_error_and_goes_on_when_the_first_is_done(place: dict[str, Any]) -> None:
@@ -98,7 +98,7 @@ def test_two_processes_that_add_different_documents_at_the_same_time_both_end_co
     for each in mine:
         assert text_of(index, each[0]) == document(*each).text
     assert len(records(index, name)["leaves"]) == 24 * 8
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 @pytest.mark.slow
@@ -111,7 +111,7 @@ def test_two_processes_that_add_the_same_documents_at_the_same_time_leave_them_o
         for each in same:
             assert text_of(index, each[0]) == document(*each).text
         assert len(records(index)["leaves"]) == 12 * 8
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def run_together(place: dict[str, Any], *additions: list[list[Any]]) -> None:
@@ -147,7 +147,7 @@ async def test_a_task_cancelled_at_any_call_of_an_add_leaves_no_lock_and_whole_d
         await index.aadd(new)
         assert text_of(index, "first") == document("first", version).text
         assert len(records(index)["leaves"]) == 2 * 8
-        assert index.doctor() == []
+        assert index.repair() == []
         if not isinstance(outcome, asyncio.CancelledError):
             break
     assert cancelled_at == 5  # its rows, leaves, rows again, the old leaves, rows once more
@@ -200,4 +200,4 @@ async def test_a_task_cancelled_behind_a_server_leaves_no_lock(chroma_server: tu
         await task
     await index.aadd(document("late", 1))
     assert text_of(index, "late") == document("late", 1).text
-    assert index.doctor() == []
+    assert index.repair() == []

@@ -11,6 +11,7 @@ import chromadb
 import numpy as np
 from chromadb.config import Settings
 
+import leafspan
 from leafspan import Document, DocumentNotFound, Embedder, HierarchicalSplitter, Index, Passage, Strategy
 from leafspan.adopting import Adopted, _adopt
 from leafspan.store._manifest import CHANGES_ID
@@ -47,7 +48,7 @@ def adopt_collection(place: Mapping[str, Any], name: str, *, group: int) -> Adop
     """Adopt a collection that is in the same folder as the index (``path``), ``group`` records at a time."""
     usual, _adopt._GROUP = _adopt._GROUP, group
     try:
-        return Index.adopt(place["path"], place["path"], collection=name, embedder=EMBEDDER, splitter=SPLITTER)
+        return leafspan.adopt(place["path"], place["path"], collection=name, embedder=EMBEDDER, splitter=SPLITTER)
     finally:
         _adopt._GROUP = usual
 

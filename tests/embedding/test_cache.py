@@ -355,7 +355,7 @@ def test_a_vector_that_was_moved_to_another_model_or_text_is_not_found(cache, tm
     assert file.find(SPACE, [one, two, three]) == {}
 
 
-@examples(100, fast=40)
+@examples(100, fast=10)
 @given(st.data())
 def test_a_damaged_file_never_gives_a_wrong_vector(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("cache")
@@ -437,6 +437,7 @@ def test_a_new_file_that_another_process_sets_up_is_waited_for(cache, monkeypatc
     assert len(refused) == 2
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_while_it_writes_harms_nothing(tmp_path: Path):
     code = """
 import sys

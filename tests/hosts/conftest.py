@@ -10,6 +10,7 @@ from llama_index.core import Settings
 from leafspan import Index
 from leafspan.trees import Bisecting
 from tests.corpus import DOCUMENTS, SPLITTER
+from tests.reading import only_read
 
 TREE = {"clusterer": Bisecting(size=3), "across_documents": True}
 
@@ -33,4 +34,5 @@ def forest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     with Index.open(tmp_path_factory.mktemp("forest") / "kb", splitter=SPLITTER) as opened:
         opened.add(DOCUMENTS)
         opened.build_tree(**TREE)
-        yield opened
+        with only_read(opened):
+            yield opened

@@ -9,9 +9,9 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.retrievers import BaseRetriever as LangChainRetriever
 from llama_index.core.base.base_retriever import BaseRetriever as LlamaIndexRetriever
 
-import leafspan
 from leafspan import Strategy, View
 from tests.hosts.contract import LangChain, LlamaIndex, WritingLLM
+from tests.public import STRATEGIES
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Scenario:
     @property
     def strategy(self) -> Strategy:
         model = {} if self.answer is None else {"generate": lambda _: self.answer}
-        return getattr(leafspan, self.adapter.removesuffix("Retriever"))(**self.options, **model)
+        return STRATEGIES[self.adapter.removesuffix("Retriever")](**self.options, **model)
 
     @property
     def tree(self) -> bool:

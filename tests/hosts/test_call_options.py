@@ -27,6 +27,7 @@ from llamaindex_ext import FilteredQueryBundle
 from tests.corpus import DOCUMENTS, QUESTIONS
 from tests.hosts.contract import HOSTS, RETRIEVERS, Host, needed
 from tests.lateness import ends_within
+from tests.profiles import paired
 
 QUESTION = QUESTIONS[0]
 
@@ -62,8 +63,7 @@ async def test_a_call_of_langchain_takes_every_option_of_the_strategy(shared_ind
 SEVERAL = [["What is tea?", "What is rye?"], ("What is tea?", "What is rye?"), []]
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
-@pytest.mark.parametrize("questions", SEVERAL, ids=["list", "tuple", "none"])
+@pytest.mark.parametrize(("name", "questions"), paired(RETRIEVERS, SEVERAL))
 async def test_a_call_of_langchain_asks_one_question_and_batch_several(shared_index: Index, name, questions):
     retriever = getattr(langchain_ext, name)(index=shared_index, **needed(name))
     rule = f"a query must be a text or a vector, got {re.escape(repr(questions))}: for several queries, call"
@@ -74,8 +74,7 @@ async def test_a_call_of_langchain_asks_one_question_and_batch_several(shared_in
     assert len(retriever.batch(list(questions))) == len(questions)
 
 
-@pytest.mark.parametrize("name", RETRIEVERS)
-@pytest.mark.parametrize("questions", SEVERAL, ids=["list", "tuple", "none"])
+@pytest.mark.parametrize(("name", "questions"), paired(RETRIEVERS, SEVERAL))
 async def test_a_bundle_of_llamaindex_holds_one_question_and_retrieve_many_takes_several(
     shared_index: Index, name, questions
 ):

@@ -43,6 +43,7 @@ from leafspan.lab import explain
 from leafspan.strategies import Candidate, Filtered, RetrievalContext, StrategyFlow
 from tests.corpus import DOCUMENTS, QUESTIONS, TEXTS
 from tests.hosts.contract import HOSTS, RETRIEVERS, Host, Result, needed
+from tests.profiles import paired
 
 pytestmark = pytest.mark.parametrize("host", HOSTS, ids=repr)
 every_retriever = pytest.mark.parametrize("name", RETRIEVERS)
@@ -269,7 +270,7 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     (
         "EnsembleRetriever",
         {"on_failure": "ignore"},
-        "on_failure must be one of 'raise', 'leave out', got 'ignore'",
+        "on_failure must be one of 'raise', 'skip', got 'ignore'",
     ),
     # of routers
     (
@@ -403,11 +404,11 @@ OTHER_NAMES = [
 
 
 @pytest.mark.parametrize("name", ["HybridRetriever", "EnsembleRetriever", "MultiQueryRetriever"])
-@pytest.mark.parametrize(("given", "meant"), OTHER_NAMES)
-def test_a_fusion_may_have_the_name_of_another_framework(host: Host, shared_index: Index, name, given, meant):
-    retriever = host.make(name, shared_index, fusion=given, **needed(name))
-    assert retriever.fusion == meant
-    assert retriever._strategy() == host.make(name, shared_index, fusion=meant, **needed(name))._strategy()
+def test_a_fusion_may_have_the_name_of_another_framework(host: Host, shared_index: Index, name):
+    for given, meant in OTHER_NAMES:
+        retriever = host.make(name, shared_index, fusion=given, **needed(name))
+        assert retriever.fusion == meant
+        assert retriever._strategy() == host.make(name, shared_index, fusion=meant, **needed(name))._strategy()
 
 
 def test_options_are_kept_as_the_strategy_has_them(host: Host, shared_index: Index):
@@ -474,8 +475,7 @@ def copy_of_model(retriever):
     return retriever.model_copy(deep=True) if hasattr(retriever, "model_copy") else copy.deepcopy(retriever)
 
 
-@every_retriever
-@pytest.mark.parametrize("duplicate", [pickled, copy.deepcopy, copy_of_model])
+@pytest.mark.parametrize(("name", "duplicate"), paired(RETRIEVERS, [pickled, copy.deepcopy, copy_of_model]))
 def test_a_copy_opens_the_index_again_and_finds_the_same(host: Host, shared_index: Index, name, duplicate):
     retriever = host.make(name, shared_index, k=2, **needed(name))
     again = duplicate(retriever)
@@ -830,7 +830,7 @@ async def test_a_retriever_that_fails_is_left_out_when_asked(host: Host, shared_
         host.ask(impatient, QUESTIONS[0])
     with pytest.raises(SourceFailed, match=re.escape(message)):
         await host.aask(impatient, QUESTIONS[0])
-    patient = host.make("EnsembleRetriever", shared_index, retrievers=several, on_failure="leave out", explain=True)
+    patient = host.make("EnsembleRetriever", shared_index, retrievers=several, on_failure="skip", explain=True)
     found = await host.both(patient, QUESTIONS[0])
     assert ids(found) == ids(host.ask(host.make("BM25Retriever", shared_index), QUESTIONS[0]))
     assert found[0].trace[-1] == f"retriever 1 (Broken) was left out: SourceFailed: {message}"

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import chromadb
 import pytest
 import pytest_asyncio
+from chromadb.api import ClientAPI
 from chromadb.config import Settings
 
 from leafspan import Index, Passage
@@ -14,22 +15,34 @@ from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
 from tests.hosts.conftest import TREE
 from tests.hosts.scenario import Scenario
 from tests.hosts.scenarios import SCENARIOS
+from tests.profiles import THOROUGH, paired
 
-every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+Way = Callable[[Index, asyncio.Runner, Scenario, list[Any]], None]
+
+
+def named(value: Any) -> str:
+    """A scenario, a function or a name as part of a test's name."""
+    return value.name if isinstance(value, Scenario) else getattr(value, "__name__", value)
+
+
+every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
 QUIET = {"anonymized_telemetry": False}
 
 
-@pytest.fixture(scope="session", params=["folder", "memory", "server"])
-def any_index(request, forest: Index, chroma_server: tuple[str, int]) -> Iterator[Index]:
-    """The corpus with its trees behind each kind of synchronous Chroma client."""
-    if request.param == "folder":
-        yield forest
-        return
+@pytest.fixture(scope="module")
+def memory_index() -> Iterator[Index]:
+    """The corpus with its trees in memory."""
+    yield from filled(chromadb.EphemeralClient(Settings(**QUIET)))
+
+
+@pytest.fixture(scope="module")
+def server_index(chroma_server: tuple[str, int]) -> Iterator[Index]:
+    """The corpus with its trees behind a server."""
     host, port = chroma_server
-    if request.param == "memory":
-        client = chromadb.EphemeralClient(Settings(**QUIET))
-    else:
-        client = chromadb.HttpClient(host=host, port=port, settings=Settings(**QUIET))
+    yield from filled(chromadb.HttpClient(host=host, port=port, settings=Settings(**QUIET)))
+
+
+def filled(client: ClientAPI) -> Iterator[Index]:
     with Index.open(client=client, name="scenarios", splitter=SPLITTER) as opened:
         opened.add(DOCUMENTS)
         opened.build_tree(**TREE)
@@ -160,69 +173,43 @@ def limits_hold(scenario: Scenario, passages: list[Passage]) -> None:
 
 
 @every_scenario
-def test_the_core_gives_what_it_must_behind_every_kind_of_client(any_index: Index, forest: Index, scenario: Scenario):
-    answers = ask(any_index, scenario)
+def test_the_core_gives_what_it_must(forest: Index, shared_index: Index, scenario: Scenario):
+    answers = ask(forest, scenario)
     for passages in answers:
         every_passage_is_the_text_of_its_document_at_its_place(scenario, passages)
         limits_hold(scenario, passages)
     every_summary_is_made_of_what_it_covers(scenario, answers)
-    assert [*map(shown, answers)] == [*map(shown, ask(forest, scenario))]
+    if scenario.expected:
+        number, expected = scenario.expected
+        found = [(p.id, p.score) for p in answers[number]]
+        assert found == [(id_, pytest.approx(score, abs=5.1e-5)) for id_, score in expected.items()]
+    if not scenario.tree:  # trees change nothing for what does not search them
+        assert answers == ask(shared_index, scenario)
 
 
-@pytest.mark.parametrize("scenario", [each for each in SCENARIOS if each.expected], ids=lambda scenario: scenario.name)
-def test_ids_and_scores_are_those_of_the_table(forest: Index, scenario: Scenario):
-    number, expected = scenario.expected
-    passages = ask(forest, scenario)[number]
-    assert [(p.id, p.score) for p in passages] == [
-        (id_, pytest.approx(score, abs=5.1e-5)) for id_, score in expected.items()
-    ]
+# Each way of asking is asked one or two of the questions.
 
 
-@pytest.mark.parametrize("scenario", [each for each in SCENARIOS if not each.tree], ids=lambda scenario: scenario.name)
-def test_trees_change_nothing_for_what_does_not_search_them(forest: Index, shared_index: Index, scenario: Scenario):
-    assert ask(forest, scenario) == ask(shared_index, scenario)
-
-
-# Each way of asking is asked one or two of the questions, and the core and each host all four.
-
-
-@every_scenario
-def test_single_queries_and_asynchronous_retrieval_give_what_a_batch_gives(
-    any_index: Index, runner: asyncio.Runner, scenario: Scenario
-):
-    view = scenario.view(any_index)
-    expected = [shown(passages) for passages in ask(any_index, scenario)]
-    for number in (0, 3):
-        assert shown(view.retrieve(QUESTIONS[number], scenario.strategy, **scenario.limits)) == expected[number]
+def the_core_gives_the_same(index: Index, runner: asyncio.Runner, scenario: Scenario, expected: list[Any]) -> None:
+    view = scenario.view(index)
+    assert shown(view.retrieve(QUESTIONS[0], scenario.strategy, **scenario.limits)) == expected[0]
 
     async def together() -> list[list[Passage]]:
-        calls = (view.aretrieve(question, scenario.strategy, **scenario.limits) for question in QUESTIONS[1:3])
+        calls = (view.aretrieve(question, scenario.strategy, **scenario.limits) for question in QUESTIONS[2:])
         return await asyncio.gather(*calls)
 
-    assert [*map(shown, runner.run(together()))] == expected[1:3]
+    assert [*map(shown, runner.run(together()))] == expected[2:]
 
 
-@every_scenario
-def test_langchain_gives_the_same(any_index: Index, runner: asyncio.Runner, scenario: Scenario):
-    plain, explaining = scenario.in_langchain(any_index), scenario.in_langchain(any_index, explain=True)
-    answers = ask(any_index, scenario)
-    expected = [shown(passages) for passages in answers]
+def langchain_gives_the_same(index: Index, runner: asyncio.Runner, scenario: Scenario, expected: list[Any]) -> None:
+    plain = scenario.in_langchain(index)
     assert seen_in_langchain(plain.invoke(QUESTIONS[0])) == expected[0]
-    explained = explaining.batch(QUESTIONS[1:3])
-    assert [[document.metadata.pop("trace") for document in found] for found in explained] == traces(answers[1:3])
-    assert [*map(seen_in_langchain, explained)] == expected[1:3]
     assert [*map(seen_in_langchain, runner.run(plain.abatch(QUESTIONS[2:])))] == expected[2:]
 
 
-@every_scenario
-def test_llamaindex_gives_the_same(any_index: Index, runner: asyncio.Runner, scenario: Scenario):
-    plain, explaining = scenario.in_llamaindex(any_index), scenario.in_llamaindex(any_index, explain=True)
-    answers = ask(any_index, scenario)
-    expected = [shown(passages) for passages in answers]
+def llamaindex_gives_the_same(index: Index, runner: asyncio.Runner, scenario: Scenario, expected: list[Any]) -> None:
+    plain = scenario.in_llamaindex(index)
     assert seen_in_llamaindex(plain.retrieve(QUESTIONS[0])) == expected[0]
-    explained = explaining.retrieve(QUESTIONS[1])
-    assert seen_in_llamaindex(explained) == expected[1]
-    assert [[node.trace for node in explained]] == traces(answers[1:2])
 
     async def together() -> list[Any]:
         return await asyncio.gather(*(plain.aretrieve(question) for question in QUESTIONS[2:]))
@@ -231,6 +218,41 @@ def test_llamaindex_gives_the_same(any_index: Index, runner: asyncio.Runner, sce
 
 
 @every_scenario
+def test_every_way_of_asking_gives_the_same(forest: Index, runner: asyncio.Runner, scenario: Scenario):
+    expected = [shown(passages) for passages in ask(forest, scenario)]
+    the_core_gives_the_same(forest, runner, scenario, expected)
+    langchain_gives_the_same(forest, runner, scenario, expected)
+    llamaindex_gives_the_same(forest, runner, scenario, expected)
+    traces_are_the_same_in_both_hosts(forest, scenario)
+
+
+def traces_are_the_same_in_both_hosts(forest: Index, scenario: Scenario) -> None:
+    langchain, llamaindex = scenario.in_langchain(forest, explain=True), scenario.in_llamaindex(forest, explain=True)
+    answers = ask(forest, scenario)
+    expected = [shown(passages) for passages in answers]
+    explained = langchain.batch(QUESTIONS[1:3])
+    assert [[document.metadata.pop("trace") for document in found] for found in explained] == traces(answers[1:3])
+    assert [*map(seen_in_langchain, explained)] == expected[1:3]
+    nodes = llamaindex.retrieve(QUESTIONS[1])
+    assert seen_in_llamaindex(nodes) == expected[1]
+    assert [[node.trace for node in nodes]] == traces(answers[1:2])
+
+
+WAYS = [the_core_gives_the_same, langchain_gives_the_same, llamaindex_gives_the_same]
+CLIENTS = ["memory_index", "server_index"]
+
+
+@pytest.mark.parametrize(("scenario", "way", "client"), paired(SCENARIOS, WAYS, CLIENTS), ids=named)
+def test_other_clients_give_the_same(
+    request: pytest.FixtureRequest, forest: Index, runner: asyncio.Runner, scenario: Scenario, way: Way, client: str
+):
+    other = request.getfixturevalue(client)
+    expected = [shown(passages) for passages in ask(forest, scenario)]
+    assert [*map(shown, ask(other, scenario))] == expected
+    way(other, runner, scenario, expected)
+
+
+@pytest.mark.parametrize("scenario", [each for each in SCENARIOS if each.expected or THOROUGH], ids=named)
 @pytest.mark.asyncio(loop_scope="module")
 async def test_an_asynchronous_client_gives_the_same(async_index: Index, forest: Index, scenario: Scenario):
     expected = [shown(passages) for passages in ask(forest, scenario)]

@@ -17,6 +17,7 @@ from tests.corpus import SPLITTER
 from tests.hosts.contract import HOSTS, Host, LangChain, WritingLLM
 from tests.private.views.people import DOCUMENTS as PEOPLE
 from tests.private.views.people import KNOWN, fixed_vault
+from tests.public import STRATEGIES
 from tests.sources.graphs.scripted import QUESTION, filled_thread, maker, property_graph, small_index
 from tests.sources.sql.shop import SQLITE
 
@@ -60,7 +61,7 @@ class Row:
 
     def core(self, source: Source) -> leafspan.Strategy:
         model = {} if self.answer is None else {"generate": lambda _: self.answer}
-        kind: Callable[..., leafspan.Strategy] = getattr(leafspan, self.adapter.removesuffix("Retriever"))
+        kind: Callable[..., leafspan.Strategy] = STRATEGIES[self.adapter.removesuffix("Retriever")]
         return kind(**source.options, **self.options, **model)
 
     def retriever(self, host: Host, source: Source) -> Any:

@@ -58,12 +58,14 @@ class TestOverAnIndex(_StandardTests):
         return SpanVectorStore(opened)
 
 
+@pytest.mark.slow
 class TestWithoutSplitting(_StandardTests):
     @pytest.fixture
     def vectorstore(self, opened: Index) -> VectorStore:
         return SpanVectorStore(opened, split=False)
 
 
+@pytest.mark.slow
 class TestOverAPrivateView(_StandardTests):
     @pytest.fixture
     def vectorstore(self, opened: Index, tmp_path: Path) -> VectorStore:

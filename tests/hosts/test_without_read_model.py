@@ -1,6 +1,6 @@
-"""All scenarios over an index in a folder whose read model is gone, or cannot be: the same answers, from Chroma.
+"""The scenarios over an index in a folder whose read model is gone, or cannot be: the same answers, from Chroma.
 
-Behind a server there is none either: ``test_scenarios`` runs all of them there.
+Behind a server there is none either: see ``test_scenarios``.
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ import pytest
 
 from leafspan import Index
 from leafspan.search import SearchIndexes
-from tests.corpus import QUESTIONS, SPLITTER
+from tests.corpus import SPLITTER
 from tests.hosts.scenario import Scenario
 from tests.hosts.scenarios import SCENARIOS
-from tests.hosts.test_scenarios import ask, seen_in_langchain, seen_in_llamaindex, shown
+from tests.hosts.test_scenarios import ask, named, shown
+from tests.profiles import paired
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*(made anew|made again by each process):RuntimeWarning")
 
-every_scenario = pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 
-
-@pytest.fixture(scope="module", params=["lost", "unwritable", "none"])
+@pytest.fixture(scope="module")
 def bare_index(request: pytest.FixtureRequest, forest: Index, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """The corpus with its trees in a folder without a read model.
 
@@ -52,13 +51,13 @@ def without_copies(make):
     return of
 
 
-@every_scenario
-def test_the_core_and_both_hosts_give_the_same_without_a_read_model(bare_index: Index, forest: Index, scenario: Scenario):
+@pytest.mark.parametrize(
+    ("scenario", "bare_index"), paired(SCENARIOS, ["lost", "unwritable", "none"]), indirect=["bare_index"], ids=named
+)
+def test_the_core_gives_the_same_without_a_read_model(bare_index: Index, forest: Index, scenario: Scenario):
     expected = [shown(passages) for passages in ask(forest, scenario)]
     folder = bare_index._store._folder  # type: ignore[attr-defined]
     if (place := folder.path / "leafspan.segments").is_dir():
         shutil.rmtree(place)  # also while the index is open
     assert [*map(shown, ask(bare_index, scenario))] == expected
-    assert seen_in_langchain(scenario.in_langchain(bare_index).invoke(QUESTIONS[1])) == expected[1]
-    assert seen_in_llamaindex(scenario.in_llamaindex(bare_index).retrieve(QUESTIONS[2])) == expected[2]
     assert folder._opened is not None, "Chroma was not read"

@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 from leafspan import ChunkSplitter, Document, HierarchicalSplitter, Index
 from leafspan.errors import FunctionFailed
 from leafspan.flows import Progress
-from leafspan.store import _folder_store
-from leafspan.store._writing_process import SWITCH
 from tests.corpus import DOCUMENTS
 from tests.profiles import examples
 
@@ -123,21 +121,11 @@ def test_groups_are_counted_together(tmp_path: Path, said, monkeypatch):
     assert said.of("Writing")[-1][0] == "5/5 leaves"
 
 
-@pytest.mark.parametrize(
-    ("elsewhere", "written"),
-    [
-        ("0", ["0/4,500", "1,000/4,500", "2,000/4,500", "3,000/4,500", "4,000/4,500", "4,500/4,500"]),
-        ("1", ["0/4,500", "2,500/4,500", "4,500/4,500"]),
-    ],
-)
-def test_writing_many_leaves_takes_several_steps_and_fewer_in_another_process(
-    elsewhere: str, written: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said
-):
-    monkeypatch.setenv(SWITCH, elsewhere)
-    monkeypatch.setattr(_folder_store, "_BLOCKING_SECONDS", 60.0)
+def test_writing_many_leaves_takes_several_steps(tmp_path: Path, said):
     words = " ".join(map(str, range(4_500)))
     with Index.open(tmp_path, splitter=ChunkSplitter(lambda text: text.split(), "words")) as index:
         index.add(Document("a", words))
+    written = ["0/4,500", "1,000/4,500", "2,000/4,500", "3,000/4,500", "4,000/4,500", "4,500/4,500"]
     assert [counts for counts, _, _ in said.of("Writing")] == [f"{each} leaves" for each in written]
 
 

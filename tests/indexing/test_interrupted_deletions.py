@@ -53,9 +53,9 @@ def test_the_same_deletion_finishes_what_it_had_begun(opened: Index, monkeypatch
         with pytest.raises(OSError, match="the disk is gone"):
             delete(view)
     assert [each.id for each in view.documents()] == ["new"]
-    assert [finding.problem for finding in opened.doctor(mend=False)] == [HALF_DELETED] * 3
+    assert [finding.problem for finding in opened.check()] == [HALF_DELETED] * 3
     delete(view)
-    assert opened.doctor(mend=False) == []
+    assert opened.check() == []
     assert [each.id for each in view.documents()] == ["new"]
     assert not any("Old" in text for text in stored_texts(opened))
 
@@ -88,7 +88,7 @@ def test_a_document_that_is_being_written_for_the_first_time_is_not_taken_for_on
         patch.setattr(Collection, "add", add_and_meanwhile)
         index.add(OLD[0])
     assert index.get("old-0").text == "Old document 0."
-    assert index.doctor(mend=False) == []
+    assert index.check() == []
 
 
 @pytest.mark.parametrize("scoped", [False, True], ids=["whole index", "view"])
@@ -110,4 +110,4 @@ def test_deleting_a_document_by_its_id_takes_what_a_failed_add_has_left_of_it(
     assert "A new document." in stored_texts(opened)
     assert view.delete(["new"]) == []  # it never was there, and nothing of it stays
     assert stored_texts(opened) == ["Of somebody else."]
-    assert opened.doctor(mend=False) == []
+    assert opened.check() == []

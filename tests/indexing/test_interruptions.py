@@ -14,6 +14,7 @@ from leafspan.embedding import default_embedder
 from leafspan.errors import FunctionFailed, InvalidDocument
 from leafspan.store._collection import Collection
 from tests.corpus import DOCUMENTS, SPLITTER
+from tests.profiles import paired
 
 CHANGED = [Document(each.id, each.text.replace("the", "a"), each.title, each.metadata) for each in DOCUMENTS]
 WRITES = 6  # of changed documents: rows, new leaves, rows; of what is left: old leaves, rows, rows of deleted documents
@@ -123,7 +124,7 @@ def test_an_interruption_during_any_write_leaves_each_document_whole(index: Inde
         assert leaf.text == texts[leaf.document_id][leaf.start : leaf.end]
     index.add(CHANGED)
     assert {each.id: index.get(each.id).text for each in DOCUMENTS} == new
-    assert index.doctor() == []
+    assert index.repair() == []
     assert index.count() == 3
 
 
@@ -144,8 +145,7 @@ AWAY = {
 }
 
 
-@pytest.mark.parametrize("write", range(1, WRITES + 1))
-@pytest.mark.parametrize("operation", [*BACK, *AWAY])
+@pytest.mark.parametrize(("operation", "write"), paired([*BACK, *AWAY], range(1, WRITES + 1)))
 def test_what_was_interrupted_does_not_come_back_after_what_is_done_next(tmp_path: Path, monkeypatch, operation, write):
     with Index.open(tmp_path) as index:
         index.add(BEFORE)
@@ -166,7 +166,7 @@ def test_what_was_interrupted_does_not_come_back_after_what_is_done_next(tmp_pat
         {**BACK, **AWAY}[operation](index)
         expected = {} if operation in AWAY else {each.id: each.text for each in BEFORE}
         assert {each.id: index.get(each.id).text for each in index.documents()} == expected
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def test_what_is_added_again_after_an_interruption_is_what_a_fresh_index_has(tmp_path: Path, monkeypatch):

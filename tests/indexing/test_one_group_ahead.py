@@ -127,7 +127,7 @@ def test_nothing_of_later_groups_is_written_after_a_failure(index: Index, embedd
     assert "Document 6." not in embedding.texts
     on_adding(lambda ids: None)
     assert set(adding(index, how)(documents(9)).added) == {f"d{number}" for number in range(2, 9)}
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 @both_ways
@@ -219,7 +219,7 @@ async def test_a_cancelled_task_holds_no_lock_when_it_has_ended(
         on_adding(lambda ids: None)
         await index.aadd(documents(5))
     assert index.count() == 6
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 def test_documents_are_read_split_and_embedded_in_the_thread_of_the_caller(tmp_path: Path, monkeypatch):

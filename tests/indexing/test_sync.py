@@ -138,7 +138,7 @@ def test_front_matter_is_in_no_passage_and_lines_are_those_of_the_file(index: In
             assert each.text == document.text[each.start : each.end]
             first, last = each.lines
             assert line.join(page[first - 1 : last]).strip() == each.text.strip()
-    assert index.doctor(verify=True) == []
+    assert index.repair(verify=True) == []
 
 
 @pytest.mark.parametrize(
@@ -405,48 +405,6 @@ def test_behind_a_client_ids_are_absolute_paths_or_relative_to_a_root(docs: Path
         client.delete_collection(f"sync-{os.getpid()}.manifest")
 
 
-def add_as_before(index: Index, path: str, text: str) -> None:
-    """Add what an earlier version made of a file: its id is its path as it was typed, and neither file nor lines are known."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("leafspan.indexing._split_document.pack_lines", lambda text, leaves: "")
-        index.add(Document(path, text, Path(path).stem, {"source": path}))
-
-
-@pytest.mark.parametrize(
-    "spelling", ["docs/a.txt", "../{name}/docs/a.txt", "{here}/docs/a.txt", "link/a.txt", "{here}/link/a.txt"]
-)
-@pytest.mark.parametrize("place", ["kb", "elsewhere/kb"])
-def test_a_file_that_an_earlier_version_added_under_another_spelling_is_not_doubled(tmp_path, monkeypatch, spelling, place):
-    monkeypatch.chdir(tmp_path)
-    Path("docs").mkdir()
-    Path("docs/a.txt").write_text("A.")
-    Path("link").symlink_to("docs")
-    typed = spelling.format(here=tmp_path.as_posix(), name=tmp_path.name)
-    with Index.open(place, embedder=EMBEDDER, splitter=SPLITTER) as index:
-        add_as_before(index, typed, "A.")
-        assert index.add(Path("docs")).unchanged == 1
-        assert index.sync(Path("docs")) == synced(unchanged=[typed])
-        Path("docs/a.txt").write_text("B.")
-        assert index.sync(Path("docs")) == synced(replaced=[typed])
-        assert index.get(typed).text == "B."
-        Path("docs/b.txt").write_text("So that it is not empty.")
-        Path("docs/a.txt").unlink()
-        assert index.sync(Path("docs")).deleted == (typed,)
-
-
-def test_a_path_of_an_earlier_version_is_not_taken_for_that_of_another_folder(tmp_path: Path, monkeypatch):
-    for name in ("one", "two"):
-        (tmp_path / name / "docs").mkdir(parents=True)
-        (tmp_path / name / "docs" / "a.txt").write_text(name)
-    with Index.open(tmp_path / "one" / "kb", embedder=EMBEDDER, splitter=SPLITTER) as index:
-        add_as_before(index, "docs/a.txt", "one")
-        monkeypatch.chdir(tmp_path / "two")
-        assert index.sync(Path("docs")).added == ((tmp_path / "two" / "docs" / "a.txt").as_posix(),)
-        (tmp_path / "two" / "docs" / "a.txt").rename(tmp_path / "two" / "docs" / "b.txt")
-        assert index.sync(Path("docs")).deleted == ((tmp_path / "two" / "docs" / "a.txt").as_posix(),)
-        assert index.get("docs/a.txt").text == "one"
-
-
 # deleting by a filter
 
 
@@ -515,7 +473,7 @@ def write(file: Path, content: str | bytes) -> None:
 
 
 @given(steps)
-@examples(25)
+@examples(25, fast=8)
 @example([("write", "a.md", "One."), ("sync", None, None), ("write", "a.md", b"\xff"), ("remove", "a.md", None)])
 def test_after_any_changes_a_sync_gives_what_a_fresh_index_has_and_nothing_else_is_touched(changes: list[Any]):
     others = [Document("docs/x.md", "By hand."), Document("y", "Y.", "Y", {"source": "docs/y.md"})]
@@ -561,7 +519,7 @@ def readable(file: Path) -> bool:
     st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from(["1", "2"]), st.sampled_from("xy")), max_size=8),
     st.data(),
 )
-@examples(15)
+@examples(15, fast=5)
 def test_a_sync_of_documents_leaves_exactly_them_of_what_they_cover(
     existing: list[tuple[str, str, str]], data: st.DataObject
 ):

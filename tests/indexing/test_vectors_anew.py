@@ -21,6 +21,7 @@ from leafspan.indexing import Finding
 from leafspan.store import _connecting
 from leafspan.store._collection import Collection
 from leafspan.store._files import Files
+from tests.profiles import paired, quick
 from tests.reading import forget_catalogue
 
 ALL = 10_000
@@ -82,7 +83,7 @@ def found(index: Index) -> dict[str, float]:
     return {passage.id: round(passage.score, 4) for passage in index.retrieve("sentence", Vector(), k=ALL, candidates=ALL)}
 
 
-@pytest.mark.parametrize(("mirrored", "sentences"), [(True, 0), (False, 0), (False, 1)])
+@pytest.mark.parametrize(("mirrored", "sentences"), quick(2, [(True, 0), (False, 1), (False, 0)]))
 def test_lost_vectors_are_made_anew_as_they_were(tmp_path: Path, mirrored: bool, sentences: int):
     ids = made(tmp_path / "kb", mirrored=mirrored, sentences=sentences)
     with Index.open(tmp_path / "kb", embedder=Counting().embedder) as index:
@@ -97,7 +98,7 @@ def test_lost_vectors_are_made_anew_as_they_were(tmp_path: Path, mirrored: bool,
         index = Index.open(tmp_path / "kb", embedder=counting.embedder)
     assert (counting.embedded == 0) == mirrored
     assert found(index) == before
-    assert index.doctor() == []
+    assert index.repair() == []
     del index
     gc.collect()
     with Index.open(tmp_path / "kb", embedder=counting.embedder) as index:  # says nothing any more
@@ -115,16 +116,16 @@ def test_until_vectors_are_made_anew_searches_by_vectors_say_so_and_others_go_on
         index = Index.open(tmp_path / "kb", embedder=other)
     assert len(index.retrieve("sentence", BM25(), k=ALL, candidates=ALL)) > 0
     assert index.get("d3").text == DOCUMENTS[3].text
-    findings = index.doctor()
+    findings = index.repair()
     assert {finding.document_id for finding in findings} == {document.id for document in DOCUMENTS}
     assert all(
-        "leaves have no vector; doctor() with the embedder that made the index" in finding.problem for finding in findings
+        "leaves have no vector; repair() with the embedder that made the index" in finding.problem for finding in findings
     )
     del index
     gc.collect()
     with Index.open(tmp_path / "kb", embedder=counting.embedder) as index:
         assert len(found(index)) == len(ids)
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def test_an_embedder_that_costs_money_is_asked_for_many_texts_by_the_doctor_only(
@@ -138,13 +139,13 @@ def test_an_embedder_that_costs_money_is_asked_for_many_texts_by_the_doctor_only
     with pytest.warns(RuntimeWarning, match="records are missing"):
         index = Index.open(tmp_path / "kb", embedder=counting.embedder, embedding_cache=False)
     assert counting.embedded == 0
-    with pytest.raises(DamagedIndex, match=r"have not all been made anew: run doctor\(\)"):
+    with pytest.raises(DamagedIndex, match=r"have not all been made anew: run repair\(\)"):
         index.retrieve("sentence", Vector())
-    with pytest.raises(DamagedIndex, match=r"run doctor\(\)"):
+    with pytest.raises(DamagedIndex, match=r"run repair\(\)"):
         index.retrieve("sentence", Vector(), where=F("doc_id") != "d0")
-    assert sum("had no vector" in finding.problem and finding.mended for finding in index.doctor()) == len(DOCUMENTS)
+    assert sum("had no vector" in finding.problem and finding.repaired for finding in index.repair()) == len(DOCUMENTS)
     assert len(found(index)) == len(ids)
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 def test_a_doctor_finds_vectors_that_are_gone_from_files_that_nobody_has_recorded(
@@ -156,13 +157,13 @@ def test_a_doctor_finds_vectors_that_are_gone_from_files_that_nobody_has_recorde
         patch.setattr(Files, "_settle", lambda *_, **__: None)
         index = Index.open(tmp_path / "kb", embedder=Counting().embedder)
         assert len(found(index)) == len(ids)  # since all of them are in the mirror
-        looked = index.doctor(mend=False)
+        looked = index.check()
         assert {finding.document_id for finding in looked} <= {document.id for document in DOCUMENTS}
-        assert all("leaves have no vector; doctor() with the embedder" in finding.problem for finding in looked)
-        mended = index.doctor()
-        assert all(finding == Finding(finding.document_id, finding.problem, True) for finding in mended)
+        assert all("leaves have no vector; repair() with the embedder" in finding.problem for finding in looked)
+        repaired = index.repair()
+        assert all(finding == Finding(finding.document_id, finding.problem, True) for finding in repaired)
         assert len(found(index)) == len(ids)
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def test_vectors_of_trees_are_made_anew_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -180,7 +181,7 @@ def test_vectors_of_trees_are_made_anew_as_well(tmp_path: Path, monkeypatch: pyt
     with leaves, pytest.warns(RuntimeWarning, match=r"of 'kb\.tree\.leaves' .* records are missing"):
         index = Index.open(tmp_path / "kb", embedder=counting.embedder)
     assert {each.id: round(each.score, 4) for each in index.retrieve("chapter", Tree(), k=ALL, candidates=ALL)} == before
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 def cut_all_links(folder: Path) -> None:
@@ -197,7 +198,7 @@ def cut_all_links(folder: Path) -> None:
         os.utime(path, (0, 0))  # older than the file that Chroma writes last
 
 
-@pytest.mark.parametrize("mirrored", [True, False])
+@pytest.mark.parametrize("mirrored", quick(1, [True, False]))
 def test_a_graph_that_reaches_no_leaf_is_reported_and_repaired_from_the_mirror_or_from_chroma(
     tmp_path: Path, mirrored: bool
 ):
@@ -208,18 +209,18 @@ def test_a_graph_that_reaches_no_leaf_is_reported_and_repaired_from_the_mirror_o
         shutil.rmtree(tmp_path / "kb" / "leafspan.segments")
     counting.embedded = 0
     with Index.open(tmp_path / "kb", embedder=counting.embedder) as index:
-        (only,) = index.doctor(mend=False)
+        (only,) = index.check()
         assert only.problem.startswith("searches by their own vectors missed")
-        assert only.problem.endswith("; doctor() writes their vectors again")
-        assert not only.mended
-        (only,) = index.doctor()
-        assert only.mended
-        assert index.doctor() == []
+        assert only.problem.endswith("; repair() writes their vectors again")
+        assert not only.repaired
+        (only,) = index.repair()
+        assert only.repaired
+        assert index.repair() == []
     assert counting.embedded <= 1  # the text that shows which embedder it is
     del index
     gc.collect()
     with Index.open(tmp_path / "kb", embedder=counting.embedder) as index:
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def test_what_writing_the_vectors_again_does_not_repair_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -230,13 +231,12 @@ def test_what_writing_the_vectors_again_does_not_repair_says_what_to_do(tmp_path
     made(tmp_path / "kb", mirrored=True)
     monkeypatch.setattr(Collection, "not_found", all_of_them)
     with Index.open(tmp_path / "kb", embedder=Counting().embedder) as index:
-        (only,) = index.doctor()
-    assert not only.mended
+        (only,) = index.repair()
+    assert not only.repaired
     assert "delete documents that repeat the same text, or add the documents to a new index" in only.problem
 
 
-@pytest.mark.parametrize("client", [False, True])
-@pytest.mark.parametrize("share", [0.1, 0.9, 1.0])
+@pytest.mark.parametrize(("share", "client"), paired([0.1, 0.9, 1.0], [False, True]))
 def test_vectors_without_a_direction_are_no_damage(tmp_path: Path, client: bool, share: float):
     """As WordLlama has them for texts without a known word. They are similar to nothing, so no search can find them."""
 
@@ -251,4 +251,4 @@ def test_vectors_without_a_direction_are_no_damage(tmp_path: Path, client: bool,
     embedder = Embedder("six", embed, embed, local=True)
     with Index.open(**where, name=f"no-direction-{share}", embedder=embedder, embedding_cache=False) as index:
         index.add([Document(f"d{n}", f"{word} {n}") for n, word in enumerate(words)], progress=False)
-        assert index.doctor() == []
+        assert index.repair() == []

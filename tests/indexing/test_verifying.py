@@ -1,4 +1,4 @@
-"""``doctor(verify=True)`` compares every leaf in Chroma with the copies that answer questions, and makes these again."""
+"""``repair(verify=True)`` compares every leaf in Chroma with the copies that answer questions, and makes these again."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def everything(index: Index) -> list[Any]:
 def test_of_a_whole_index_and_its_trees_nothing_differs(folder: Path, place: str, request: pytest.FixtureRequest):
     if place == "folder":
         with Index.open(folder) as index:
-            assert index.doctor(verify=True) == []
+            assert index.repair(verify=True) == []
         return
     host, port = request.getfixturevalue("chroma_server")
     client = chromadb.HttpClient(host, port, settings=Settings(anonymized_telemetry=False))
@@ -106,7 +106,7 @@ def test_of_a_whole_index_and_its_trees_nothing_differs(folder: Path, place: str
         index.add(DOCUMENTS)
         index.build_tree()
         index.retrieve(QUESTIONS[0], BM25())
-        assert index.doctor(verify=True) == []
+        assert index.repair(verify=True) == []
 
 
 @pytest.mark.parametrize(("kind", "change"), [(kind, each) for kind, changes in ALTERED.items() for each in changes])
@@ -120,20 +120,20 @@ def test_what_a_copy_has_otherwise_is_named_and_made_again(
     altered = alter(path, change)
     with Index.open(folder) as index:
         everything(index)  # so that the copy is open
-        looked = index.doctor(verify=True, mend=False)
+        looked = index.check(verify=True)
         assert altered in {each.document_id for each in looked}
         assert all(each.problem.startswith(f"its copied {CONTENT[kind]} differ from what Chroma has in") for each in looked)
-        assert not any(each.mended for each in looked)
+        assert not any(each.repaired for each in looked)
         assert path.exists()
-        found = index.doctor(verify=True)
+        found = index.repair(verify=True)
         assert [(each.document_id, each.problem) for each in found] == [(each.document_id, each.problem) for each in looked]
-        assert all(each.mended for each in found)
+        assert all(each.repaired for each in found)
         assert not path.exists()
         assert everything(index) == expected
-        assert index.doctor(verify=True) == []
+        assert index.repair(verify=True) == []
     with Index.open(folder) as index:
         assert everything(index) == expected
-        assert index.doctor(verify=True) == []
+        assert index.repair(verify=True) == []
 
 
 def test_a_copy_that_counts_no_more_than_another_one_is_found_as_well(folder: Path):
@@ -142,19 +142,19 @@ def test_a_copy_that_counts_no_more_than_another_one_is_found_as_well(folder: Pa
     write_segment(path.with_name(f"zz{path.name}"), Segment(segment.documents, segment.arrays))
     altered = alter(path.with_name(f"zz{path.name}"), another_vector)
     with Index.open(folder) as index:
-        (found,) = index.doctor(verify=True)
+        (found,) = index.repair(verify=True)
         assert found.document_id == altered
-        assert index.doctor(verify=True) == []
+        assert index.repair(verify=True) == []
 
 
 def test_what_the_copies_of_a_tree_have_otherwise_is_named_and_made_again(folder: Path):
-    (tree,) = {*folder.glob("leafspan.segments/*/records-1/*")} - {*segments(folder, "records")}
+    (tree,) = {*folder.glob("leafspan.segments/*/records/*")} - {*segments(folder, "records")}
     altered = alter(tree, another_text)
     with Index.open(folder) as index:
-        (found,) = index.doctor(verify=True)
+        (found,) = index.repair(verify=True)
         wanted = "its tree: its copied texts, places or metadata differ from what Chroma has in leaf 0"
-        assert found == Finding(altered, wanted, mended=True)
-        assert index.doctor(verify=True) == []
+        assert found == Finding(altered, wanted, repaired=True)
+        assert index.repair(verify=True) == []
 
 
 def test_behind_a_server_the_words_are_compared(tmp_path: Path, chroma_server: tuple[str, int]):
@@ -165,9 +165,9 @@ def test_behind_a_server_the_words_are_compared(tmp_path: Path, chroma_server: t
         expected = index.retrieve(QUESTIONS[0], BM25())
         (path,) = tmp_path.glob("*/words-*/*.segment")
         altered = alter(path, another_count)
-        (found,) = index.doctor(verify=True)
-        assert (found.document_id, found.mended) == (altered, True)
-        assert index.doctor(verify=True) == []
+        (found,) = index.repair(verify=True)
+        assert (found.document_id, found.repaired) == (altered, True)
+        assert index.repair(verify=True) == []
         assert index.retrieve(QUESTIONS[0], BM25()) == expected
 
 
@@ -179,13 +179,13 @@ def test_a_file_that_is_damaged_while_it_is_open_is_named_and_made_again(folder:
         content[-1] ^= 1
         path.write_bytes(content)
         named = "/".join(path.parts[-3:])
-        (looked,) = index.doctor(verify=True, mend=False)
-        assert (looked.document_id, looked.mended) == (named, False)
+        (looked,) = index.check(verify=True)
+        assert (looked.document_id, looked.repaired) == (named, False)
         assert "its checksum is not that of its content" in looked.problem
         assert path.exists()
-        (found,) = index.doctor(verify=True)
-        assert (found.document_id, found.mended) == (named, True)
-        assert index.doctor(verify=True) == []
+        (found,) = index.repair(verify=True)
+        assert (found.document_id, found.repaired) == (named, True)
+        assert index.repair(verify=True) == []
         assert everything(index) == expected
 
 
@@ -195,9 +195,11 @@ def test_a_row_of_the_catalogue_that_is_damaged_is_named_and_the_file_written_ag
     path.write_bytes(content.replace(b'"words":', b'"wordz":', 1))
     said = "the checksum of a row in the catalogue is not that of its content"
     with Index.open(folder) as index:
-        for mend in (False, True):
-            assert index.doctor(verify=True, mend=mend) == [Finding("leafspan.segments/catalogue", said, mended=mend)]
-        assert index.doctor(verify=True) == []
+        for repair in (False, True):
+            assert (index.repair if repair else index.check)(verify=True) == [
+                Finding("leafspan.segments/catalogue", said, repaired=repair)
+            ]
+        assert index.repair(verify=True) == []
 
 
 def test_a_row_that_the_catalogue_has_otherwise_is_named_and_written_again(folder: Path):
@@ -211,11 +213,11 @@ def test_a_row_that_the_catalogue_has_otherwise_is_named_and_written_again(folde
     file.forget()
     file.keep("kb", count, known._replace(catalogue=type(known.catalogue)(rows)), ["kb", "kb.tree"])
     with Index.open(folder) as index:
-        assert index.doctor() == []
+        assert index.repair() == []
         wanted = [(changed, "its row in the catalogue is not what Chroma has"), (gone, "the catalogue does not have it")]
-        assert index.doctor(verify=True, mend=False) == [Finding(*each, mended=False) for each in wanted]
-        assert index.doctor(verify=True) == [Finding(*each, mended=True) for each in wanted]
-        assert index.doctor(verify=True) == []
+        assert index.check(verify=True) == [Finding(*each, repaired=False) for each in wanted]
+        assert index.repair(verify=True) == [Finding(*each, repaired=True) for each in wanted]
+        assert index.repair(verify=True) == []
     with Index.open(folder) as index:
         assert index.count() == len(DOCUMENTS)
         assert "Another title" not in [each.title for each in index.documents()]
@@ -270,12 +272,12 @@ def test_of_two_vectors_that_differ_the_one_that_the_text_has_counts(counted: Ca
     before = vector(index, id_)
     assert damage_vector(index)[0] == id_
     said = "Chroma's vector of leaf 1 is not that of its text, which the copy has"
-    assert index.doctor(verify=True) == [Finding(DOCUMENTS[0].id, said, mended=True)]
+    assert index.repair(verify=True) == [Finding(DOCUMENTS[0].id, said, repaired=True)]
     assert np.allclose(vector(index, id_), before, atol=1e-6)
     # The text of the leaf, and its title and headings.
     assert index.leaves(DOCUMENTS[0].id)[1].text in counting.texts
     assert len(counting.texts) == 2
-    assert index.doctor(verify=True) == []
+    assert index.repair(verify=True) == []
 
 
 def test_chromas_vector_counts_where_no_embedder_may_be_asked(counted: Callable[[bool], tuple[Index, Counting]]):
@@ -284,10 +286,10 @@ def test_chromas_vector_counts_where_no_embedder_may_be_asked(counted: Callable[
     said = (
         "its copied vectors differ from what Chroma has in leaf 1; no embedder on this machine can tell, so Chroma's counts"
     )
-    assert index.doctor(verify=True) == [Finding(DOCUMENTS[0].id, said, mended=True)]
+    assert index.repair(verify=True) == [Finding(DOCUMENTS[0].id, said, repaired=True)]
     assert counting.texts == []
     assert np.allclose(vector(index, id_), other, atol=1e-6)
-    assert index.doctor(verify=True) == []
+    assert index.repair(verify=True) == []
 
 
 def test_chromas_vector_counts_where_the_text_has_neither(folder: Path):
@@ -299,20 +301,20 @@ def test_chromas_vector_counts_where_the_text_has_neither(folder: Path):
         id_ = index.leaves(document_id)[0].id
         other = np.roll(vector(index, id_), 1)
         handle.update([id_], embeddings=[other])
-        (found,) = index.doctor(verify=True)
+        (found,) = index.repair(verify=True)
         assert "its text has neither when it is embedded again, so Chroma's counts" in found.problem
         assert np.allclose(vector(index, id_), other, atol=1e-6)
-        assert index.doctor(verify=True) == []
+        assert index.repair(verify=True) == []
 
 
-def test_what_is_damaged_in_chroma_is_named_as_by_any_doctor_and_its_copy_is_left(folder: Path):
+def test_what_is_damaged_in_chroma_is_named_as_by_any_check_and_its_copy_is_left(folder: Path):
     with Index.open(folder) as index:
         before = everything(index)
         id_ = index.leaves(DOCUMENTS[0].id)[0].id
         index.client.get_collection("kb.leaves", embedding_function=None).update(
             [id_], documents=["Another text."], embeddings=[[0.1] * 256]
         )
-        (found,) = index.doctor(verify=True, mend=False)
+        (found,) = index.check(verify=True)
         assert found.document_id == DOCUMENTS[0].id
         assert "copied" not in found.problem
         assert everything(index) == before  # the copy is right, and read
@@ -321,7 +323,7 @@ def test_what_is_damaged_in_chroma_is_named_as_by_any_doctor_and_its_copy_is_lef
 def test_what_is_missing_beside_chroma_is_no_difference(folder: Path):
     shutil.rmtree(folder / "leafspan.segments")
     with Index.open(folder) as index:
-        assert index.doctor(verify=True) == []
+        assert index.repair(verify=True) == []
 
 
 def test_in_a_folder_that_is_only_read_what_differs_is_named_and_stays(folder: Path):
@@ -329,10 +331,10 @@ def test_in_a_folder_that_is_only_read_what_differs_is_named_and_stays(folder: P
     altered = alter(path, other_metadata)
     content = path.read_bytes()
     with Index.open(folder, mode="r") as index:
-        for mend in (False, True):
-            findings = index.doctor(verify=True, mend=mend)
-            assert (altered, False) in {(each.document_id, each.mended) for each in findings}
-            assert not any(each.mended for each in findings)
+        for repair in (False, True):
+            findings = (index.repair if repair else index.check)(verify=True)
+            assert (altered, False) in {(each.document_id, each.repaired) for each in findings}
+            assert not any(each.repaired for each in findings)
     assert path.read_bytes() == content
 
 
@@ -342,16 +344,16 @@ def test_the_same_while_other_code_goes_on(folder: Path):
 
     async def verified() -> list[Finding]:
         index = await Index.aopen(folder)
-        return await index.adoctor(verify=True)
+        return await index.arepair(verify=True)
 
     assert altered in {each.document_id for each in asyncio.run(verified())}
     with Index.open(folder) as index:
-        assert index.doctor(verify=True) == []
+        assert index.repair(verify=True) == []
 
 
-def test_a_doctor_that_reads_everything_is_not_quick(folder: Path):
+def test_it_that_reads_everything_is_not_quick(folder: Path):
     with Index.open(folder) as index:
         with pytest.raises(InvalidArgument, match="quick and verify must not both be True"):
-            index.doctor(quick=True, verify=True)
+            index.repair(quick=True, verify=True)
         with pytest.raises(InvalidArgument, match="verify must be True or False"):
-            index.doctor(verify="yes")  # type: ignore[arg-type]
+            index.repair(verify="yes")  # type: ignore[arg-type]

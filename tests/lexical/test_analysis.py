@@ -182,13 +182,13 @@ PARTS = ["a", "1,234", "1.2", "-", "_", "/", ".", ":", "'", "A", "xY", "12", "çŒ
 
 
 @pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("other", ["", "b", "-", "1", "'", "U.", ","])
-def test_no_text_takes_more_than_its_share_of_time(part, other):
-    text = (part + other) * (200_000 // len(part + other))
-    before = time.process_time()
-    Analyzer()([text])
-    find_plain_words(text)
-    assert time.process_time() - before < 5
+def test_no_text_takes_more_than_its_share_of_time(part):
+    for other in ("", "b", "-", "1", "'", "U.", ","):
+        text = (part + other) * (50_000 // len(part + other))
+        before = time.process_time()
+        Analyzer()([text])
+        find_plain_words(text)
+        assert time.process_time() - before < 1, other
 
 
 @pytest.mark.parametrize(

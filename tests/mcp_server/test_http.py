@@ -18,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from typer.testing import CliRunner
 
 from leafspan.cli import app
+from tests.profiles import quick
 
 TOKEN = "a token of sixteen or more".replace(" ", "-")
 INITIALIZE = {
@@ -63,7 +64,7 @@ def with_token(token: str = TOKEN, **headers: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream", **headers}
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("mode", quick(1, ["auto", "legacy"]))
 async def test_a_client_finds_reads_and_cites_a_passage_and_cannot_leave_the_scope(url, mode):
     async with (
         httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30) as http,

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from leafspan import Index
 from leafspan.cli import app
 from tests.lateness import ends_within
+from tests.profiles import quick
 
 SCOPED = ["--where", 'F("tenant") == "a"']
 
@@ -48,6 +49,7 @@ async def test_a_client_finds_reads_and_cites_a_passage_and_cannot_leave_the_sco
         assert outside.content[0].text == "there is no document 'vault.md' in the index"
 
 
+@pytest.mark.slow
 async def test_the_limits_of_a_configuration_are_the_defaults_of_a_search(kb, tmp_path):
     config = tmp_path / "kb.yaml"
     config.write_text("strategy: vector\nk: 1\nbudget: 100\nmin_score: -1\n")
@@ -120,7 +122,7 @@ def test_nothing_but_the_protocol_is_on_standard_output_and_the_end_of_input_end
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), quick(1, [(signal.SIGTERM, 143), (signal.SIGINT, 130)]))
 def test_a_signal_ends_the_process_at_once(kb, number, code):
     server = Server(kb)
     server.call("outline", {})
@@ -131,6 +133,7 @@ def test_a_signal_ends_the_process_at_once(kb, number, code):
     server.process.stdin.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of its own")
 def test_who_starts_it_on_a_terminal_is_told_what_it_waits_for(kb):
     ours, terminal = os.openpty()
@@ -155,6 +158,7 @@ def test_a_filter_that_nothing_matches_is_told_on_standard_error(kb):
     assert server.ended() == (0, [], line)
 
 
+@pytest.mark.slow
 def test_the_end_of_input_ends_the_process_while_a_call_goes_on(kb):
     server = Server(kb)
     server.call("search", {"question": "Who decoded the dance?"})

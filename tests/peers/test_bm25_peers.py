@@ -11,6 +11,8 @@ import rank_bm25
 
 from leafspan.lexical import BM25Settings, Corpus, best, build_postings
 
+SEEDS = range(25)
+
 
 def random_corpus(seed):
     """Leaves of common and rare terms, a few of them in most leaves; some leaves are empty."""
@@ -25,7 +27,6 @@ def random_query(seed):
     return [f"t{rng.randrange(65)}" for _ in range(rng.randrange(1, 7))] + ["t0"] * rng.randrange(3)
 
 
-@pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize(
     ("variant", "make", "options"),
     [
@@ -37,24 +38,26 @@ def random_query(seed):
         ("bm25+", rank_bm25.BM25Plus, {"k1": 1.2, "b": 0.4, "delta": 0.5}),
     ],
 )
-def test_scores_are_those_of_rank_bm25(seed, variant, make, options):
-    leaves, query = random_corpus(seed), random_query(seed)
-    ours = Corpus([(build_postings(leaves), None)]).score(
-        query, settings=BM25Settings(**{"k1": 1.5, "b": 0.75, "variant": variant, **options})
-    )
-    np.testing.assert_allclose(ours.scores, make(leaves, **options).get_scores(query), rtol=1e-9, atol=1e-12)
+def test_scores_are_those_of_rank_bm25(variant, make, options):
+    settings = BM25Settings(**{"k1": 1.5, "b": 0.75, "variant": variant, **options})
+    for seed in SEEDS:
+        leaves, query = random_corpus(seed), random_query(seed)
+        ours = Corpus([(build_postings(leaves), None)]).score(query, settings=settings)
+        theirs = make(leaves, **options).get_scores(query)
+        np.testing.assert_allclose(ours.scores, theirs, rtol=1e-9, atol=1e-12, err_msg=f"seed {seed}")
 
 
-@pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("options", [{}, {"k1": 0.9, "b": 0.4}])
-def test_scores_are_those_of_bm25s(seed, options):
-    leaves = random_corpus(seed)
-    peer = bm25s.BM25(method="lucene", **options)
-    peer.index(leaves, show_progress=False)
-    query = [term for term in random_query(seed) if term in peer.vocab_dict]  # it fails on terms that it does not know
-    ours = Corpus([(build_postings(leaves), None)]).score(query, settings=BM25Settings(**{"k1": 1.5, "b": 0.75, **options}))
-    theirs = peer.get_scores(query) if query else np.zeros(len(leaves))
-    np.testing.assert_allclose(ours.scores, theirs, rtol=1e-5, atol=1e-6)
+def test_scores_are_those_of_bm25s(options):
+    settings = BM25Settings(**{"k1": 1.5, "b": 0.75, **options})
+    for seed in SEEDS:
+        leaves = random_corpus(seed)
+        peer = bm25s.BM25(method="lucene", **options)
+        peer.index(leaves, show_progress=False)
+        query = [term for term in random_query(seed) if term in peer.vocab_dict]  # it fails on terms that it does not know
+        ours = Corpus([(build_postings(leaves), None)]).score(query, settings=settings)
+        theirs = peer.get_scores(query) if query else np.zeros(len(leaves))
+        np.testing.assert_allclose(ours.scores, theirs, rtol=1e-5, atol=1e-6, err_msg=f"seed {seed}")
 
 
 def test_the_best_have_the_scores_that_bm25s_retrieves():

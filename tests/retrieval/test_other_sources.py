@@ -206,7 +206,7 @@ async def test_the_error_of_a_retriever_names_it_and_the_question():
     assert isinstance(caught.value.__cause__, ConnectionError)
     with pytest.raises(SourceFailed, match=message):
         await leafspan.aretrieve("q", HostRetriever("gone", ask, aask))
-    kept = Ensemble(retrievers=[HostRetriever("gone", ask, aask), WIKI], on_failure="leave out")
+    kept = Ensemble(retrievers=[HostRetriever("gone", ask, aask), WIKI], on_failure="skip")
     first, *_ = leafspan.retrieve("q", kept)
     assert first.trace.notes == (f"retriever 1 (gone) was left out: SourceFailed: {message}",)
 

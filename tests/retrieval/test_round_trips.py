@@ -31,6 +31,7 @@ from leafspan import (
 )
 from leafspan.strategies import HostResult
 from tests.corpus import DOCUMENTS, QUESTIONS
+from tests.profiles import paired
 
 
 def traffic(gets: int) -> Counter:
@@ -89,7 +90,10 @@ COSTS = [
 ]
 
 
-@pytest.fixture(scope="module", params=[(40,), (25, 40, 80), (20, 30, 40, 60, 80, 120)], ids=len)
+DEPTHS = [(40,), (25, 40, 80), (20, 30, 40, 60, 80, 120)]
+
+
+@pytest.fixture(scope="module")
 def tree(request, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """The corpus under trees of several depths, with its words and vectors read already."""
     folder = tmp_path_factory.mktemp("trees") / "kb"
@@ -105,15 +109,18 @@ def named(value: object) -> str:
 
 
 @pytest.mark.usefixtures("leaves_from_chroma")
-@pytest.mark.parametrize(("strategy", "fetches"), COSTS, ids=named)
-@pytest.mark.parametrize("query", [QUESTIONS[0], QUESTIONS], ids=["a query", "several"])
-def test_round_trips_at_any_depth(tree: Index, calls, strategy, fetches, query):
-    calls.clear()
-    tree.retrieve(query, strategy, k=3, candidates=6)
-    assert calls == traffic(fetches)
+@pytest.mark.parametrize(("cost", "tree"), paired(COSTS, DEPTHS), indirect=["tree"], ids=named)
+def test_round_trips_at_any_depth(tree: Index, calls, cost):
+    strategy, fetches = cost
+    for query in (QUESTIONS[0], QUESTIONS):
+        calls.clear()
+        tree.retrieve(query, strategy, k=3, candidates=6)
+        assert calls == traffic(fetches)
 
 
-@pytest.mark.parametrize("strategy", [strategy for strategy, _ in COSTS], ids=named)
+@pytest.mark.parametrize(
+    ("strategy", "tree"), paired([strategy for strategy, _ in COSTS], DEPTHS), indirect=["tree"], ids=named
+)
 def test_chroma_is_not_asked_for_what_is_beside_it(tree: Index, calls, strategy):
     calls.clear()
     tree.retrieve(QUESTIONS, strategy, k=3, candidates=6)

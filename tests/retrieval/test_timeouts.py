@@ -40,6 +40,7 @@ from leafspan.strategies import CallFunction
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.lateness import ends_within, longer_and_longer
 from tests.private.views.people import KEY
+from tests.profiles import paired, quick
 
 QUESTION = QUESTIONS[0]
 TIMEOUT = 0.3
@@ -158,7 +159,7 @@ WAITS: dict[str, tuple[Callable[[Gate], Strategy], str]] = {
     "a transformer": (lambda gate: Transform(how=answering(gate)), "for "),
     "a host's retriever": (lambda gate: Ensemble(retrievers=[asking_a_host(gate), BM25()]), "my retriever"),
     "a failure that is left out": (
-        lambda gate: Ensemble(retrievers=[asking_a_host(gate), BM25()], on_failure="leave out"),
+        lambda gate: Ensemble(retrievers=[asking_a_host(gate), BM25()], on_failure="skip"),
         "my retriever",
     ),
     "a part with more time": (lambda gate: Ensemble(retrievers=[asking_a_host(gate), BM25()], timeout=20), "my retriever"),
@@ -207,8 +208,7 @@ def test_a_retrieval_ends_in_time_and_holds_nothing(index: Index, gate: Gate, re
     assert settled(index)
 
 
-@pytest.mark.parametrize("cancelled", [False, True], ids=["late", "cancelled"])
-@pytest.mark.parametrize("wait", WAITS)
+@pytest.mark.parametrize(("wait", "cancelled"), paired(WAITS, [False, True]))
 def test_an_asynchronous_retrieval_ends_in_time_and_holds_nothing(
     index: Index, gate: Gate, reported: list[str], wait: str, cancelled: bool
 ):
@@ -274,7 +274,7 @@ def waiting_at(gate: Gate, monkeypatch: pytest.MonkeyPatch, method: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("method", "strategy"), [("query", Vector()), ("query", Hybrid()), ("get", BM25()), ("get", Hybrid())]
+    ("method", "strategy"), quick(2, [("query", Vector()), ("get", Hybrid()), ("query", Hybrid()), ("get", BM25())])
 )
 async def test_a_chroma_that_hangs_ends_in_time_also_while_the_copy_of_the_words_is_made(
     index: Index, chroma: Gate, reported: list[str], monkeypatch: pytest.MonkeyPatch, method: str, strategy: Strategy

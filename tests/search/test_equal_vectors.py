@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from types import SimpleNamespace
 
 import chromadb
@@ -13,7 +14,9 @@ from leafspan import Document, Embedder, F, Index, Vector
 from leafspan.flows import run
 from leafspan.search import misses_some
 from leafspan.splitting import Cut
+from leafspan.store import Nearest
 from leafspan.values import Hit
+from tests.profiles import quick
 
 SETTINGS = Settings(anonymized_telemetry=False)
 OTHERS = 1_500
@@ -41,8 +44,9 @@ def open_index(where, equal, tmp_path):
     return index
 
 
-@pytest.mark.parametrize("where", ["folder", "client"])
-@pytest.mark.parametrize("equal", [3, 40, 500, 1_500])
+@pytest.mark.parametrize(
+    ("where", "equal"), quick(3, [*product(["folder", "client"], [40]), *product(["folder", "client"], [500, 3, 1_500])])
+)
 def test_all_that_reach_the_lowest_score_are_found(where, equal, tmp_path):
     with open_index(where, equal, tmp_path) as index:
         for options in (
@@ -71,22 +75,24 @@ class Reader:
 
 
 @pytest.mark.parametrize(
-    ("scores", "count", "leaves", "complete", "misses"),
+    ("scores", "returned", "count", "leaves", "complete", "misses"),
     [
-        ([1.0] * 33 + [0.5] * 17, 50, 1_000, True, True),  # more equal ones than a leaf has links
-        ([1.0] * 33 + [0.5] * 17, 50, 1_000, False, False),
-        ([1.0] * 32 + [0.5] * 18, 50, 1_000, True, False),
-        ([0.9] * 10 + [0.5 + 1e-8 * place for place in range(40)][::-1], 50, 1_000, True, True),  # rounded
-        ([1.0 - place / 100 for place in range(50)], 50, 1_000, True, False),
-        ([1.0 - place / 100 for place in range(49)], 50, 1_000, False, True),  # fewer than there are
-        ([1.0 - place / 100 for place in range(49)], 50, 49, False, False),
-        ([1.0 - place / 100 for place in range(20)], 50, 20, False, False),
-        ([], 50, 0, True, False),
+        ([1.0] * 33 + [0.5] * 17, 50, 50, 1_000, True, True),  # more equal ones than a leaf has links
+        ([1.0] * 33 + [0.5] * 17, 50, 50, 1_000, False, False),
+        ([1.0] * 32 + [0.5] * 18, 50, 50, 1_000, True, False),
+        ([0.9] * 10 + [0.5 + 1e-8 * place for place in range(40)][::-1], 50, 50, 1_000, True, True),  # rounded
+        ([1.0 - place / 100 for place in range(50)], 50, 50, 1_000, True, False),
+        ([1.0 - place / 100 for place in range(49)], 49, 50, 1_000, False, True),  # fewer than there are
+        ([1.0 - place / 100 for place in range(49)], 49, 50, 49, False, False),
+        ([1.0 - place / 100 for place in range(20)], 20, 50, 20, False, False),
+        ([1.0 - place / 100 for place in range(20)], 33, 50, 40, False, True),  # others that it returned were replaced
+        ([1.0 - place / 100 for place in range(20)], 33, 50, 20, False, False),
+        ([], 0, 50, 0, True, False),
     ],
 )
-def test_what_looks_as_if_the_graph_had_missed_some(scores, count, leaves, complete, misses):
+def test_what_looks_as_if_the_graph_had_missed_some(scores, returned, count, leaves, complete, misses):
     row = [Hit(str(place), score) for place, score in enumerate(scores)]
-    assert run(misses_some(Reader(leaves), [row], count, complete=complete)) is misses
+    assert run(misses_some(Reader(leaves), Nearest([row], [returned]), count, complete=complete)) is misses
 
 
 def test_ties_of_a_few_results_go_by_document_and_position(tmp_path):

@@ -124,7 +124,7 @@ def check_pages(index, where, k, offset):
     ]
 
 
-@examples(70, phases=PHASES, suppress_health_check=_slow)
+@examples(70, fast=8, phases=PHASES, suppress_health_check=_slow)
 @given(where=filters, query=queries, k=st.sampled_from([1, 5, 30, 1000]), offset=st.integers(0, 40), few=st.booleans())
 def test_a_filter_gives_what_looking_at_every_document_gives(filled, where, query, k, offset, few):
     with pytest.MonkeyPatch.context() as patch:
@@ -136,7 +136,7 @@ def test_a_filter_gives_what_looking_at_every_document_gives(filled, where, quer
     check_pages(filled, where, k, offset)
 
 
-@examples(60, phases=PHASES, suppress_health_check=_slow)
+@examples(60, fast=8, phases=PHASES, suppress_health_check=_slow)
 @given(words=st.sets(st.sampled_from(WORDS), min_size=1), data=st.data(), few=st.booleans())
 def test_a_query_of_any_length_finds_the_same(filled, words, data, few):
     vector = np.array(embed([" ".join(sorted(words))])[0], dtype=np.float32)

@@ -24,7 +24,7 @@ from leafspan.segments._segment import Segment
 from leafspan.segments._snapshot import OpenSegment
 from leafspan.store import Catalogue, DocumentTable, Row, Selection
 from leafspan.values import LeafId
-from tests.durability.elsewhere import wait_until
+from tests.durability.waiting import wait_until
 from tests.profiles import examples
 
 V = "00000000"

@@ -692,7 +692,7 @@ def test_an_analyzer_of_the_users_own_is_needed_again_for_words_only(tmp_path):
         index.add(Document("b", "Bcb."))
     with open_at(tmp_path / "kb", analyzer=letters) as index:
         assert {passage.document_id for passage in index.retrieve("b", BM25())} == {"a", "b"}
-    with pytest.raises(IndexMismatch, match=r"analyzer=tests\.mirror\.test_mirror:letters"):
+    with pytest.raises(IndexMismatch, match=r"analyzer=tests\.segments\.test_mirror:letters"):
         open_at(tmp_path / "kb", analyzer=str.split)
 
 

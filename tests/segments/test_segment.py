@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-import json
-import struct
-import zlib
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -68,30 +64,6 @@ def test_every_flipped_bit_is_noticed(tmp_path):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << place % 8)]) + whole[place + 1 :])
         with pytest.raises(Damaged):
             read_segment(path, whole=True)
-
-
-def in_first_format(documents, arrays):
-    """A file as leafspan wrote it before there were blocks."""
-    places, contents, end = [], [], 0
-    for name, array in arrays.items():
-        places.append((name, array.dtype.str, array.shape, end))
-        contents.append(array.tobytes() + bytes(-array.nbytes % 64))
-        end += len(contents[-1])
-    table = json.dumps({"documents": list(zip(*documents, strict=True)), "arrays": places}).encode()
-    table += b" " * (-(32 + len(table)) % 64)
-    rest = struct.pack("<QQ", len(table), 32 + len(table) + end) + table + b"".join(contents)
-    return struct.pack("<8sII", b"leafseg\n", 1, zlib.crc32(rest)) + rest
-
-
-def test_a_file_in_the_first_format_is_read_and_each_flipped_bit_is_noticed(tmp_path):
-    path = tmp_path / "one"
-    whole = in_first_format(list(small().documents), small().arrays)
-    path.write_bytes(whole)
-    assert_same(read_segment(path), small())
-    for place in range(len(whole)):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ (1 << place % 8)]) + whole[place + 1 :])
-        with pytest.raises(Damaged):
-            read_segment(path)
 
 
 def test_a_file_cut_short_anywhere_or_with_more_behind_it_is_noticed(tmp_path):

@@ -41,9 +41,9 @@ def look(path: str, stored: list[str]) -> dict[str, Any]:
         for name in stored:
             if text_of(index, name) != document(name, 1, 30).text:
                 wrong.append(f"{name} is {text_of(index, name)!r}")
-        wrong += [f"not mended: {finding}" for finding in index.doctor(verify=True) if not finding.mended]
+        wrong += [f"not repaired: {finding}" for finding in index.repair(verify=True) if not finding.repaired]
         index.add(document("afterwards", 1, 30))
-        wrong += [str(finding) for finding in index.doctor(mend=False, verify=True)]
+        wrong += [str(finding) for finding in index.check(verify=True)]
         if text_of(index, "afterwards") is None:
             wrong.append("what was added afterwards is not there")
     return {"wrong": wrong}

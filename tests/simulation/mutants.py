@@ -43,13 +43,15 @@ MUTANTS = (
     Mutant(
         "leaves are added after their version became current",
         "store._writer",
-        """        derived = yield from self._add_and_follow(documents, done, begun)
+        """        yield from self._add_leaves(documents, done)
+        derived = None if self._follower is None else (yield from self._follower(documents))
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
 """,
         """        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
         yield from self.advance(settled=False)
-        derived = yield from self._add_and_follow(documents, done, begun)
+        yield from self._add_leaves(documents, done)
+        derived = None if self._follower is None else (yield from self._follower(documents))
 """,
     ),
     Mutant(
@@ -299,11 +301,11 @@ MUTANTS = (
         "the writer's lock is released early",
         "indexing._write_group",
         """        if to_write:
-            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, begun)
+            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
 """,
         """        if to_write:
             writer.stop()
-            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, begun)
+            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
 """,
     ),
     # Behind a client: store/_client_store.py
@@ -392,7 +394,7 @@ MUTANTS = (
     # Mirrors: mirror/_mirror.py, mirror/_snapshot.py
     Mutant(
         "a mirror does not follow the catalogue",
-        "mirror._mirror",
+        "segments._mirror",
         "        if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:\n            return known\n        yield from self._lock()\n        try:\n            self._went_on = time.monotonic()\n            if",
         "        if (known := self._snapshot) is not None:\n            return known\n        yield from self._lock()\n        try:\n            self._went_on = time.monotonic()\n            if",
     ),
@@ -404,38 +406,38 @@ MUTANTS = (
     ),
     Mutant(
         "a document in two segments counts twice",
-        "mirror._snapshot",
+        "segments._snapshot",
         "        if len(repeated):\n",
         "        if False:\n",
     ),
     # Trees: tree/_cleanup.py, tree/_visible_trees.py
     Mutant(
         "deleted documents leave their summaries",
-        "tree._cleanup",
+        "trees._cleanup",
         "    yield from delete_trees(opened.store, [rows[id_] for id_ in affected], timeout)\n",
         "",
     ),
     Mutant(
         "a tree stays visible when its document has changed",
-        "tree._visible_trees",
+        "trees._visible_trees",
         "        return shown is not None and self.documents.rows[shown].version == version\n",
         "        return shown is not None\n",
     ),
     Mutant(
         "summaries of several documents are visible in every view",
-        "tree._visible_trees",
+        "trees._visible_trees",
         "        return shown is not None and self.documents.rows[shown].version == version\n",
         "        return shown is None or self.documents.rows[shown].version == version\n",
     ),
     Mutant(
         "outdated trees are not deleted",
-        "tree._cleanup",
+        "trees._cleanup",
         "    yield from delete_trees(trees, outdated, timeout)\n",
         "",
     ),
     Mutant(
         "cached texts of deleted documents stay",
-        "tree._cleanup",
+        "trees._cleanup",
         "    yield from texts.delete((dropped | unfinished) - used)\n",
         "",
     ),

@@ -173,7 +173,7 @@ class Actor:
         return self._method(view, "delete")(where=where & (F("v") >= operation.least) if operation.least else where)
 
     def _doctor(self, view: View, operation: Operation) -> Any:
-        return self._method(view, "doctor")()
+        return self._method(view, "repair")()
 
     def _build(self, view: View, operation: Operation) -> Any:
         return self._method(view, "build_tree")(summarizer=Joining(), clusterer=pairs, across_documents=True)
@@ -298,8 +298,8 @@ class Actor:
                 self._check_passages(operation, result, start)
             case "doctor":
                 for finding in result:
-                    if not finding.mended:
-                        self._world.problem(f"the doctor cannot mend: {finding}")
+                    if not finding.repaired:
+                        self._world.problem(f"the doctor cannot repair: {finding}")
             case "build":
                 if result.failed:
                     self._world.problem(f"{operation} fails: {result.failed}")

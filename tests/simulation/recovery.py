@@ -69,20 +69,20 @@ def check_forgotten(world: World, operation: Operation, records: Callable[[str],
                     world.problem(f"{operation} has ended well, and {record_id} in {name} still is {record.document!r}")
 
 
-def check_doctor(world: World, index: Index, *, mends: bool) -> None:
-    """Let the doctor look, or mend and look again: everything must be whole then."""
-    if mends:
-        for finding in index.doctor(verify=True):
-            world.counts["mended"] += 1
-            if not finding.mended:
-                world.problem(f"at the end the doctor cannot mend: {finding}")
-    for finding in index.doctor(mend=False, verify=True):
+def check_doctor(world: World, index: Index, *, repairs: bool) -> None:
+    """Let the doctor look, or repair and look again: everything must be whole then."""
+    if repairs:
+        for finding in index.repair(verify=True):
+            world.counts["repaired"] += 1
+            if not finding.repaired:
+                world.problem(f"at the end the doctor cannot repair: {finding}")
+    for finding in index.check(verify=True):
         world.problem(f"at the end the doctor finds: {finding}")
 
 
 def check_loss(world: World, index: Index, lost: str) -> None:
-    """Let the doctor look at a document or tree that has lost a leaf: it names that, and cannot mend it."""
-    findings = {each.document_id: each.mended for each in index.doctor(verify=True)}
+    """Let the doctor look at a document or tree that has lost a leaf: it names that, and cannot repair it."""
+    findings = {each.document_id: each.repaired for each in index.repair(verify=True)}
     if findings != {lost: False}:
         world.problem(f"a leaf of {lost} was lost, and the doctor finds {findings}")
 

@@ -240,7 +240,7 @@ class _Run:
     # The end
 
     def _recover(self) -> None:
-        """Do again what was interrupted, or let the doctor mend it; then look at everything."""
+        """Do again what was interrupted, or let the doctor repair it; then look at everything."""
         world, scenario = self._world, self._scenario
         world.quiet = True
         while world.late:
@@ -256,13 +256,13 @@ class _Run:
             todo = [replace(each, number=next(numbers)) for each in interrupted]
         elif scenario.recovery == "other":
             todo = list(other_versions(interrupted, numbers, every=scenario.store == "server"))
-        mends = scenario.recovery == "doctor" or (scenario.store == "server" and scenario.has_trees)
+        repairs = scenario.recovery == "doctor" or (scenario.store == "server" and scenario.has_trees)
         build = Operation(next(numbers), "build")
         if scenario.has_trees:
             todo.append(build)
         last = self._continue(todo)
-        self._alone(last, lambda index: check_doctor(world, index, mends=mends))
-        if scenario.has_trees and mends:
+        self._alone(last, lambda index: check_doctor(world, index, repairs=repairs))
+        if scenario.has_trees and repairs:
             last = self._continue([replace(build, number=next(numbers))])
         if world.problems:
             return
@@ -303,7 +303,7 @@ class _Run:
         self._alone(last, lambda index: check_loss(self._world, index, name))
         last = self._continue(todo)
         self._history.in_doubt.clear()
-        self._alone(last, lambda index: check_doctor(self._world, index, mends=False))
+        self._alone(last, lambda index: check_doctor(self._world, index, repairs=False))
         check_records(self._world, self._history, self._records)
         self._world.counts["lost leaves restored"] += 1
         return last
@@ -331,7 +331,7 @@ class _Run:
     # What there is
 
     def _open(self, *, native: bool) -> Any:
-        options: dict[str, Any] = {**OPTIONS, "timeout": _TIMEOUT, "texts_in": self._scenario.texts_in}
+        options: dict[str, Any] = {**OPTIONS, "timeout": _TIMEOUT}
         if self._server is None:
             path = self._place / "kb"
             return Index.aopen(path, **options) if native else Index.open(path, **options)

@@ -93,7 +93,7 @@ class Scenario:
         actions: What can happen, each as often as it is likely.
         batch: Most records of one write.
         threshold: Records after which an embedded Chroma writes its files.
-        recovery: How all is made whole at the end: ``"doctor"`` mends it; or what was interrupted is done again, with the
+        recovery: How all is made whole at the end: ``"doctor"`` repairs it; or what was interrupted is done again, with the
             ``"same"`` versions of documents or with ``"other"`` ones.
         loses: Whether a leaf or summary is lost at the end, which the doctor names and writing restores.
         places: Where things happen: see ``PLACES``.
@@ -112,11 +112,6 @@ class Scenario:
     loses: bool
     places: str
     events: Mapping[Point, int] | None = field(default=None, compare=False)
-
-    @property
-    def texts_in(self) -> str:
-        """Where the index keeps its texts."""
-        return "metadata" if self.seed % 5 == 2 else "documents"
 
     @property
     def has_trees(self) -> bool:

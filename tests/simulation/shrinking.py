@@ -40,7 +40,7 @@ def described(report: Report) -> str:
     """A report as text: what was done, what happened, and what was found."""
     scenario = report.scenario
     lines = [
-        f"    a {scenario.store}, texts in {scenario.texts_in}, batch {scenario.batch}, files after {scenario.threshold}, recovery: {scenario.recovery}"
+        f"    a {scenario.store}, batch {scenario.batch}, files after {scenario.threshold}, recovery: {scenario.recovery}"
     ]
     lines += [f"    at first: {each}" for each in scenario.first]
     for plan in scenario.processes:

@@ -114,7 +114,7 @@ def kill_writers(stage: Stage) -> None:
                     check_whole(index, versions(OLD, NEW))
                     index.add([document(*each) for each in NEW])
                     stage.check(records(index) == undisturbed, f"after {how} other records are there")
-                    stage.check(index.doctor(verify=True) == [], f"after {how} the doctor finds something")
+                    stage.check(index.repair(verify=True) == [], f"after {how} the doctor finds something")
             except Exception as error:
                 stage.findings.append(f"after {how}: {error!r}")
             shutil.rmtree(place["path"])
@@ -184,7 +184,7 @@ def _child(stage: Stage, what: str, module: str, told: Mapping[str, Any]) -> Any
 
 
 def disturb_a_server(stage: Stage) -> None:
-    """Write through a proxy that loses, cuts and garbles: readers see whole documents, and a repetition mends all."""
+    """Write through a proxy that loses, cuts and garbles: readers see whole documents, and a repetition repairs all."""
     modes = ("cut", "lose", "failure", "html", "garbage", "broken", "other", "stall")
     with running_server(stage.folder) as address, proxy_before(address) as proxy:
         settings = Settings(anonymized_telemetry=False)
@@ -219,7 +219,7 @@ def disturb_a_server(stage: Stage) -> None:
             state |= new
             for name, version in state.items():
                 stage.check(text_of(reader, name) == document(name, version).text, f"{mode}: {name} is not v{version}")
-            found = reader.doctor(mend=False, verify=True)
+            found = reader.check(verify=True)
             stage.check(found == [], f"{mode} at request {place}, done again: {found}")
             stage.counts["writes through a hostile proxy"] += 1
 
@@ -272,7 +272,7 @@ def read_and_write(stage: Stage) -> None:
         finally:
             for reader in readers:
                 reader.kill()
-        stage.check(index.doctor(verify=True) == [], "the doctor finds something")
+        stage.check(index.repair(verify=True) == [], "the doctor finds something")
 
 
 def _tell(readers: Sequence[Child], word: str, answer: str) -> None:

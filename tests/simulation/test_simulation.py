@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from tests.profiles import THOROUGH
+from tests.profiles import quick
 from tests.simulation.mutants import MOST_SEEDS, MUTANTS, Mutant, planted, seed_that_finds
 from tests.simulation.running import run_scenario
 from tests.simulation.scenario import STORES, scenario_of
 from tests.simulation.shrinking import described, shrunk
 from tests.simulation.soak import soak
 
-SEEDS = 15  # of each store, a few seconds
+SEEDS = 10  # of each store, a few seconds
 SOON_FOUND = (
     "the manifest does not note the leaves that will come",
     "what a killed writer left is not finished",
@@ -34,7 +34,7 @@ def test_nothing_is_found(store: str) -> None:
 
 @pytest.mark.slow
 def test_nothing_is_found_with_seeds_that_were_never_run() -> None:
-    for _ in range(1_500 if THOROUGH else 100):
+    for _ in range(400):
         seed = random.SystemRandom().randrange(10**9)
         report = run_scenario(scenario_of(seed))
         assert not report.problems, f"python -m tests.simulation --seed {seed}\n{described(shrunk(report))}"
@@ -63,7 +63,7 @@ def test_every_fault_can_be_planted() -> None:
             pass
 
 
-@pytest.mark.parametrize("name", SOON_FOUND)
+@pytest.mark.parametrize("name", quick(3, SOON_FOUND))
 def test_a_planted_fault_is_found(name: str) -> None:
     (mutant,) = (each for each in MUTANTS if each.name == name)
     _check_found(mutant, 200)
@@ -108,6 +108,6 @@ def seed_that_finds_planted() -> tuple[int, str]:
 
 
 @pytest.mark.slow
-def test_two_minutes_of_the_soak_find_nothing() -> None:
-    stages = soak(2.0, random.SystemRandom().randrange(10**6))
+def test_half_a_minute_of_the_soak_finds_nothing() -> None:
+    stages = soak(0.5, random.SystemRandom().randrange(10**6))
     assert [(stage.name, finding) for stage in stages for finding in stage.findings] == []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import BM25, Document, F, Hybrid, Index, SentenceWindow, Tree, Vector
-from tests.durability.elsewhere import wait_until
+from tests.durability.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="the system does not say which files are open")
 

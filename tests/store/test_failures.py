@@ -267,7 +267,7 @@ def test_a_write_that_fails_says_why_and_the_next_one_finishes_it(
         index.add(changed)
     index.add(changed)
     assert index.get("tea").text == changed.text
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 def test_a_collection_that_is_deleted_behind_a_client_is_said_to_be_gone():
@@ -305,7 +305,7 @@ def test_a_collection_that_chroma_cannot_open_is_damage(tmp_path: Path):
     shutil.rmtree(place / "leafspan.segments")
     with Index.open(place, embedding_cache=False) as index:
         assert index.count() == 1  # which the manifest says
-        for ask in (lambda: index.retrieve("rivers"), lambda: index.get("a"), index.doctor):
+        for ask in (lambda: index.retrieve("rivers"), lambda: index.get("a"), index.repair):
             with pytest.raises(DamagedIndex, match=r"Chroma cannot open 'kb\.leaves' in .* put the whole folder back"):
                 ask()
 
@@ -326,7 +326,7 @@ def test_a_doctor_says_what_is_wrong_with_a_database_that_chroma_cannot_read(
     place = altered(tmp_path / "kb", f"delete from segments where scope = 'METADATA' and collection = {_LEAVES}")
     monkeypatch.setattr("leafspan.store._folder_store.check_pages", lambda _: "Page 7 is never used")
     with Index.open(place, embedding_cache=False) as index:
-        assert index.doctor() == [
+        assert index.repair() == [
             Finding(
                 "chroma.sqlite3",
                 "the database is damaged (Page 7 is never used): put the whole folder back from a backup, or add the "

@@ -16,6 +16,7 @@ from leafspan import BM25, DamagedIndex, Document, Index, StorageFailed, Vector
 from leafspan.flows import run
 from leafspan.store import _connecting, has_index
 from tests.corpus import DOCUMENTS
+from tests.profiles import paired
 
 NOTICED = 0.15  # seconds within which a replaced folder is noticed
 
@@ -55,6 +56,7 @@ def test_a_link_in_the_folder_is_not_followed(tmp_path: Path, name: str):
     assert [(each, each.stat().st_mtime_ns) for each in (target, *target.rglob("*"))] == before
 
 
+@pytest.mark.slow
 def test_vector_files_behind_a_link_are_refused(tmp_path: Path):
     with Index.open(tmp_path / "kb") as index:
         index.add(DOCUMENTS[0])
@@ -139,8 +141,9 @@ def garbage(path: Path) -> None:
     path.write_bytes(bytes(range(100)))
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, empty, garbage])
-@pytest.mark.parametrize("name", ["leafspan.lock", "leafspan.files", "leafspan.changes"])
+@pytest.mark.parametrize(
+    ("name", "damage"), paired(["leafspan.lock", "leafspan.files", "leafspan.changes"], [Path.unlink, empty, garbage])
+)
 def test_small_files_that_are_lost_while_an_index_is_open_are_made_anew(
     tmp_path: Path, name: str, damage: Callable[[Path], None]
 ):
@@ -151,7 +154,7 @@ def test_small_files_that_are_lost_while_an_index_is_open_are_made_anew(
         assert index.count() == 1
         assert index.add(Document("b", "Another.")).added == ("b",)
         assert {each.document_id for each in index.retrieve("text", Vector())} == {"a", "b"}
-        assert index.doctor() == []
+        assert index.repair() == []
     gc.collect()
     with Index.open(tmp_path / "kb") as index:
         assert index.count() == 2

@@ -58,13 +58,13 @@ def write(path: Path) -> list[str]:
         return sorted(document.id for document in index.documents())
 
 
-def mend(path: Path) -> list[str]:
+def repair(path: Path) -> list[str]:
     with Index.open(path) as index:
-        index.doctor(verify=True)
+        index.repair(verify=True)
         return sorted(document.id for document in index.documents())
 
 
-@pytest.mark.parametrize("use", [read, only_read, write, mend])
+@pytest.mark.parametrize("use", [read, only_read, write, repair])
 def test_whatever_of_an_index_is_a_folder_or_a_file_by_mistake_the_answer_is_right_or_the_error_is_leafspans(
     whole: Path, tmp_path: Path, use: Callable[[Path], list[str]]
 ):
@@ -80,7 +80,7 @@ def test_whatever_of_an_index_is_a_folder_or_a_file_by_mistake_the_answer_is_rig
         assert sorted(answer) == list(COLOURS), each
 
 
-@pytest.mark.parametrize("use", [read, only_read, write, mend])
+@pytest.mark.parametrize("use", [read, only_read, write, repair])
 def test_a_folder_in_the_place_of_the_database_is_damage(whole: Path, tmp_path: Path, use: Callable[[Path], list[str]]):
     path = copied(whole, tmp_path / "kb")
     put_a_folder(path / "chroma.sqlite3")
@@ -141,11 +141,11 @@ def test_doctor_says_that_a_folder_in_the_place_of_a_segment_is_to_be_moved_away
     segment = next(each for each in segments(path) if each.parent.name.startswith("words"))
     put_a_folder(segment)
     with Index.open(path) as index:
-        (finding,) = index.doctor(verify=True)
+        (finding,) = index.repair(verify=True)
         assert finding.problem == f"{segment}: a folder, where a file belongs: move the folder away"
-        assert not finding.mended
+        assert not finding.repaired
         shutil.rmtree(segment)
-        assert index.doctor(verify=True) == []
+        assert index.repair(verify=True) == []
     assert read(path) == list(COLOURS)
 
 

@@ -12,6 +12,7 @@ import pytest
 from llama_index.core.schema import TextNode
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
+import leafspan
 from leafspan import Document, Index, IndexNotFound
 from leafspan.errors import IndexMismatch
 from leafspan.store._foreign import ForeignCollection
@@ -47,7 +48,7 @@ def filled(client: Any, name: str, *, by_llamaindex: bool = False) -> Any:
 @STORES
 def test_opening_a_name_beside_a_collection_of_that_name_says_so_once_and_names_adopt(client: Any, place: dict[str, Any]):
     collection = filled(client, place["name"], by_llamaindex=True)
-    said = "makes an empty index 'docs-.*' beside the Chroma collection .* written by LlamaIndex.* use Index.adopt"
+    said = "makes an empty index 'docs-.*' beside the Chroma collection .* written by LlamaIndex.* use leafspan.adopt"
     with pytest.warns(UserWarning, match=said):
         Index.open(**place).close()
     with warnings.catch_warnings():
@@ -80,7 +81,7 @@ def test_a_collection_of_somebody_else_that_is_called_like_ours_is_an_error_that
         with pytest.raises(IndexMismatch, match=said):
             Index.open(**place, create=create)
     with pytest.raises(IndexMismatch, match=said):
-        Index.adopt(filled(client, f"{name}-source"), **place, dry_run=True)
+        leafspan.adopt(filled(client, f"{name}-source"), **place, dry_run=True)
     assert collection.count() == 1
     others = {each.name for each in client.list_collections()} - {name, f"{name}-source"}
     assert not {other for other in others if other.startswith(f"{place['name']}.")}

@@ -84,7 +84,7 @@ def test_too_many_open_files_are_an_error_about_the_limit_and_nothing_counts_as_
         warnings.simplefilter("error")
         with Index.open(tmp_path / "kb", embedder=EMBEDDER) as index:  # what was written is whole
             assert len(index.retrieve("honey", k=9)) == 5
-            assert not index.doctor()
+            assert not index.repair()
 
 
 def test_a_limit_of_the_whole_system_is_told_apart():

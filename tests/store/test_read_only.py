@@ -55,7 +55,7 @@ def test_an_index_on_a_read_only_mount_is_read_like_any_other(places: tuple[Path
         assert [index.retrieve(question, strategy) for strategy in STRATEGIES for question in QUESTIONS] == expected
         assert index.retrieve(QUESTIONS[0], Vector(), where=F("doc_id") != "nothing") == filtered
         assert index.get(documents[0].id).text == next(each.text for each in DOCUMENTS if each.id == documents[0].id)
-        assert index.doctor(mend=False) == []
+        assert index.check() == []
         for write in (
             lambda: index.add(Document("new", "Text.")),
             lambda: index.delete([documents[0].id]),

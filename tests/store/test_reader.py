@@ -12,6 +12,7 @@ from leafspan.errors import ConcurrentUpdate
 from leafspan.flows import run
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import Catalogue, Met, MetDamage, Reader, Row, StaleRead, read_consistently
+from leafspan.store._checksums import pack_checksums
 from leafspan.store._manifest import CHANGES_ID, columns, token_columns
 from leafspan.values import Ancestor, Leaf
 from tests.store.memory import Records
@@ -34,15 +35,19 @@ class Index:
         texts = [f"{document_id} {version} {ordinal}" for ordinal in range(leaves)]
         length = len(texts[0])
         end, words = leaves * length, leaves * 3
-        row = Row(document_id, "hash", version, leaves, characters=end, words=words)
-        self.manifest.upsert(ids=[document_id], **columns([row]))
         whole = Ancestor(0, leaves - 1, leaves, 0, end, words)
+        places = [
+            pack_place(Leaf(document_id, version, ordinal, ordinal * length, (ordinal + 1) * length, 3, (whole,)))
+            for ordinal in range(leaves)
+        ]
+        checksums = pack_checksums(zip(texts, places, strict=True))
+        row = Row(document_id, "hash", version, leaves, characters=end, words=words, checksums=checksums)
+        self.manifest.upsert(ids=[document_id], **columns([row]))
         for ordinal, text in enumerate(texts):
-            leaf = Leaf(document_id, version, ordinal, ordinal * length, (ordinal + 1) * length, 3, (whole,))
             self.leaves.add(
                 ids=[f"{document_id}#{version}#{ordinal}"],
                 documents=[text],
-                metadatas=[{STRUCTURE_KEY: pack_place(leaf), "kept": True}],
+                metadatas=[{STRUCTURE_KEY: places[ordinal], "kept": True}],
                 embeddings=[[float(ordinal), 1.0]],
             )
 
@@ -173,7 +178,7 @@ def test_where_the_nearest_leaves_are_not_current_more_are_asked_for():
     index.write("a", OLD)  # current again: of ten leaves at its angle or a smaller one, one is current
     index.changed = False
     for search in (Reader.search, Reader.search_hits):
-        [found] = run(search(index.reader(), [[1.0, 0.0]], 2))
+        [found] = run(search(index.reader(), [[1.0, 0.0]], 2)).rows
         assert [str(each.leaf.id if search is Reader.search else each.leaf) for each in found] == IDS[::-1]
         assert [each.score for each in found] == [pytest.approx(sqrt(0.5)), 0.0]
 
@@ -185,7 +190,7 @@ def test_a_version_that_became_current_meanwhile_is_searched_twice():
     token(index, "1")
     with pytest.raises(StaleRead):
         run(reader.search_hits([[1.0, 0.0]], 2))
-    [found] = run(index.reader().search_hits([[1.0, 0.0]], 2))
+    [found] = run(index.reader().search_hits([[1.0, 0.0]], 2)).rows
     assert [str(hit.leaf) for hit in found] == IDS[::-1]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import chromadb
 import pytest
 from chromadb.config import Settings
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from leafspan import Chunk, Document, F, Files, Index, StorageFailed
@@ -18,6 +18,7 @@ from leafspan.documents import _accepting, _metadata
 from leafspan.errors import InvalidDocument
 from leafspan.store._change_file import ChangeFile
 from tests.durability.versions import EMBEDDER, SPLITTER
+from tests.profiles import examples, paired
 
 SETTINGS = Settings(anonymized_telemetry=False)
 TOO_MANY = {f"k{number}": number for number in range(6_000)}
@@ -73,7 +74,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(("name", "index"), paired(HOSTILE, ["folder", "client"]), indirect=["index"])
 def test_what_is_accepted_is_stored_and_what_is_not_harms_nobody(index, name):
     document = HOSTILE[name]
     try:
@@ -84,7 +85,7 @@ def test_what_is_accepted_is_stored_and_what_is_not_harms_nobody(index, name):
         assert index.get(document.id).metadata == document.metadata
     index.add(FINE)
     index.delete(["fine"])
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 def test_the_rule_and_the_number_are_named(folder_index):
@@ -128,7 +129,7 @@ values = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(st.text(max_size=4), values, max_size=5))
 def test_no_metadata_make_an_index_unwritable(folder_index, metadata):
     try:
@@ -152,6 +153,7 @@ ADD_ELSEWHERE = """
 import sys
 from leafspan import Document, Index
 from tests.durability.versions import EMBEDDER, SPLITTER
+from tests.profiles import examples, paired
 with Index.open(sys.argv[1], name="leafspan", embedder=EMBEDDER, splitter=SPLITTER) as index:
     print(index.add(Document(sys.argv[2], "From another process.")))
 """
@@ -177,7 +179,7 @@ def test_after_a_refused_write_everybody_else_can_write(tmp_path):
         assert add_elsewhere(folder, "elsewhere").startswith("Added(1 added")
         index.add([Document("before", "Before."), Document("after", "After.")])
         index.delete(["fine"])
-        assert index.doctor(verify=True) == []
+        assert index.repair(verify=True) == []
         assert {each.id for each in other.documents()} == {"good"}
         assert {"before", "after", "elsewhere"} < {each.id for each in index.documents()}
 
@@ -205,8 +207,8 @@ def test_the_doctor_drops_what_stops_all_writes(tmp_path, collection):
     with Index.open(folder, name="leafspan", embedder=EMBEDDER, splitter=SPLITTER) as index:
         index.add(FINE)
         poison(folder, collection)
-        assert [(each.document_id, each.mended) for each in index.doctor()] == [(collection, True)]
-        assert index.doctor(verify=True) == []
+        assert [(each.document_id, each.repaired) for each in index.repair()] == [(collection, True)]
+        assert index.repair(verify=True) == []
         index.add(Document("after", "After."))
         assert index.get("fine").text == FINE.text
         assert [each.id for each in index.retrieve("After", k=1)]
@@ -218,11 +220,11 @@ def test_without_mend_the_doctor_says_what_stops_all_writes(tmp_path):
         index.add(FINE)
     poison(folder)
     with Index.open(folder, name="leafspan", embedder=EMBEDDER, splitter=SPLITTER) as index:
-        found = index.doctor(mend=False)
-        assert [(each.document_id, each.mended) for each in found] == [("leafspan.leaves", False)]
+        found = index.check()
+        assert [(each.document_id, each.repaired) for each in found] == [("leafspan.leaves", False)]
         assert "1 writes are in Chroma's log that its tables refuse" in found[0].problem
-        index.doctor()
-        assert index.doctor() == []
+        index.repair()
+        assert index.repair() == []
 
 
 def test_an_ordinary_write_drops_what_others_have_left(tmp_path):
@@ -233,7 +235,7 @@ def test_an_ordinary_write_drops_what_others_have_left(tmp_path):
         with pytest.raises(StorageFailed, match="do it again"):
             index.add(Document("after", "After."))
         index.add(Document("after", "After."))
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def test_after_a_kill_the_next_write_does_not_fail(tmp_path):
@@ -244,4 +246,4 @@ def test_after_a_kill_the_next_write_does_not_fail(tmp_path):
     ChangeFile(folder / "leafspan.changes", read_only=False).touching = True  # as a process that was killed leaves it
     with Index.open(folder, name="leafspan", embedder=EMBEDDER, splitter=SPLITTER) as index:
         index.add(Document("after", "After."))
-        assert index.doctor() == []
+        assert index.repair() == []

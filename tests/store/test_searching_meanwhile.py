@@ -151,11 +151,11 @@ def test_two_searches_of_one_reading_find_the_same_though_a_writer_of_this_proce
         attempts = []
 
         def both(reader: Reader) -> Flow[list[list[str]]]:
-            first = yield from reader.search_hits([vector], 13)
+            first = (yield from reader.search_hits([vector], 13)).rows
             if not attempts:
                 writer.delete(["a"]) if what == "deletes" else writer.add(Document("a", "Nothing of all that."))
             attempts.append(first)
-            second = yield from reader.search_hits([vector], 13)
+            second = (yield from reader.search_hits([vector], 13)).rows
             return [[hit.id for hit in hits] for (hits,) in (first, second)]
 
         first, second = run(read_consistently(index._store, both))

@@ -75,6 +75,6 @@ def test_what_changes_nothing_leaves_the_token(tmp_path):
     with Index.open(tmp_path, **OPTIONS) as index:
         index.add(Document("a", "One."))
         index.delete(["nobody"])
-        assert index.doctor(verify=True) == []
+        assert index.repair(verify=True) == []
         assert [each.id for each in index.documents()] == ["a"]
     assert token(tmp_path) == before

@@ -14,6 +14,7 @@ import chromadb
 import pytest
 from chromadb.config import Settings
 
+import leafspan
 from leafspan import BM25, Document, F, Hybrid, Index, RetrievalTimeout, StorageFailed, Vector, WriterBusy
 from leafspan.errors import ServerTimeout
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
@@ -62,7 +63,7 @@ CALLS = {
     "get": lambda index: index.get("tea"),
     "leaves": lambda index: index.leaves(),
     "stats": lambda index: index.stats(),
-    "doctor": lambda index: index.doctor(),
+    "doctor": lambda index: index.repair(),
     "add": lambda index: index.add(Document("new", "A new text.")),
     "delete": lambda index: index.delete(["tea"]),
     "a tree": lambda index: index.build_tree(progress=False),
@@ -138,7 +139,7 @@ def test_opening_ends_in_time(index: Index, proxy: HostileProxy, name: str, mode
         with ends_within(TIMEOUT + 1), pytest.raises(StorageFailed):
             Index.open(client=client, name=name, timeout=TIMEOUT, create=create)
     with pytest.raises(StorageFailed):
-        Index.adopt(client, client=client, name="adopted", collection="nothing", timeout=TIMEOUT)
+        leafspan.adopt(client, client=client, name="adopted", collection="nothing", timeout=TIMEOUT)
 
 
 def test_a_server_that_is_gone_is_said_to_be(index: Index, proxy: HostileProxy) -> None:
@@ -241,7 +242,7 @@ def test_after_a_write_that_was_lost_at_any_step_texts_are_whole_and_the_next_ad
         whole(reader, {"a": {OLD, NEW}, "b": {OLD, OLD + "."}})
     index.add([Document("a", NEW), Document("b", OLD), Document("c", NEW)])
     whole(index, {"a": {NEW}, "b": {OLD}, "c": {NEW}})
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 @pytest.mark.slow
@@ -267,16 +268,16 @@ def test_a_write_that_arrives_late_at_worst_makes_the_doctor_ask_for_the_documen
         proxy.release()
         whole(index, {"a": {OLD, NEW}})
         index.add(Document("a", NEW))
-        assert index.doctor() == []
+        assert index.repair() == []
     else:
         index.add(Document("a", NEW))
         proxy.release()
         # A document that is not whole is found by the doctor, and is whole when it is added again.
-        if "a" in {finding.document_id for finding in index.doctor()}:
+        if "a" in {finding.document_id for finding in index.repair()}:
             index.add(Document("a", NEW))
     whole(index, {"a": {NEW}})
     whole(Index.open(client=client_of(proxy), name=name), {"a": {NEW}})
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 @pytest.mark.slow

@@ -195,7 +195,7 @@ def test_a_retriever_that_fails_is_named_by_the_error_that_is_raised():
 
 
 def test_a_retriever_that_fails_is_left_out_on_request_and_the_trace_says_so():
-    ensemble = Ensemble(retrievers=(*TWO, Vector()), weights=(3, 8, 1), on_failure="leave out")
+    ensemble = Ensemble(retrievers=(*TWO, Vector()), weights=(3, 8, 1), on_failure="skip")
     found = answered(ensemble, [ONE], TimeoutError("not done after 2 seconds"), [OTHER])[0]
     assert spans(found)[:2] == [(2, 2, 0.75 / 63 + 0.25 / 61), (0, 0, 0.75 / 61)]
     for each in found:
@@ -203,7 +203,7 @@ def test_a_retriever_that_fails_is_left_out_on_request_and_the_trace_says_so():
 
 
 def test_a_mistake_of_the_caller_is_raised_all_the_same():
-    ensemble = Ensemble(retrievers=(*TWO, Vector()), on_failure="leave out")
+    ensemble = Ensemble(retrievers=(*TWO, Vector()), on_failure="skip")
     mistake = InvalidArgument("theirs needs the query as text")
     with pytest.raises(
         InvalidArgument,
@@ -216,7 +216,7 @@ def test_where_all_fail_the_first_error_is_raised_and_names_the_others():
     with pytest.raises(
         RuntimeError, match=r"a\nretriever 1 \(vector\).* failed\nretriever 2 \(theirs\) .* failed too: ValueError: b"
     ):
-        answered(Ensemble(retrievers=TWO, on_failure="leave out"), RuntimeError("a"), ValueError("b"))
+        answered(Ensemble(retrievers=TWO, on_failure="skip"), RuntimeError("a"), ValueError("b"))
 
 
 # Options
@@ -246,7 +246,7 @@ def test_where_all_fail_the_first_error_is_raised_and_names_the_others():
         ({"timeout": (1, float("inf"))}, "timeout must be a number of seconds > 0, got inf"),
         ({"timeout": (1, True)}, "timeout must be a number of seconds > 0, got True"),
         ({"min_candidates": 0}, "min_candidates must be a whole number >= 1, got 0"),
-        ({"on_failure": "ignore"}, "on_failure must be one of 'raise', 'leave out', got 'ignore'"),
+        ({"on_failure": "ignore"}, "on_failure must be one of 'raise', 'skip', got 'ignore'"),
         ({"names": ("a",)}, "names must be a list of texts, one for each of the 2 retrievers"),
         ({"names": ("a", " ")}, "names must be texts that are not blank"),
         ({"names": ("a", "a")}, "names must differ from each other"),

@@ -269,7 +269,7 @@ def test_a_target_that_fails_is_named_by_the_error():
 
 def test_a_target_that_fails_is_left_out_on_request_and_the_trace_says_so():
     strategy = Recursive(
-        base=finds(("a", 0.9, "more")), targets={"more": Fails(ConnectionError("no route"))}, on_failure="leave out"
+        base=finds(("a", 0.9, "more")), targets={"more": Fails(ConnectionError("no route"))}, on_failure="skip"
     )
     [found] = leafspan.retrieve("q", strategy)
     assert seen([found]) == [("a", 0.9)]
@@ -277,7 +277,7 @@ def test_a_target_that_fails_is_left_out_on_request_and_the_trace_says_so():
 
 
 def test_a_mistake_of_the_caller_is_raised_all_the_same():
-    strategy = Recursive(base=finds(("a", 0.9, "more")), targets={"more": Vector()}, on_failure="leave out")
+    strategy = Recursive(base=finds(("a", 0.9, "more")), targets={"more": Vector()}, on_failure="skip")
     with pytest.raises(InvalidArgument, match="Vector must have an index to search"):
         leafspan.retrieve("q", strategy)
 
@@ -295,7 +295,7 @@ def test_a_late_target_is_not_waited_for(asynchronous):
         return []
 
     late = HostRetriever("late", ask, aask)
-    strategy = Recursive(base=finds(("a", 0.9, "late")), targets={"late": late}, timeout=0.1, on_failure="leave out")
+    strategy = Recursive(base=finds(("a", 0.9, "late")), targets={"late": late}, timeout=0.1, on_failure="skip")
     with ends_within(0.8):
         [found] = asyncio.run(leafspan.aretrieve("q", strategy)) if asynchronous else leafspan.retrieve("q", strategy)
     released.set()
@@ -527,7 +527,7 @@ def test_a_document_replaced_meanwhile_is_found_as_it_is_now(tmp_path):
         ({"per_reference": 0}, "per_reference must be a whole number >= 1, got 0"),
         ({"keep": 1}, "keep must be True or False, got 1"),
         ({"timeout": -1}, "timeout must be a number of seconds > 0, got -1"),
-        ({"on_failure": "skip"}, "on_failure must be one of 'raise', 'leave out', got 'skip'"),
+        ({"on_failure": "skip"}, "on_failure must be one of 'raise', 'skip', got 'skip'"),
     ],
 )
 def test_options_out_of_range_are_refused(wrong, message):

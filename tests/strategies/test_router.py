@@ -285,7 +285,7 @@ def test_a_retriever_that_fails_is_named_by_the_error():
 
 
 def test_a_retriever_that_fails_is_left_out_on_request_and_the_trace_says_so():
-    router = Router(retrievers=TWO, choose=never, on_failure="leave out", timeout=2)
+    router = Router(retrievers=TWO, choose=never, on_failure="skip", timeout=2)
     requests, [row] = answered(router, [None], [TimeoutError("not done after 2 seconds"), [OTHER]])
     assert [run.timeout for run in requests[1].runs] == [2, 2]
     assert spans(row) == [(2, 2, 1 / 61), (3, 3, 1 / 62)]
@@ -294,13 +294,13 @@ def test_a_retriever_that_fails_is_left_out_on_request_and_the_trace_says_so():
 
 @pytest.mark.parametrize(("choice", "answers"), [("words", 1), (None, 2)])
 def test_where_all_that_were_chosen_fail_the_first_error_is_raised(choice, answers):
-    router = Router(retrievers=TWO, choose=never, on_failure="leave out")
+    router = Router(retrievers=TWO, choose=never, on_failure="skip")
     with pytest.raises(RuntimeError, match="broken"):
         answered(router, [choice], [RuntimeError("broken")] * answers)
 
 
 def test_a_mistake_of_the_caller_is_raised_all_the_same():
-    router = Router(retrievers=TWO, choose=never, on_failure="leave out")
+    router = Router(retrievers=TWO, choose=never, on_failure="skip")
     with pytest.raises(InvalidArgument, match="needs the query as text"):
         answered(router, [None], [[ONE], InvalidArgument("needs the query as text")])
 
@@ -344,7 +344,7 @@ def test_a_mistake_of_the_caller_is_raised_all_the_same():
         ({"default": ["words", 3]}, "each name in default must be one of 'words', 'meaning', got 3"),
         ({"fusion": "sum"}, "fusion must be one of"),
         ({"timeout": 0}, "timeout must be a number of seconds > 0, got 0"),
-        ({"on_failure": "ignore"}, "on_failure must be one of 'raise', 'leave out', got 'ignore'"),
+        ({"on_failure": "ignore"}, "on_failure must be one of 'raise', 'skip', got 'ignore'"),
     ],
 )
 def test_options_out_of_range_are_refused(wrong, message):
@@ -506,7 +506,7 @@ def test_a_late_retriever_is_not_waited_for(shared_index: Index):
             retrievers={"slow": Slow(), "fast": BM25()},
             choose=lambda question: None,
             timeout=timeout,
-            on_failure="leave out",
+            on_failure="skip",
         )
         with ends_within(timeout + 0.6):
             found = shared_index.retrieve(QUESTIONS[0], router, k=1)

@@ -181,7 +181,7 @@ def test_whatever_a_clusterer_says_that_is_allowed_gives_a_tree(seed, overlap, c
     built = index.build_tree(clusterer=grouped(seed, overlap), across_documents=across)
     assert set(built.built) == {"a", "b"}
     check_laws(index)
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 @pytest.mark.parametrize(
@@ -510,7 +510,7 @@ def test_nothing_of_a_document_stays_behind(index, how, across):
         building(index, asked, **options)
     assert words_in_chroma(index, word) == []
     check_laws(index)
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 def test_what_a_build_that_failed_has_kept_of_a_document_goes_with_it(index):
@@ -583,7 +583,7 @@ def test_a_summary_that_fails_is_reported_and_the_next_build_asks_for_it_alone(i
     assert (failed.tree, failed.layer, repr(failed.error.__cause__)) == ("b", 1, "ConnectionError('no route')")
     assert str(failed.error).startswith("the summarizer asked failed with ConnectionError: no route; it was given 4 texts")
     assert [len(index.summaries(name)) for name in "abc"] == [5, 0, 5]
-    assert index.doctor() == []
+    assert index.repair() == []
     asked.rotten = ()
     again = building(index, asked)
     assert (again.built, again.unchanged, again.asked, again.reused, again.failed) == (("b",), 2, 2, 3, ())
@@ -641,14 +641,14 @@ def test_a_build_that_an_error_interrupts_is_continued_by_the_next(index):
 def test_a_document_that_has_lost_leaves_is_reported_and_the_others_have_their_trees(index):
     index.add([document("a", 8), document("b", 8)])
     index.client.get_collection(f"{name_of(index)}.leaves").delete(ids=[index.leaves("a")[3].id])
-    with pytest.raises(DamagedIndex, match=r"^document 'a' is damaged: its leaf 3 is missing; call doctor\(\)"):
+    with pytest.raises(DamagedIndex, match=r"^document 'a' is damaged: its leaf 3 is missing; call repair\(\)"):
         index.build_tree()
-    assert [each.document_id for each in index.doctor()] == ["a"]
+    assert [each.document_id for each in index.repair()] == ["a"]
     built = index.build_tree()
     assert built.built == ("b",)
     [failed] = built.failed
     assert (failed.tree, failed.layer) == ("a", 0)
-    assert str(failed.error) == "the document is damaged; call doctor(), then add it again"
+    assert str(failed.error) == "the document is damaged; call repair(), then add it again"
     index.add(document("a", 8))
     assert index.build_tree().built == ("a",)
 
@@ -691,7 +691,7 @@ def test_a_document_that_is_changed_or_deleted_meanwhile_leaves_no_tree_of_what_
     assert building(index, asked, **options).built == ("a",)
     assert words_in_chroma(index, word) == []
     assert check_laws(index) == (1 if across else 2)
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 @pytest.mark.parametrize("across", [False, True])
@@ -709,7 +709,7 @@ def test_another_build_of_the_same_trees_meanwhile_does_no_harm(index, across):
     index.build_tree(summarizer=meanwhile.summarizer(), **options)
     building(index, other, across_documents=across)
     assert check_laws(index) == (1 if across else 3)
-    assert index.doctor() == []
+    assert index.repair() == []
     used = [key for row in rows_of(index).values() for key in row.extra["keys"]]
     assert set(records(index, "tree.texts")) == set(used)
 
@@ -727,7 +727,7 @@ def test_a_tree_that_another_build_has_written_meanwhile_is_not_taken_away_to_be
     index.build_tree(summarizer=Meanwhile(happen).summarizer(), clusterer=fours, across_documents=across)
     assert [id_ for id_ in deleted if "#" in id_] == []
     assert check_laws(index) == 1
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 def test_a_tree_stays_if_its_document_changes_back_while_it_is_built(index, monkeypatch):
@@ -748,7 +748,7 @@ def test_a_tree_stays_if_its_document_changes_back_while_it_is_built(index, monk
     building(index, Asked())
     assert [id_ for id_ in deleted if "#t" in id_] == []
     assert check_laws(index)
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 def test_a_build_does_not_forget_what_another_one_has_just_kept(index):
@@ -830,7 +830,7 @@ async def test_trees_are_built_and_forgotten_through_an_asynchronous_client(chro
     await index.adelete(["a"])
     assert {each.document_id for each in await index.asummaries()} == {"b"}
     assert len(records(blocking, "tree.texts")) == 5
-    assert await index.adoctor() == []
+    assert await index.arepair() == []
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
@@ -866,7 +866,7 @@ async def test_a_build_that_is_cancelled_is_continued_by_the_next(tmp_path: Path
     built = await index.abuild_tree(summarizer=summarizer, clusterer=fours)
     assert (built.asked, built.reused) == (21 - kept, kept)
     assert check_laws(index) == 1
-    assert await index.adoctor() == []
+    assert await index.arepair() == []
 
 
 # --- what the doctor finds
@@ -883,14 +883,14 @@ def test_a_summary_that_is_lost_is_named_and_the_next_build_restores_it_without_
     lost = [id_ for id_ in before if id_.startswith("a#") and id_.endswith("#2")]
     lost += [id_ for id_ in before if id_.startswith("leafspan:")]
     stored.delete(ids=lost)
-    findings = index.doctor()
-    assert {(each.document_id, each.mended) for each in findings} == {(id_.rsplit("#", 2)[0], False) for id_ in lost}
+    findings = index.repair()
+    assert {(each.document_id, each.repaired) for each in findings} == {(id_.rsplit("#", 2)[0], False) for id_ in lost}
     assert all("build_tree() makes its tree again" in each.problem for each in findings)
     built = building(index, asked, across_documents=across)
     assert (built.built, built.asked) == (("a",), 0)
     assert Counter(each[0] for each in records(index).values()) == Counter(before.values())
     assert check_laws(index) == (1 if across else 2)
-    assert index.doctor() == []
+    assert index.repair() == []
     assert building(index, asked, across_documents=across).summaries == 0
 
 
@@ -904,7 +904,7 @@ def test_a_root_that_is_lost_is_made_again_where_layers_are_built_on_it(index):
     built = building(index, asked, across_documents=True)
     assert (built.built, built.unchanged, built.asked, built.reused) == (("a",), 1, 1, 5)
     assert check_laws(index) == 1
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 def test_a_lost_layer_that_is_not_built_again_is_cleared_away(index):
@@ -914,9 +914,9 @@ def test_a_lost_layer_that_is_not_built_again_is_cleared_away(index):
     name = name_of(index)
     lost = next(each.id for each in index.summaries() if each.summary.layer == 2)
     index.client.get_collection(f"{name}.tree.leaves").delete(ids=[lost])
-    assert [each.document_id for each in index.doctor()] == [lost.rsplit("#", 2)[0]]
+    assert [each.document_id for each in index.repair()] == [lost.rsplit("#", 2)[0]]
     building(index, asked)
-    assert index.doctor() == []
+    assert index.repair() == []
     assert check_laws(index) == 4 + 3  # the top went with it
     assert building(index, asked, across_documents=True).asked <= 2
     assert check_laws(index) == 1
@@ -943,9 +943,9 @@ def test_records_that_belong_to_no_tree_and_half_written_trees_are_removed(index
     # Nobody is writing it, since it was so before; the orphans are the doctor's.
     building(index, asked)
     assert "half#t1111111#0" not in records(index)
-    assert {each.document_id for each in index.doctor()} == {"a", "gone"}
+    assert {each.document_id for each in index.repair()} == {"a", "gone"}
     same_records(records(index), before)
-    assert index.doctor() == []
+    assert index.repair() == []
 
 
 @pytest.mark.parametrize("name", ["dry_run", "across_documents"])
@@ -969,7 +969,7 @@ def test_a_model_that_always_fails_is_not_asked_for_everything(index, concurrenc
     assert len(asked) == 3 * built.asked  # with two retries each
     assert (built.built, len(built.failed)) == ((), 40)
     assert sum("not asked, since it failed on 1" in str(each.error) for each in built.failed) == 40 - built.asked
-    assert "ConnectionError: no model; mend it, and build again" in str(built.failed[-1].error)
+    assert "ConnectionError: no model; fix it, and build again" in str(built.failed[-1].error)
     again = index.build_tree(summarizer=lambda texts: "It burns.", clusterer=fours)
     assert (len(again.built), again.failed) == (10, ())
 

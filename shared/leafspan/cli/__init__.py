@@ -14,7 +14,6 @@ from leafspan.cli._config import config
 from leafspan.cli._console import console, plain, shortened
 from leafspan.cli._delete import delete
 from leafspan.cli._demo import demo
-from leafspan.cli._doctor import doctor
 from leafspan.cli._errors import CleanGroup
 from leafspan.cli._index import index
 from leafspan.cli._json import print_json
@@ -31,6 +30,7 @@ from leafspan.cli._options import (
 )
 from leafspan.cli._output import Force, check_output, is_standard_output
 from leafspan.cli._query import query
+from leafspan.cli._repair import check, repair
 from leafspan.cli._scope import served_view
 from leafspan.cli._show import show
 from leafspan.cli._show_tree import show as show_tree
@@ -131,7 +131,8 @@ for _command in (
     config,
     show,
     delete,
-    doctor,
+    check,
+    repair,
     mcp,
     demo,
 ):

@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
+from leafspan import adopt as adopt_collection
 from leafspan.adopting import Adopted
 from leafspan.checks import shown
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
 from leafspan.errors import InvalidArgument
-from leafspan.index import Index
 
 _SHOWN = 3  # ids that are printed of the records that were skipped for one reason
 
@@ -37,11 +37,11 @@ def adopt(
 ) -> None:
     """Make an index of a collection that LangChain, LlamaIndex or Chroma alone has written, with its vectors.
 
-    The collection must have been made with the bundled embedder; use Index.adopt for others. It is only read. The exit
+    The collection must have been made with the bundled embedder; use leafspan.adopt for others. It is only read. The exit
     code is 1 if records were skipped.
     """
     renamed = dict(map(_renamed, rename or []))
-    report = Index.adopt(folder, kb, collection=collection, join=not no_join, rename=renamed, dry_run=dry_run)
+    report = adopt_collection(folder, kb, collection=collection, join=not no_join, rename=renamed, dry_run=dry_run)
     if as_json:
         print_json({"dry_run": dry_run, **asdict(report)})
     else:

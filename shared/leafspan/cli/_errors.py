@@ -48,7 +48,7 @@ class CleanGroup(TyperGroup):
             if (failure := chroma_failure(error)) is None:
                 _hint_to_quote(error)
                 raise
-            remedy = "if it fails again, run `leafspan doctor`, or index the files into a new folder"
+            remedy = "if it fails again, run `leafspan repair`, or index the files into a new folder"
             console(stderr=True).print(plain(f"error: {' '.join(failure.split())}; {remedy}", "red"))
             raise typer.Exit(2) from None
 

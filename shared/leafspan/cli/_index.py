@@ -27,7 +27,6 @@ from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, NewKnowledgeBase
 from leafspan.cli._standard_input import standard_input
 from leafspan.cli._sync import print_synced, sync_quietly
-from leafspan.documents import TextsIn
 from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.files import Files, Unreadable, decode
 from leafspan.index import Index
@@ -64,13 +63,6 @@ def index(
             "Fixed when the index is created."
         ),
     ] = None,
-    texts_in: Annotated[
-        TextsIn | None,
-        typer.Option(
-            help="Where Chroma keeps the texts: documents, the default, or metadata, which is faster, but shows no "
-            "documents to other programs. Fixed when the index is created."
-        ),
-    ] = None,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -96,7 +88,7 @@ def index(
         check_not_empty(files)
     source: Files | Document = files if id_ is None else Document(id_, _standard_input(encoding))
     splitter = None if leaf_words is None else _splitter(leaf_words)
-    with Index.open(kb, splitter=splitter, context_sentences=context_sentences, texts_in=texts_in, config=config) as opened:
+    with Index.open(kb, splitter=splitter, context_sentences=context_sentences, config=config) as opened:
         if prune:
             print_synced(kb, sync_quietly(opened, files), opened.stats(), as_json=as_json)
             return

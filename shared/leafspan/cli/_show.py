@@ -26,7 +26,6 @@ def show(kb: KnowledgeBase = DEFAULT_FOLDER, as_json: AsJson = False) -> None:
     out.print(plain(f"embedder           {model}"))
     out.print(plain(f"splitter           {stats.splitter}"))
     out.print(plain(f"context sentences  {stats.context_sentences}"))
-    out.print(plain(f"texts in           {stats.texts_in}"))
     trees = f"{stats.trees}, with {summaries_of(stats)}" if stats.trees else "none"
     out.print(plain(f"trees              {trees}"))
     table = Table()

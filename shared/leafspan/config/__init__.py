@@ -1,6 +1,13 @@
 """Configurations: options as plain values that can be kept in YAML or JSON, and made into objects again."""
 
-from leafspan.config._kinds import config_name, hints_of, names_below, register, register_later, register_setting
+from leafspan.config._kinds import (
+    config_name,
+    hints_of,
+    kind_named,
+    kinds_below,
+    register,
+    register_later,
+)
 from leafspan.config._reading import Place, read_config, read_option
 from leafspan.config._schema import schema_of
 from leafspan.config._text import config_text, load_config, parse_config
@@ -12,13 +19,13 @@ __all__ = [
     "config_text",
     "hints_of",
     "load_config",
-    "names_below",
+    "kind_named",
+    "kinds_below",
     "parse_config",
     "read_config",
     "read_option",
     "register",
     "register_later",
-    "register_setting",
     "schema_of",
     "write_config",
 ]

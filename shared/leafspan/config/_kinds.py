@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import Field, fields, is_dataclass
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from typing import Any, Union
 
 from leafspan.errors import InvalidArgument
@@ -16,13 +17,18 @@ from leafspan.errors import InvalidArgument
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _kinds: dict[str, list[type]] = {}
 _bases: set[type] = set()  # the registered classes and what they inherit from
-_settings: dict[str, tuple[type, Mapping[str, Any]]] = {}
-_later: set[str] = set()  # packages whose classes have not all been imported
+_later: dict[type, tuple[str, ...]] = {}  # where classes below these are that may not have been imported yet
 
 
 def config_name(kind: type) -> str:
     """The name of a class in configurations: ``"auto-merging"`` for ``AutoMerging``."""
-    return _WORD.sub("-", kind.__name__).lower()
+    return name_in_configurations(kind.__name__)
+
+
+@cache
+def name_in_configurations(class_name: str) -> str:
+    """The name in configurations of a class with this name."""
+    return _WORD.sub("-", class_name).lower()
 
 
 def register(kind: type) -> None:
@@ -40,33 +46,27 @@ def register(kind: type) -> None:
     _bases.update(kind.__mro__[:-1])  # but for object
 
 
-def register_later(package: str) -> None:
-    """Import all that a package offers before a name is looked up, so that its classes have registered themselves."""
-    _later.add(package)
+def register_later(base: type, *packages: str) -> None:
+    """Look for classes below ``base`` in these packages, too, each of which is imported when its name is looked up."""
+    _bases.add(base)
+    _later[base] = packages
 
 
-def _import_all() -> None:
-    for package in tuple(_later):
+def _import_named(name: str) -> None:
+    """Import the class of this name, so that it has registered itself."""
+    for package in chain.from_iterable(_later.values()):
         module = import_module(package)
-        for name in dir(module):
-            getattr(module, name)
-        _later.discard(package)  # another thread may have done the same
+        for each in module.__all__:
+            if name_in_configurations(each) == name:
+                getattr(module, each)
 
 
-def register_setting(name: str, kind: type, **options: Any) -> None:
-    """Let a name of its own stand for a registered class with these options."""
-    _settings[name] = kind, options
-
-
-def settings_below(base: type) -> dict[str, tuple[type, Mapping[str, Any]]]:
-    """The names that stand for this class, or one that inherits from it, with options, and what they stand for."""
-    _import_all()
-    return {name: (kind, options) for name, (kind, options) in list(_settings.items()) if issubclass(kind, base)}
-
-
-def names_below(base: type) -> list[str]:
-    """The names that stand for objects of this class, or of one that inherits from it."""
-    return sorted([*kinds_below(base), *settings_below(base)])
+def _import_below(base: type) -> None:
+    for each, packages in _later.items():
+        if issubclass(each, base) or issubclass(base, each):
+            for module in map(import_module, packages):
+                for name in module.__all__:
+                    getattr(module, name)
 
 
 def kinds_below(base: type) -> dict[str, type]:
@@ -74,15 +74,26 @@ def kinds_below(base: type) -> dict[str, type]:
 
     Of classes with the same name, the name stands for the first one: nobody takes one of leafspan's own away.
     """
-    _import_all()
+    _import_below(base)
     firsts = {name: kinds[0] for name, kinds in sorted(_kinds.items())}
     return {name: kind for name, kind in firsts.items() if issubclass(kind, base) and is_dataclass(kind)}
 
 
+def kind_named(name: object, bases: Sequence[type]) -> type | None:
+    """The registered dataclass of this name that is one of the bases or inherits from it, or None if there is none."""
+    if not isinstance(name, str):
+        return None
+    _import_named(name)
+    kind = next(iter(_kinds.get(name, ())), None)
+    return kind if kind is not None and is_dataclass(kind) and issubclass(kind, tuple(bases)) else None
+
+
 def is_registered(kind: object) -> bool:
     """Whether it is a registered class, for which its name stands."""
-    _import_all()
-    return isinstance(kind, type) and kind in _kinds.get(config_name(kind), ())[:1]
+    if not isinstance(kind, type):
+        return False
+    _import_named(config_name(kind))  # a user's class may have the name of one of leafspan's own
+    return kind in _kinds.get(config_name(kind), ())[:1]
 
 
 @cache
@@ -114,7 +125,6 @@ def alternatives(hint: Any) -> tuple[Any, ...]:
 
 def classes_in(hint: Any) -> list[type]:
     """The classes that a value with this hint can be of, which are registered, or of which registered ones are made."""
-    _import_all()
     return [each for each in alternatives(hint) if isinstance(each, type) and each in _bases]
 
 

@@ -15,10 +15,9 @@ from leafspan.config._kinds import (
     hints_of,
     is_mapping,
     item_hint,
+    kind_named,
     kinds_below,
-    names_below,
     options_of,
-    settings_below,
 )
 from leafspan.config._writing import GIVEN, TYPE, is_given
 from leafspan.errors import InvalidArgument
@@ -143,25 +142,17 @@ class _Reading:
         return self._given[name]
 
     def _object(self, plain: Mapping[str, Any], bases: Sequence[type], place: Place) -> Any:
-        known = {name: kind for base in bases for name, kind in kinds_below(base).items()}
-        settings = {name: each for base in bases for name, each in settings_below(base).items()}
-        usual: Mapping[str, Any] = {}
         if TYPE in plain:
             name = plain[TYPE]
-            if isinstance(name, str) and name in settings:
-                kind, usual = settings[name]
-            elif isinstance(name, str) and name in known:
-                kind = known[name]
-            else:
-                all_names = sorted({each for base in bases for each in names_below(base)})
+            if (named := kind_named(name, bases)) is None:
+                all_names = sorted({each for base in bases for each in kinds_below(base)})
                 raise (place / TYPE if place.path or len(plain) > 1 else place).error(
                     f"type must be one of {', '.join(all_names)}, got {shown(name)}{did_you_mean(name, all_names)}"
                 )
-        elif len(known) == 1:
-            [kind] = known.values()
+            kind = named
         else:
-            raise place.error(f"type must name one of {', '.join(known)}, got {shown(dict(plain))}")
-        options = {**usual, **{key: each for key, each in plain.items() if key != TYPE}}
+            kind = _only_kind(plain, bases, place)
+        options = {key: each for key, each in plain.items() if key != TYPE}
         names = {each.name: each for each in options_of(kind)}
         for key in options:
             if key not in names:
@@ -179,14 +170,28 @@ class _Reading:
             raise (place / about[0] if about and about[0] in options else place).error(str(error)) from error
 
 
+def _only_kind(plain: Mapping[str, Any], bases: Sequence[type], place: Place) -> type:
+    """The class of an object whose configuration does not name one.
+
+    Raises:
+        InvalidArgument: if there are several.
+    """
+    known = {name: kind for base in bases for name, kind in kinds_below(base).items()}
+    if len(known) != 1:
+        raise place.error(f"type must name one of {', '.join(known)}, got {shown(dict(plain))}")
+    return next(iter(known.values()))
+
+
 def _check_not_alone(plain: str, bases: Sequence[type], hint: Any, place: Place) -> None:
     """Check that a text is not given in place of the options of the only class that can be meant.
 
     Raises:
         InvalidArgument: if it is.
     """
+    if kind_named(plain, bases) is not None:
+        return
     known = {name: kind for base in bases for name, kind in kinds_below(base).items()}
-    if len(known) == 1 and plain not in known:
+    if len(known) == 1:
         [(name, kind)] = known.items()
         or_number = " or a whole number" if int in alternatives(hint) else ""
         first = options_of(kind)[0].name

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import MISSING
 from typing import Any, Literal
 
-from leafspan.config._kinds import alternatives, classes_in, hints_of, kinds_below, names_below, options_of, settings_below
+from leafspan.config._kinds import alternatives, classes_in, hints_of, kinds_below, options_of
 from leafspan.config._writing import GIVEN, TYPE, write_config
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
@@ -46,10 +46,9 @@ class _Schema:
         known = kinds_below(base)
         if base.__name__ not in self.definitions:
             self.definitions[base.__name__] = {}  # so that classes which refer to each other are described once
-            names: list[Any] = [] if len(known) == 1 else [{"enum": names_below(base)}]
+            names: list[Any] = [] if len(known) == 1 else [{"enum": sorted(known)}]
             kinds = [self._of_kind(name, kind, alone=len(known) == 1) for name, kind in known.items()]
-            of_settings = [self._of_kind(name, kind, alone=False) for name, (kind, _) in settings_below(base).items()]
-            self.definitions[base.__name__] = {"anyOf": [*names, *kinds, *of_settings, _GIVEN]}
+            self.definitions[base.__name__] = {"anyOf": [*names, *kinds, _GIVEN]}
         return {"$ref": f"#/$defs/{base.__name__}"}
 
     def _of_kind(self, name: str, kind: type, *, alone: bool) -> dict[str, Any]:

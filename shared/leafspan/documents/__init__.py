@@ -24,18 +24,17 @@ from leafspan.documents._line_numbers import lines_of, moved_down, pack_lines
 from leafspan.documents._metadata import clean_metadata, copy_metadata, title_in
 from leafspan.documents._packed_place import ordinal_and_firsts, pack_place, unpack_place
 from leafspan.documents._pieces import CHUNK_ID, Piece, metadata_key, place_of, put_together, shared_by_chunks
-from leafspan.documents._settings import FORMATS, TREE_SETTINGS, IndexSettings, OpenOptions, TextsIn
+from leafspan.documents._settings import FORMAT, TREE_SETTINGS, IndexSettings, OpenOptions
 
 __all__ = [
     "CHUNK_ID",
-    "FORMATS",
+    "FORMAT",
     "TABLE_DEPTH",
     "TREE_SETTINGS",
     "GivenDocument",
     "IndexSettings",
     "OpenOptions",
     "Piece",
-    "TextsIn",
     "check_document",
     "checked_keys",
     "chunks_of",

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import NoneType
-from typing import Any, Literal, get_args
+from typing import Any
 
-from leafspan.checks import check_choice, check_number, keep_whole, shown
-from leafspan.documents._packed_place import FORMAT
+from leafspan.checks import check_number, keep_whole, shown
 from leafspan.errors import DamagedIndex, IndexMismatch, InvalidArgument
 from leafspan.lexical import Analysis, Analyzer, BM25Settings, describe_analyzer, probe_terms
 from leafspan.splitting import HierarchicalSplitter, Splitter, describe_splitter
@@ -16,13 +15,8 @@ from leafspan.splitting import HierarchicalSplitter, Splitter, describe_splitter
 TITLE_WEIGHT = 0.3
 """The default of ``title_weight``."""
 
-TextsIn = Literal["documents", "metadata"]
-"""Where Chroma keeps the texts of leaves."""
-
-_OF_TEXTS: dict[str, str] = {"documents": FORMAT, "metadata": "2"}
-
-FORMATS = tuple(_OF_TEXTS.values())
-"""The formats of indexes. One whose texts are in the metadata has a format of its own, which 0.1.0 refuses to open."""
+FORMAT = "3"
+"""The format of indexes. An index of another format is not opened."""
 
 TREE_SETTINGS = {"format": FORMAT, "kind": "tree"}
 """The settings that are stored with the trees of an index."""
@@ -42,7 +36,6 @@ class OpenOptions:
             new index: 0.3.
         analyzer: How texts become terms. Default of a new index: ``Analyzer()``.
         bm25: k1, b and the variant of BM25. Default of a new index: ``BM25Settings()``.
-        texts_in: Where Chroma keeps the texts of leaves. Default of a new index: ``"documents"``.
 
     Raises:
         InvalidArgument: if an option is out of its range.
@@ -53,7 +46,6 @@ class OpenOptions:
     title_weight: float | None = None
     analyzer: Analysis | None = None
     bm25: BM25Settings | None = None
-    texts_in: TextsIn | None = None
 
     def __post_init__(self) -> None:
         if self.splitter is not None:
@@ -70,8 +62,6 @@ class OpenOptions:
             probe_terms(self.analyzer)
         if self.bm25 is not None and not isinstance(self.bm25, BM25Settings):
             raise InvalidArgument(f"bm25 must be BM25Settings, got {shown(self.bm25)}")
-        if self.texts_in is not None:
-            check_choice("texts_in", self.texts_in, get_args(TextsIn))
 
 
 def _check_splitter(splitter: object) -> None:
@@ -101,7 +91,6 @@ class IndexSettings:
         title_weight: Weight of the title and the headings in a leaf's vector, beside 1 for its text.
         analyzer: How texts become terms. None if it is a function that was not given again.
         bm25: k1, b and the variant of BM25.
-        texts_in: Where Chroma keeps the texts of leaves.
     """
 
     splitter: Splitter | None
@@ -109,7 +98,6 @@ class IndexSettings:
     title_weight: float
     analyzer: Analysis | None
     bm25: BM25Settings
-    texts_in: TextsIn
 
     @classmethod
     def made(cls, wanted: OpenOptions) -> IndexSettings:
@@ -120,17 +108,14 @@ class IndexSettings:
             TITLE_WEIGHT if wanted.title_weight is None else float(wanted.title_weight),
             Analyzer() if wanted.analyzer is None else wanted.analyzer,
             wanted.bm25 or BM25Settings(),
-            wanted.texts_in or "documents",
         )
 
     def record(self) -> dict[str, Any]:
         """The settings as they are stored with the index when it is made."""
         assert self.splitter is not None
         assert self.analyzer is not None
-        # The default is left out, so that 0.1.0 finds the settings that it knows.
-        texts_in = {} if self.texts_in == "documents" else {"texts_in": self.texts_in}
         return {
-            "format": _OF_TEXTS[self.texts_in],
+            "format": FORMAT,
             "splitter": describe_splitter(self.splitter),
             "splitter_options": self.splitter.options() if isinstance(self.splitter, HierarchicalSplitter) else None,
             "context_sentences": self.context_sentences,
@@ -138,7 +123,6 @@ class IndexSettings:
             "analyzer": describe_analyzer(self.analyzer),
             "analyzer_options": self.analyzer.options() if isinstance(self.analyzer, Analyzer) else None,
             "bm25": asdict(self.bm25),
-            **texts_in,
         }
 
     @classmethod
@@ -157,22 +141,17 @@ class IndexSettings:
             raise IndexMismatch("these are the trees of another index; open that one")
         if wrong := [name for name, kinds in _STORED.items() if not isinstance(record.get(name, wanted), kinds)]:
             raise _damaged(record, wrong)
-        texts_in = record.get("texts_in", "documents")
-        if texts_in not in get_args(TextsIn) or record.get("format") != _OF_TEXTS[texts_in]:
-            raise _damaged(record, ["texts_in"])
         descriptions = {
             "splitter": None if wanted.splitter is None else describe_splitter(wanted.splitter),
             "context_sentences": wanted.context_sentences,
             "title_weight": wanted.title_weight,
             "analyzer": None if wanted.analyzer is None else describe_analyzer(wanted.analyzer),
             "bm25": None if wanted.bm25 is None else asdict(wanted.bm25),
-            "texts_in": wanted.texts_in,
         }
-        stored = {**record, "texts_in": texts_in}
         for name, value in descriptions.items():
-            if value is not None and value != stored[name]:
+            if value is not None and value != record[name]:
                 raise IndexMismatch(
-                    f"the index was made with {name}={stored[name]}, it cannot go on with {value}: open it without "
+                    f"the index was made with {name}={record[name]}, it cannot go on with {value}: open it without "
                     f"{name}=, or make another index"
                 )
         splitter_options, analyzer_options = record["splitter_options"], record["analyzer_options"]
@@ -183,7 +162,6 @@ class IndexSettings:
                 float(record["title_weight"]),
                 wanted.analyzer or (Analyzer(**analyzer_options) if analyzer_options else None),
                 BM25Settings(**record["bm25"]),
-                texts_in,
             )
         except (TypeError, ValueError) as error:  # of options that none of these has, or out of their range
             raise _damaged(record, [str(error)]) from error

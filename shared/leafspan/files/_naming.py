@@ -46,8 +46,7 @@ class FileNames:
     def path(self, name: str) -> Path | None:
         """The path of the file with this name; None for a relative name without a root.
 
-        The links of its folder are followed, since an earlier version made names of paths with links. The file need not
-        exist.
+        The links of its folder are followed. The file need not exist.
         """
         path = Path(name) if self.root is None else self.root / name
         if not path.is_absolute():

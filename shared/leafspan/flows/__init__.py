@@ -3,7 +3,6 @@
 from leafspan.flows._call import Call, Flow, asked_whether_awaited
 from leafspan.flows._concurrent import run_concurrently, run_together
 from leafspan.flows._flow import arun, run
-from leafspan.flows._head_start import HeadStart
 from leafspan.flows._progress import Progress
 from leafspan.flows._run_within import arun_within, run_within
 from leafspan.flows._threads import in_thread, on_other_core
@@ -12,7 +11,6 @@ from leafspan.flows._within import acall_within, call_within, late
 __all__ = [
     "Call",
     "Flow",
-    "HeadStart",
     "Progress",
     "acall_within",
     "arun",

@@ -2,7 +2,7 @@
 
 from ._contents import DocumentInfo, Stats, get_document, index_stats, list_documents, list_leaves, summaries_of
 from ._deleting import delete_documents, delete_matching
-from ._doctor import Examination, Finding, examine
+from ._examining import Examination, Finding, examine
 from ._ingest import Added, ingest
 from ._intake import Intake
 from ._known_files import FILE_KEY

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from leafspan.checks import is_unicode
-from leafspan.documents import IndexSettings, TextsIn, copy_metadata
+from leafspan.documents import IndexSettings, copy_metadata
 from leafspan.embedding import CheckedEmbedder
 from leafspan.flows import Call, Flow
 from leafspan.indexing._whole_document import chunks_of_leaves, problem_of_content
@@ -58,7 +58,6 @@ class Stats:
         context_sentences: Number of sentences from the previous and the next leaf that are indexed with each leaf.
         title_weight: Weight of title and headings in a leaf's vector.
         analyzer: The analyzer.
-        texts_in: Where Chroma keeps the texts of leaves.
         trees: Number of documents whose tree is up to date.
         summaries: Number of summaries.
         layers: Layers of the highest tree.
@@ -74,7 +73,6 @@ class Stats:
     context_sentences: int
     title_weight: float
     analyzer: str
-    texts_in: TextsIn
     trees: int
     summaries: int
     layers: int
@@ -111,7 +109,6 @@ def index_stats(
         context_sentences=settings.context_sentences,
         title_weight=settings.title_weight,
         analyzer=store.settings["analyzer"],
-        texts_in=settings.texts_in,
         trees=counts.trees,
         summaries=counts.summaries,
         layers=counts.layers,

@@ -1,4 +1,4 @@
-"""Comparing what is stored of a document, leaf by leaf, with what was added; and what mends it."""
+"""Comparing what is stored of a document, leaf by leaf, with what was added; and what repairs it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from leafspan.flows import Call, Flow
 from leafspan.indexing._row_mending import mended_row
-from leafspan.indexing._whole_document import is_proven, problem_of_content, put_together
+from leafspan.indexing._whole_document import problem_of_content, put_together
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import Reader, Row
 from leafspan.values import LeafId, leaf_ids
@@ -46,13 +46,13 @@ class Verdict:
 
     Attributes:
         problem: What is wrong.
-        mends: Whether it is whole after that.
+        repairs: Whether it is whole after that.
         row: The row to write in place of its own. None to leave that as it is.
         litter: Ids of leaves of its current version that it certainly does not have.
     """
 
     problem: str
-    mends: bool
+    repairs: bool
     row: Row | None = None
     litter: Sequence[str] = ()
 
@@ -102,11 +102,11 @@ def _verdict(
 ) -> Verdict | None:
     row, there = document
     if row.damage is not None:
-        mended = mended_row(row.document_id, stored_row, records, there)
-        return Verdict(row.damage.problem, mended is not None, mended)
+        repaired = mended_row(row.document_id, stored_row, records, there)
+        return Verdict(row.damage.problem, repaired is not None, repaired)
     problem = _problem(row, records, check_leaf)
     surplus = there.get(row.version or "", set()) - set(range(row.leaves))
-    if surplus and problem is None and is_proven(row, records, check_leaf):
+    if surplus and problem is None:
         ids = leaf_ids(row.document_id, row.version or "", sorted(surplus))
         return Verdict(f"{len(surplus)} leaves beyond its end", True, litter=ids)
     if problem is None and not surplus:
@@ -114,7 +114,7 @@ def _verdict(
     for version, ordinals in there.items():
         counted = replace(row, version=version, leaves=len(ordinals))
         problem_of_count = _problem(counted, records, check_leaf)
-        if counted != row and problem_of_count is None and is_proven(counted, records, check_leaf):
+        if counted != row and problem_of_count is None:
             said = f"{row.leaves} leaves of version {row.version}"
             return Verdict(f"its row says {said}, and it has {len(ordinals)} of {version}", True, counted)
     return Verdict(problem or f"{len(surplus)} leaves beyond its end", False, replace(row, hash=""))

@@ -14,7 +14,7 @@ from leafspan.documents import IndexSettings, content_hash, distinct, read_docum
 from leafspan.embedding import Embed, blend, embed_in_batches
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileDocument, Skipped
-from leafspan.flows import Call, Flow, HeadStart, asked_whether_awaited, run_together
+from leafspan.flows import Call, Flow, run_together
 from leafspan.indexing._add_progress import AddProgress
 from leafspan.indexing._intake import Intake
 from leafspan.indexing._known_files import KnownFiles, file_values, lines_before, other_than_the_file
@@ -24,11 +24,6 @@ from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
 
 _LOOKED_UP = 256  # documents looked up in the manifest at a time
-# Leaves of an add from which on another process writes. Starting it takes as long as writing a thousand leaves or two. An
-# event loop must go on; what blocks gains only where there is more.
-_MUCH = 1_000
-_MUCH_BLOCKING = 2_000
-_FIRST = 1_250  # leaves that a first group has at least where another process writes: while it does, a full one is made
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +217,6 @@ class _Ingestion:
     may_replace: Callable[[Row], bool] | None = None
     row_keys: frozenset[str] = frozenset()
     has_failed: bool = False  # whether writing a group has
-    leaves: int = 0  # of all documents so far
     given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
     were_there: dict[str, bool] = field(default_factory=dict)  # the documents written, by stored id
     unchanged: list[str] = field(default_factory=list)
@@ -239,7 +233,7 @@ class _Ingestion:
 
     def _run(self, documents: Iterable[Document]) -> Flow[TakenIn]:
         stream = _Stream(iter(documents))
-        group = yield from self._next_group(stream, is_first=True)
+        group = yield from self._next_group(stream)
         while not group.is_last:
             group = yield from self._write_beside(group, self._next_group(stream))
         yield from self._write(group)
@@ -274,21 +268,12 @@ class _Ingestion:
             )
             self.progress.split(len(split.leaves))
             self._check_going_on()
-            yield from self._count(len(split.leaves))
             return replace(split, row_keys=self.row_keys)
         self.unchanged.append(given.id)
         if old.leftovers:
             self.unfinished.append(document.id)
         self.progress.unchanged(document)
         return None
-
-    def _count(self, leaves: int) -> Flow[None]:
-        """Count leaves that will be written. When they are many, have a process started that writes them."""
-        before, self.leaves = self.leaves, self.leaves + leaves
-        if before < _MUCH_BLOCKING and self.leaves >= _MUCH:
-            much = _MUCH if (yield asked_whether_awaited()) else _MUCH_BLOCKING
-            if before < much <= self.leaves:
-                yield from self.store.expect_much()
 
     def _objection(self, given: Document, old: Row) -> str | None:
         """Why a document must not replace the one of its id; None if it may."""
@@ -305,15 +290,11 @@ class _Ingestion:
             )
         return None
 
-    def _next_group(self, stream: _Stream, *, is_first: bool = False) -> Flow[_Group]:
-        """Documents that are new or have changed, split and embedded, as many as Chroma takes at once.
-
-        The first group has fewer if another process is ready to write it: that would have nothing to do meanwhile.
-        """
+    def _next_group(self, stream: _Stream) -> Flow[_Group]:
+        """Documents that are new or have changed, split and embedded, as many as Chroma takes at once."""
         group = _Group()
         while (split := (yield from self._next_split(stream))) is not None:
-            is_enough = is_first and group.leaves >= _FIRST and self.store.writes_elsewhere
-            if group.documents and (is_enough or not group.has_room(split, self.store.batch)):
+            if group.documents and not group.has_room(split, self.store.batch):
                 stream.left_over = split
                 break
             group.documents.append(split)
@@ -349,23 +330,19 @@ class _Ingestion:
         the document that is being split, or the texts that are being embedded.
         """
         # The following one in the thread of the caller, whose documents, splitter and embedder may know no other one.
-        head_start = HeadStart()
-        writing = head_start.of(self._write(group, head_start.end))
-        if self.store.writes_elsewhere:  # who writes here has nobody to hand leaves to
-            following = head_start.before(following)
-        written, next_ = yield run_together([writing, following])
+        written, next_ = yield run_together([self._write(group), following])
         for outcome in (written, next_):
             if isinstance(outcome, Exception):
                 raise outcome
         return next_  # type: ignore[no-any-return]
 
-    def _write(self, group: _Group, begun: Callable[[], None] = lambda: None) -> Flow[None]:
+    def _write(self, group: _Group) -> Flow[None]:
         if not group.documents:
             return
         try:
             wrote = self.progress.writing(group.leaves, group.characters)
             self.were_there |= yield from write_group(
-                self.store, group.documents, group.vectors, scope=self.scope, timeout=self.timeout, wrote=wrote, begun=begun
+                self.store, group.documents, group.vectors, scope=self.scope, timeout=self.timeout, wrote=wrote
             )
         except BaseException:
             self.has_failed = True

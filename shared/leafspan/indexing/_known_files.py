@@ -1,8 +1,7 @@
-"""Which documents of an index are of which files, also under a spelling of the path that an earlier version used."""
+"""Which documents of an index are of which files, also where the index was moved, so that it names them otherwise."""
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -41,30 +40,15 @@ def lines_before(stored: Mapping[str, Any]) -> int:
 
 
 def file_path(row: Row, names: FileNames) -> Path | None:
-    """The path of the file that a document was read from; None if it is of no file, or of one that is not known.
-
-    Earlier versions stored no name. Their documents are known by an id that is the ``source``, the path as it was typed: an
-    absolute one, or one that is taken to be relative to the same folder as names are.
-
-    Args:
-        row: The document's row.
-        names: What files are called.
-    """
+    """The path of the file that a document was read from; None if it is of no file, or of one that is not known."""
     name = file_name(row)
     return None if name is None else names.path(name)
 
 
 def file_name(row: Row) -> str | None:
     """The name of the file that a document was read from; None if it is of no file."""
-    if (name := row.extra.get(FILE_KEY)) is not None:
-        return str(name)
-    return row.document_id if _may_be_file(row) else None
-
-
-def _may_be_file(row: Row) -> bool:
-    """Whether an earlier version, which stored neither lines nor files, may have read the document from a file."""
-    is_earlier = not row.lines and row.leaves > 0 and not row.extra
-    return is_earlier and bool(row.title) and row.metadata.get("source") == row.document_id
+    name = row.extra.get(FILE_KEY)
+    return None if name is None else str(name)
 
 
 def other_than_the_file(document: Document, row: Row) -> str | None:
@@ -74,7 +58,7 @@ def other_than_the_file(document: Document, row: Row) -> str | None:
         document: The document that would replace it.
         row: The row of what is there.
     """
-    if not isinstance(document, FileDocument) or document.spelling or _may_be_file(row):
+    if not isinstance(document, FileDocument) or document.spelling:
         return None  # what has another spelling was found by its file
     file = row.extra.get(FILE_KEY)
     if file == document.file:
@@ -114,7 +98,7 @@ class KnownFiles:
         found = {}
         for path, file in new.items():
             for row in (self._rows or {}).get(path.name, ()):
-                if _actual_path(row, names) == path and (spelling := _spelling(row)) != file:
+                if file_path(row, names) == path and (spelling := _spelling(row)) != file:
                     found[file] = spelling
         return found
 
@@ -127,18 +111,9 @@ def _by_last_part(rows: Mapping[str, Row]) -> dict[str, list[Row]]:
     return found
 
 
-def _actual_path(row: Row, names: FileNames) -> Path | None:
-    """The path of a document's file, as far as it can be found out."""
-    path = file_path(row, names)
-    if FILE_KEY not in row.extra and (path is None or not os.path.exists(path)):
-        # As it was typed, in the folder in which the command or the program was run: perhaps in this one.
-        path = Path(os.path.realpath(row.document_id))
-    return path
-
-
 def _spelling(row: Row) -> str:
     """The beginning of the ids of a file's documents."""
-    return str(row.extra.get(SPELLING_KEY) or row.extra.get(FILE_KEY) or row.document_id)
+    return str(row.extra.get(SPELLING_KEY) or row.extra.get(FILE_KEY))
 
 
 def _respelled(document: Document, spellings: Mapping[str, str]) -> Document:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from leafspan.documents import TABLE_DEPTH, content_hash, find_sections, moved_down, pack_lines, place_of, unpack_place
+from leafspan.documents import content_hash, find_sections, moved_down, pack_lines, place_of, unpack_place
 from leafspan.indexing._known_files import lines_before
 from leafspan.indexing._whole_document import chunks_of_leaves
 from leafspan.reserved import STRUCTURE_KEY
@@ -18,8 +18,7 @@ from leafspan.values import Document, Leaf, LeafId, leaf_ids
 def mended_row(document_id: str, stored: Any, records: Mapping[str, Any], there: Mapping[str, set[int]]) -> Row | None:
     """The row of a document, made of what can be read of it and of its leaves; None if it may have been another one.
 
-    A row with a checksum is certain to be what it was if the checksum is; an earlier one if the hash in it is that of the
-    content.
+    It is certain to be what it was if its checksum is the same.
 
     Args:
         document_id: Stored id of the document.
@@ -32,16 +31,8 @@ def mended_row(document_id: str, stored: Any, records: Mapping[str, Any], there:
         return None
     for version, ordinals in there.items():
         row = _made_again(document_id, loose, records, leaf_ids(document_id, version, range(len(ordinals))))
-        if row is None:
-            continue
-        earlier = replace(row, checksums="")
-        if loose.crc is None and loose.hash == row.hash:
-            return earlier
-        # What an earlier version has added has no headers of tables, or no checksums of leaves.
-        headings = tuple(section for section in row.sections if section.depth < TABLE_DEPTH)
-        for each in (row, replace(row, sections=headings), earlier, replace(earlier, sections=headings)):
-            if each.crc == loose.crc:
-                return each
+        if row is not None and row.crc == loose.crc:
+            return row
     return None
 
 

@@ -9,7 +9,7 @@ from leafspan.documents import IndexSettings
 from leafspan.embedding import Embed
 from leafspan.errors import IndexMismatch
 from leafspan.flows import Flow
-from leafspan.indexing._doctor import Finding
+from leafspan.indexing._examining import Finding
 from leafspan.indexing._vectors_anew import embedded_again
 from leafspan.store import Row, Store
 from leafspan.values import LeafId
@@ -40,11 +40,11 @@ class VectorChoice(NamedTuple):
     of_copy: Mapping[str, Any]
     of_chroma: Mapping[str, str]
 
-    def findings(self, mend: bool) -> Iterator[Finding]:
+    def findings(self, repair: bool) -> Iterator[Finding]:
         """What to say of Chroma's vectors that do not count."""
         for document_id, ordinals in _by_document(self.of_copy).items():
             said = f"Chroma's vector of {some_leaves(ordinals)} is not that of its text, which the copy has"
-            yield Finding(document_id, said, mend)
+            yield Finding(document_id, said, repair)
 
 
 def choose_vectors(

@@ -1,11 +1,11 @@
-"""Finding out whether Chroma finds all leaves by their vectors, and mending that."""
+"""Finding out whether Chroma finds all leaves by their vectors, and repairing that."""
 
 from __future__ import annotations
 
 from leafspan.documents import IndexSettings
 from leafspan.embedding import Embed
 from leafspan.flows import Flow
-from leafspan.indexing._doctor import Finding
+from leafspan.indexing._examining import Finding
 from leafspan.indexing._vectors_anew import make_vectors_anew
 from leafspan.segments import Mirror
 from leafspan.store import Reader, Store, read_consistently
@@ -22,7 +22,7 @@ _NOT_REACHED = (
 
 
 def examine_database(store: Store) -> Flow[list[Finding]]:
-    """What is wrong with the pages of Chroma's database, which only a backup can mend. Nothing behind a server."""
+    """What is wrong with the pages of Chroma's database, which only a backup can repair. Nothing behind a server."""
     problem = yield from store.check_database()
     if problem is None:
         return []
@@ -30,41 +30,41 @@ def examine_database(store: Store) -> Flow[list[Finding]]:
     return [Finding("chroma.sqlite3", f"the database is damaged ({problem}): {remedy}", False)]
 
 
-def examine_files(store: Store, *, mend: bool, timeout: float) -> Flow[list[Finding]]:
-    """What is wrong with the files of Chroma's vectors, with their copies, and with Chroma's log; and mend it.
+def examine_files(store: Store, *, repair: bool, timeout: float) -> Flow[list[Finding]]:
+    """What is wrong with the files of Chroma's vectors, with their copies, and with Chroma's log; and repair it.
 
     Args:
         store: Where to look.
-        mend: Whether to mend.
+        repair: Whether to repair.
         timeout: Seconds to wait for another writer.
 
     Raises:
         WriterBusy: if another writer holds the index, or another process the files, for longer than the timeout.
     """
-    problems = yield from store.check_files(timeout, mend=mend)
-    return [Finding(name, problem, mend) for name, problem in problems.items()]
+    problems = yield from store.check_files(timeout, repair=repair)
+    return [Finding(name, problem, repair) for name, problem in problems.items()]
 
 
 def examine_vectors(
-    store: Store, copy: Mirror | None, embed: Embed | None, settings: IndexSettings, *, mend: bool, timeout: float
+    store: Store, copy: Mirror | None, embed: Embed | None, settings: IndexSettings, *, repair: bool, timeout: float
 ) -> Flow[list[Finding]]:
-    """Count the leaves without a vector, and those that a search by their own vector does not find, and mend both.
+    """Count the leaves without a vector, and those that a search by their own vector does not find, and repair both.
 
     Args:
         store: Where to look.
         copy: Mirror of the vectors. None if there is none.
         embed: What embeds texts whose vectors are not in the mirror. None leaves them without.
         settings: How the index embeds.
-        mend: Whether to mend.
+        repair: Whether to repair.
         timeout: Seconds to wait for another writer.
 
     Raises:
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     findings = []
-    remade = yield from make_vectors_anew(store, copy, embed, settings, timeout=timeout, mend=mend)
+    remade = yield from make_vectors_anew(store, copy, embed, settings, timeout=timeout, repair=repair)
     findings += [Finding(id_, f"{count} leaves had no vector", True) for id_, count in sorted(remade.made.items())]
-    remedy = "doctor() with the embedder that made the index makes them anew"
+    remedy = "repair() with the embedder that made the index makes them anew"
     for id_, count in sorted(remade.left.items()):
         findings.append(Finding(id_, f"{count} leaves have no vector; {remedy}", False))
     if remade.left:
@@ -72,7 +72,7 @@ def examine_vectors(
     lost, sample, every = yield from _not_found(store)
     most = max(2, int(_TOLERATED * sample))
     still = lost
-    if lost and mend:
+    if lost and repair:
         # As the mirror or Chroma has them: vectors that are there are not worth embedding again.
         again = every if len(lost) > most else lost
         yield from make_vectors_anew(store, copy, None, settings, timeout=timeout, again=again)
@@ -80,9 +80,9 @@ def examine_vectors(
     if len(lost) > most:
         named = sorted({LeafId.parse(id_).document_id for id_ in lost})
         problem = f"searches by their own vectors missed {len(lost)} of {sample} leaves that were tried"
-        is_mended = mend and len(still) <= most
-        remedy = "" if is_mended else f"; {_NOT_REACHED if mend else 'doctor() writes their vectors again'}"
-        findings.append(Finding(named[0], f"{problem}, of {len(named)} documents{remedy}", is_mended))
+        is_repaired = repair and len(still) <= most
+        remedy = "" if is_repaired else f"; {_NOT_REACHED if repair else 'repair() writes their vectors again'}"
+        findings.append(Finding(named[0], f"{problem}, of {len(named)} documents{remedy}", is_repaired))
     return findings
 
 

@@ -42,7 +42,7 @@ def make_vectors_anew(
     settings: IndexSettings,
     *,
     timeout: float,
-    mend: bool = True,
+    repair: bool = True,
     again: Iterable[str] = (),
 ) -> Flow[Remade]:
     """Look which leaves have no vector in Chroma, and make them anew. If that is interrupted, the next call goes on.
@@ -53,7 +53,7 @@ def make_vectors_anew(
         embed: What embeds texts whose vectors are not in the mirror. None leaves them without.
         settings: How the index embeds.
         timeout: Seconds to wait for another writer.
-        mend: Whether to make them anew, and not only to count them. Default: True.
+        repair: Whether to make them anew, and not only to count them. Default: True.
         again: Ids of leaves whose vectors are to be written again, though they are there.
 
     Raises:
@@ -81,23 +81,23 @@ def make_vectors_anew(
                 if there := [id_ for id_ in wanted if id_ not in vectors and id_ not in missing]:
                     vectors |= yield from read_consistently(store, partial(Reader.fetch_vectors, ids=there))
                 rest = [id_ for id_ in wanted if id_ not in vectors]
-                if rest and embed is not None and mend:
+                if rest and embed is not None and repair:
                     try:
                         vectors |= yield from embedded_again(store, embed, settings, group, rest)
                     except IndexMismatch:  # another embedder than the one the index was made with
                         embed = None
-                if mend and vectors:
+                if repair and vectors:
                     vectors = yield from write_vectors(store, vectors, timeout)
                     checked |= vectors if len(checked) < _CHECKED else {}
                 for id_ in wanted:
-                    counts = made if mend and id_ in vectors else left
+                    counts = made if repair and id_ in vectors else left
                     document_id = LeafId.parse(id_).document_id
                     counts[document_id] = counts.get(document_id, 0) + 1
             progress.advance(len(ids))
         yield from _write_until_found(store, checked, timeout)
     finally:
         progress.close()
-    if mend and not left:
+    if repair and not left:
         store.vectors_found()
     return Remade(made, left)
 

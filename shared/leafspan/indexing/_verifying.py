@@ -12,7 +12,7 @@ from leafspan.documents import IndexSettings
 from leafspan.embedding import Embed
 from leafspan.errors import DamagedIndex, StorageFailed
 from leafspan.flows import Call, Flow, Progress
-from leafspan.indexing._doctor import Examination, Finding
+from leafspan.indexing._examining import Examination, Finding
 from leafspan.indexing._vector_choice import VectorChoice, VectorPair, choose_vectors, some_leaves
 from leafspan.indexing._vectors_anew import write_vectors
 from leafspan.segments import Mirror, OpenSegment, are_same
@@ -43,8 +43,8 @@ def verify(
     Raises:
         WriterBusy: if another writer holds the index, or another thread a copy, for longer than the timeout.
     """
-    rows, differences = yield from store.verified_rows(mend=how.mend)
-    findings = [Finding(id_, problem, how.mend and not store.cache_read_only) for id_, problem in differences.items()]
+    rows, differences = yield from store.verified_rows(repair=how.repair)
+    findings = [Finding(id_, problem, how.repair and not store.cache_read_only) for id_, problem in differences.items()]
     compared: list[_Compared] = []
     for copy in copies:
         segments, damaged = yield from copy.stored()
@@ -57,18 +57,18 @@ def verify(
             stored = yield from _stored(store, group, with_vectors=store.embedded)
             differing = yield Call(_differing, (compared, stored, how))
             choice = yield from choose_vectors(store, embed, settings, group, differing.vectors)
-            if how.mend and choice.of_copy:
+            if how.repair and choice.of_copy:
                 yield from write_vectors(store, choice.of_copy, how.timeout)
-            findings += choice.findings(how.mend)
+            findings += choice.findings(how.repair)
             _blame(differing, choice)
             progress.advance(sum(row.leaves for row in group))
     finally:
         progress.close()
     for each in compared:
-        if how.mend and (each.wrong or each.damaged):
+        if how.repair and (each.wrong or each.damaged):
             again = partial(each.copy.make_again, wrong=each.wrong, files=list(each.damaged))
             yield from read_consistently(store, again)
-        findings += each.findings(how.mend)
+        findings += each.findings(how.repair)
     return sorted(findings, key=lambda finding: finding.document_id)
 
 
@@ -105,12 +105,12 @@ class _Compared:
     wrong: list[OpenSegment] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
 
-    def findings(self, mend: bool) -> list[Finding]:
-        """What to say of it. Nothing is mended while the files are there, as in a folder that cannot be written."""
+    def findings(self, repair: bool) -> list[Finding]:
+        """What to say of it. Nothing is repaired while the files are there, as in a folder that cannot be written."""
         files = [*self.damaged, *(each.path for each in self.wrong if each.path is not None)]
-        mended = mend and not any(path.exists() for path in files)
+        repaired = repair and not any(path.exists() for path in files)
         of_files = [("/".join(path.parts[-3:]), problem) for path, problem in self.damaged.items()]
-        return [Finding(*each, mended) for each in (*of_files, *self.problems)]
+        return [Finding(*each, repaired) for each in (*of_files, *self.problems)]
 
     def has(self, row: Row) -> bool:
         """Whether a document is there."""

@@ -23,22 +23,9 @@ def problem_of_content(row: Row, document: Document) -> str | None:
         return f"its leaves have {len(document.text)} characters, and it had {row.characters}"
     if row.hash and content_hash(document, lines_before(row.extra)) == row.hash:
         return None
-    if row.checksums:
-        # Each leaf is as it was written. The hash is empty, since something else is missing; or the document has chunks
-        # with metadata under keys of the document, of which the leaves have only the document's.
-        return None if not row.hash or document.chunks else "its title, metadata or text is not as it was added"
-    if document.chunks and row.hash:
-        return None  # the same chunks, written by an earlier version: nothing can be compared but lengths
-    return "its text is not as it was added" if row.hash else "doctor() has found that it is not whole"
-
-
-def is_proven(row: Row, records: Mapping[str, Any], read_leaf: Callable[..., Any]) -> bool:
-    """Whether it is certain that a document has these leaves and no others, where ``problem_of_content`` finds no problem.
-
-    The arguments are as below.
-    """
-    document = put_together(row, records, read_leaf)
-    return document is None or bool(row.checksums) or content_hash(document, lines_before(row.extra)) == row.hash
+    # Each leaf is as it was written. The hash is empty, since something else is missing; or the document has chunks with
+    # metadata under keys of the document, of which the leaves have only the document's.
+    return None if not row.hash or document.chunks else "its title, metadata or text is not as it was added"
 
 
 def put_together(row: Row, records: Mapping[str, Any], read_leaf: Callable[..., Any]) -> Document | None:

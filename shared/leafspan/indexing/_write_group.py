@@ -19,7 +19,6 @@ def write_group(
     scope: Scope | None,
     timeout: float,
     wrote: Callable[[int], None] = lambda _: None,
-    begun: Callable[[], None] = lambda: None,
 ) -> Flow[dict[str, bool]]:
     """Write documents, each as a whole, but for those that are there with the same content.
 
@@ -30,7 +29,6 @@ def write_group(
         scope: The view that they are added through, None for the whole index.
         timeout: Seconds to wait for another writer.
         wrote: Function to call with each number of leaves that are written. Default: none.
-        begun: Function to call when the first leaves are being written, and perhaps again later. Default: none.
 
     Returns:
         For each stored id, whether there was a document of that id before.
@@ -40,7 +38,7 @@ def write_group(
         ConcurrentUpdate: if another process has meanwhile given one of the ids to a document that the view does not show.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
-    writer = yield from store.start_writing(timeout, [split.document.id for split in documents], much=True)
+    writer = yield from store.start_writing(timeout, [split.document.id for split in documents])
     try:
         yield from writer.recover()
         were_there: dict[str, bool] = {}
@@ -56,7 +54,7 @@ def write_group(
                 to_write.append((split, matrix))
             were_there[split.document.id] = old is not None
         if to_write:
-            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, begun)
+            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
         return were_there
     finally:
         writer.stop()

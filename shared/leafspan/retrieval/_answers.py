@@ -1,23 +1,28 @@
-"""Running strategies, and answering those of their requests that need no index."""
+"""Running strategies, and answering their requests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, Protocol, get_args
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, Protocol, get_args
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
-from leafspan.flows import Call, Flow, run_concurrently
-from leafspan.retrieval._asking_hosts import ask_call
+from leafspan.flows import Call, Flow, run_concurrently, run_together
+from leafspan.retrieval._asking import ask_call, generate_texts
 from leafspan.retrieval._host_results import outside_results
-from leafspan.retrieval._language_model import generate_texts
+from leafspan.retrieval._index_answers import IndexAnswers
+from leafspan.store import StaleRead
 from leafspan.strategies import (
     AskHost,
     CallFunction,
     Embed,
     Generate,
     HostResult,
+    LexicalSearch,
+    ListLeaves,
+    LoadedVectorSearch,
     LoadPassages,
     LoadTexts,
     NoteWhyEmpty,
@@ -26,11 +31,12 @@ from leafspan.strategies import (
     Retrieves,
     RunStrategies,
     StrategyResults,
-    StrategyRun,
+    VectorSearch,
 )
 from leafspan.values import Candidate, Passage, Query
 
 _REQUESTS = get_args(Request)
+_WITHOUT_INDEX = (AskHost, CallFunction, Embed, Generate, LoadPassages, LoadTexts, NoteWhyEmpty, RunStrategies)
 
 
 class QuestionEmbedder(Protocol):
@@ -41,35 +47,40 @@ class QuestionEmbedder(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Answered:
+    """A request of a strategy that was answered.
+
+    Attributes:
+        request: The request.
+        answer: Its answer.
+        seconds: How long that took. Functions of a tuple of requests are called together, and so are host retrievers: each
+            then has the time of all.
+    """
+
+    request: Request
+    answer: Any
+    seconds: float
+
+
 class Answers:
-    """Runs strategies, and answers their requests, as far as that needs no index.
+    """Runs strategies, and answers their requests: about leaves by ``index``, and all others itself.
 
     ``texts`` holds the texts of what was found, by id, so that rendering fetches only what is missing. ``hits`` and
     ``summary_hits`` have the number of hits of each search of leaves and of summaries.
 
-    A strategy may be run again with more candidates. Nothing is embedded twice then, and neither a language model nor a
-    host's retriever is asked the same again.
-
-    Args:
-        embedder: What embeds questions.
+    A strategy may be run again with more candidates. The second run embeds no text again, and asks neither a language model
+    nor a host's retriever the same question again.
     """
 
-    # Of the class: functions of the object itself would keep it, and the files that it reads, until garbage is collected.
-    _by_type: ClassVar[dict[type, Callable[[Any, Any], Flow[Any]]]] = {
-        Embed: lambda self, request: self._embed(request),
-        AskHost: lambda self, request: self._ask_host(request),
-        Generate: lambda self, request: self._generate(request),
-        CallFunction: lambda self, request: self._call_function(request),
-        LoadTexts: lambda self, request: self._load_texts(request),
-        LoadPassages: lambda self, request: self._load_passages(request),
-        RunStrategies: lambda self, request: self._run_strategies(request),
-        NoteWhyEmpty: lambda self, request: self._note_why_empty(request),
-    }
-
-    def __init__(self, embedder: QuestionEmbedder) -> None:
-        self.texts: dict[str, str] = {}
+    def __init__(
+        self, embedder: QuestionEmbedder, index: IndexAnswers | None = None, *, record: list[Answered] | None = None
+    ) -> None:
+        self.texts: dict[str, str] = {} if index is None else index.texts
         self.hits: list[int] = []
         self.summary_hits: list[int] = []
+        self.record = record
+        self._index = index
         self._reasons: dict[str | None, str] = {}
         self._embedder = embedder
         self._vectors: dict[str, Any] = {}
@@ -79,7 +90,7 @@ class Answers:
         self._returned: dict[Hashable, tuple[CallFunction, Any]] = {}
 
     def forget_hits(self) -> None:
-        """Count hits anew."""
+        """Count hits from zero."""
         self.hits.clear()
         self.summary_hits.clear()
 
@@ -87,6 +98,14 @@ class Answers:
     def most_hits(self) -> int:
         """The most hits of a search. Leaves and summaries are searched apart, and their hits come together."""
         return max(self.hits, default=0) + max(self.summary_hits, default=0)
+
+    def why_empty(self, query: Query, queries: int) -> str | None:
+        """The reason that a strategy gave for finding nothing, for one of so many queries.
+
+        What a strategy searches in place of a single query can only be for that query.
+        """
+        last = next(reversed(self._reasons.values()), None) if queries == 1 else None
+        return self._reasons.get(query.text, last)
 
     def run(self, strategy: Retrieves, queries: Sequence[Query], context: RetrievalContext) -> Flow[list[list[Candidate]]]:
         """What the strategy finds: see leafspan.strategies._requests for the protocol."""
@@ -104,10 +123,10 @@ class Answers:
             if isinstance(request, tuple):
                 answer = (yield from self._answer_all(request)) if request else []
             else:
-                answer = yield from self._answer(request)
+                answer = yield from self.answer(request)
 
     def _check_request(self, strategy: Retrieves, request: object) -> None:
-        if type(request) in self._by_type:
+        if isinstance(request, _WITHOUT_INDEX if self._index is None else _REQUESTS):
             return
         if isinstance(request, _REQUESTS):
             raise InvalidArgument(
@@ -116,52 +135,98 @@ class Answers:
             )
         raise _misuse(strategy, request, "yield requests, and run another strategy by `yield from`")
 
-    def _answer(self, request: Request) -> Flow[Any]:
-        answer = yield from self._by_type[type(request)](self, request)
-        if isinstance(request, AskHost):
-            self.hits.append(len(answer))
+    def answer(self, request: Request) -> Flow[Any]:
+        """The answer to a request."""
+        began = perf_counter()
+        match request:
+            case Embed():
+                answer = yield from self._embed(request)
+            case AskHost():
+                yield from self._ask_hosts((request,))
+                answer = self._host_replies[self._host_key(request)]
+            case Generate():
+                answer = yield from self._generate(request)
+            case CallFunction():
+                [answer] = yield from self._call_functions([request])
+            case LoadTexts():
+                answer = yield from self._load_texts(request)
+            case LoadPassages():
+                answer = yield from self._load_passages(request)
+            case RunStrategies():
+                answer = yield from self._run_strategies(request)
+            case NoteWhyEmpty():
+                self._reasons[request.query.text] = request.reason
+                answer = None
+            case _:
+                assert self._index is not None
+                answer = yield from self._index.answer(request)
+        self._count_hits(request, answer)
+        if not isinstance(request, AskHost | CallFunction):  # those are noted where they are called
+            self._note(request, answer, perf_counter() - began)
         return answer
 
     def _answer_all(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
         functions = [request for request in requests if isinstance(request, CallFunction)]
         if len(functions) == len(requests):
             return (yield from self._call_functions(functions))
-        yield from self._ask_hosts(requests)
-        answers = []
-        for each in requests:
-            answers.append((yield from self._answer(each)))
+        # Functions of the user's are called in one thread, and in an event loop at the same time.
+        if self._index is None or functions or any(isinstance(request, AskHost) for request in requests):
+            yield from self._ask_hosts(requests)
+            return (yield from self._answer_in_turn(requests, range(len(requests))))
+        if (order := (yield from self._index.begin(requests))) is not None:
+            return (yield from self._answer_in_turn(requests, order))
+        # Answers that come at the same time: Chroma searches on one processor while words are looked up on another.
+        answers: list[Any] = yield run_together([self.answer(request) for request in requests])
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
         return answers
 
+    def _answer_in_turn(self, requests: tuple[Request, ...], order: Sequence[int]) -> Flow[list[Any]]:
+        answers: dict[int, Any] = {}
+        for number in order:
+            answers[number] = yield from self.answer(requests[number])
+        return [answers[number] for number in range(len(requests))]
+
+    def _count_hits(self, request: Request, answer: Any) -> None:
+        match request:
+            case VectorSearch() | LoadedVectorSearch():
+                found = [len(row) for row in answer]
+            case LexicalSearch():
+                found = [len(row.hits) for row in answer]
+            case AskHost() | ListLeaves():
+                found = [len(answer)]
+            case _:
+                return
+        (self.summary_hits if getattr(request, "summaries", False) else self.hits).extend(found)
+
+    def _note(self, request: Request, answer: Any, seconds: float) -> None:
+        if self.record is not None:
+            self.record.append(Answered(request, answer, seconds))
+
     def _ask_hosts(self, requests: tuple[Request, ...]) -> Flow[None]:
-        """The hosts' retrievers are asked together, which an event loop does at the same time."""
+        """Ask the hosts' retrievers together, which an event loop does at the same time."""
         hosts = {self._host_key(request): request for request in requests if isinstance(request, AskHost)}
         asked = {key: request for key, request in hosts.items() if key not in self._host_replies}
         if not asked:
             return
-        calls = [ask_call(request) for request in asked.values()]
-        for (key, request), results in zip(asked.items(), (yield calls), strict=True):
-            self._host_replies[key] = found = yield from self._recognise(request, results)
-            self.keep_texts(found)
-
-    def has_asked(self, request: AskHost) -> bool:
-        """Whether the answer to a question to a host's retriever is known from an earlier look."""
-        return self._host_key(request) in self._host_replies
-
-    def _ask_host(self, request: AskHost) -> Flow[list[Candidate]]:
-        yield from self._ask_hosts((request,))
-        return self._host_replies[self._host_key(request)]
+        began = perf_counter()
+        replies: list[Sequence[HostResult]] = yield [ask_call(request) for request in asked.values()]
+        for (key, request), results in zip(asked.items(), replies, strict=True):
+            if self._index is None:
+                found = outside_results(request, results)
+            else:
+                found = yield from self._index.recognise(request, results)
+            self._host_replies[key] = found
+            self._keep_texts(found)
+            self._note(request, found, perf_counter() - began)
 
     def _host_key(self, request: AskHost) -> Hashable:
         """What tells a question to a host's retriever apart from others."""
         functions = self._known_as(request.ask), self._known_as(request.aask)
         return request.name, request.question, *functions, request.where, request.elsewhere
 
-    def _recognise(self, request: AskHost, results: Sequence[HostResult]) -> Flow[list[Candidate]]:
-        """What a host's retriever returned, as candidates."""
-        return outside_results(request, results)
-        yield
-
-    def keep_texts(self, found: Sequence[Candidate]) -> None:
+    def _keep_texts(self, found: Sequence[Candidate]) -> None:
         """Keep the texts of passages of other sources, which are there already."""
         self.texts.update((each.id, each.outside.text) for each in found if each.outside is not None)
 
@@ -191,39 +256,26 @@ class Answers:
             return id(function)
         return function
 
-    def _call_function(self, request: CallFunction) -> Flow[Any]:
-        return (yield from self._call_functions([request]))[0]
-
     def _call_functions(self, requests: Sequence[CallFunction]) -> Flow[list[Any]]:
         """Call functions, in an event loop at the same time, unless what they return is known from an earlier look."""
+        began = perf_counter()
         new = [request for request in requests if request.key is None or request.key not in self._returned]
         calls = [Call(each.function, each.arguments, native=each.native, what=each.what) for each in new]
         made = yield [replace(call, what=call.name or "a function that was given") for call in calls]
         fresh = {id(request): answer for request, answer in zip(new, made, strict=True)}
         # With the request, so that nothing it refers to is freed, and no other object gets an id that is part of the key.
         self._returned.update((each.key, (each, fresh[id(each)])) for each in new if each.key is not None)
-        return [fresh[id(each)] if id(each) in fresh else self._returned[each.key][1] for each in requests]
-
-    def why_empty(self, query: Query, queries: int) -> str | None:
-        """Why a strategy says that nothing is found for a query, None if none says so.
-
-        Args:
-            query: The query.
-            queries: How many are asked. What is searched in place of a single one can only be for that.
-        """
-        last = next(reversed(self._reasons.values()), None) if queries == 1 else None
-        return self._reasons.get(query.text, last)
-
-    def _note_why_empty(self, request: NoteWhyEmpty) -> Flow[None]:
-        self._reasons[request.query.text] = request.reason
-        return
-        yield
+        answers = [fresh[id(each)] if id(each) in fresh else self._returned[each.key][1] for each in requests]
+        seconds = perf_counter() - began
+        for each, answer in zip(requests, answers, strict=True):
+            self._note(each, answer, seconds)
+        return answers
 
     def _load_passages(self, request: LoadPassages) -> Flow[list[Passage]]:
         """Make passages of candidates: those of other sources are passages already."""
-        missing = [found.id for found in request.candidates if found.outside is None]
-        if missing:
-            yield from self._load_missing_texts(tuple(missing))
+        if self._index is not None:
+            return (yield from self._index.load_passages(request))
+        yield from self._load_texts(LoadTexts(tuple(found.id for found in request.candidates if found.outside is None)))
         return [
             replace(found.outside, score=found.score, trace=found.trace)
             for found in request.candidates
@@ -231,25 +283,23 @@ class Answers:
         ]
 
     def _load_texts(self, request: LoadTexts) -> Flow[dict[str, str]]:
-        missing = tuple(id_ for id_ in dict.fromkeys(request.ids) if id_ not in self.texts)
-        if missing:
-            yield from self._load_missing_texts(missing)
+        if self._index is not None:
+            return (yield from self._index.load_texts(request.ids))
+        if missing := [id_ for id_ in dict.fromkeys(request.ids) if id_ not in self.texts]:
+            raise InvalidArgument(f"the texts of {shown(missing)} must be those of an index, and there is none here")
         return {id_: self.texts[id_] for id_ in request.ids}
 
-    def _load_missing_texts(self, ids: tuple[str, ...]) -> Flow[None]:
-        """Load texts that are not kept yet: of leaves, which only an index has."""
-        raise InvalidArgument(f"the texts of {shown(list(ids))} must be those of an index, and there is none here")
-        yield
-
     def _run_strategies(self, request: RunStrategies) -> Flow[list[StrategyResults]]:
-        """Run strategies at the same time."""
+        """Run strategies at the same time, each holding the reader of the index for as long as it goes on."""
         flows = [self.run(each.strategy, each.queries, each.context) for each in request.runs]
-        answers: list[StrategyResults] = yield self._concurrently(flows, request.runs)
-        return answers
-
-    def _concurrently(self, flows: Sequence[Flow[Any]], runs: Sequence[StrategyRun]) -> Call:
+        if self._index is not None:
+            flows = [self._index.holding(flow) for flow in flows]
         # A number of numpy is no number of seconds for what waits.
-        return run_concurrently(flows, [None if each.timeout is None else float(each.timeout) for each in runs])
+        timeouts = [None if each.timeout is None else float(each.timeout) for each in request.runs]
+        answers: list[StrategyResults] = yield run_concurrently(flows, timeouts)
+        if any(isinstance(answer, StaleRead) for answer in answers):
+            raise StaleRead
+        return answers
 
     def _checked_results(self, strategy: Retrieves, results: Any, queries: int) -> list[list[Candidate]]:
         """The results of a strategy, which somebody else may have written.
@@ -263,7 +313,7 @@ class Answers:
         ):
             raise _misuse(strategy, results, f"return a list of Candidates for each of the {queries} queries")
         for row in rows:
-            self.keep_texts(row)
+            self._keep_texts(row)
         return rows
 
 

@@ -1,14 +1,13 @@
-"""What answers each request of a strategy from an index, during one attempt at a retrieval."""
+"""What answers the requests of a strategy about leaves and summaries, during one attempt at a retrieval."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Sequence
-from typing import Any, ClassVar
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from leafspan.errors import InvalidArgument
-from leafspan.flows import Flow, run_together
-from leafspan.retrieval._answers import Answers
+from leafspan.flows import Flow
 from leafspan.retrieval._host_results import outside_results, recognise
 from leafspan.retrieval._leaf_reader import LeafReader
 from leafspan.retrieval._passages import to_passage
@@ -16,7 +15,6 @@ from leafspan.retrieval._sources import Sources
 from leafspan.store import Met, Reader, Scope, StaleRead
 from leafspan.strategies import (
     AskHost,
-    CallFunction,
     FindMentions,
     HasTrees,
     HostResult,
@@ -25,15 +23,11 @@ from leafspan.strategies import (
     Load,
     LoadedVectorSearch,
     LoadPassages,
-    LoadTexts,
     LoadVectors,
     Mention,
     Request,
-    RunStrategies,
     Similarities,
     SoftMatches,
-    StrategyResults,
-    StrategyRun,
     TreeRoots,
     VectorSearch,
 )
@@ -41,92 +35,104 @@ from leafspan.trees import SummaryReader, document_of
 from leafspan.values import Candidate, LeafId, Passage
 
 
-class IndexAnswers(Answers):
+class IndexAnswers:
     """Answers from what one reader sees. Leaves and summaries have a reader each; most requests go to one of the two.
 
-    Args:
-        sources: The open index.
-        reader: What is visible of it.
-        met: Stored (document, version) pairs that were not current when met before.
-        scope: The view that is asked, None for the whole index.
+    ``met`` are stored (document, version) pairs that were not current when they were met before. ``texts`` collects, by id,
+    the text of each leaf and summary that is read.
     """
 
-    _by_type: ClassVar[dict[type, Callable[[Any, Any], Flow[Any]]]] = {
-        **Answers._by_type,
-        VectorSearch: lambda self, request: self._of(request).vector_search(request),
-        LoadedVectorSearch: lambda self, request: self._leaves.loaded_vector_search(request),
-        LexicalSearch: lambda self, request: self._of(request).lexical_search(request),
-        SoftMatches: lambda self, request: self._leaves.soft_matches(request),
-        FindMentions: lambda self, request: self._find_mentions(request),
-        ListLeaves: lambda self, request: self._leaves.page(request),
-        Load: lambda self, request: self._load(request),
-        LoadVectors: lambda self, request: self._load_vectors(request),
-        Similarities: lambda self, request: self._compare(request),
-        TreeRoots: lambda self, request: self._summaries.roots(request),
-        HasTrees: lambda self, _: self._summaries.has_trees(),
-    }
-
     def __init__(self, sources: Sources, reader: Reader, met: Met, scope: Scope | None = None) -> None:
-        super().__init__(sources.embedder)
+        self.texts: dict[str, str] = {}
         self._scope = scope
-        self._embedder_of_index = sources.embedder
+        self._embedder = sources.embedder
         self._summaries = SummaryReader(sources.trees, reader, met)
         self._leaves = LeafReader(sources.indexes, reader, self.texts)
         self._reader = reader
 
     def leave(self) -> None:
-        """Let go of what was opened for the summaries."""
+        """Close what was opened for the summaries."""
         self._summaries.leave()
 
     def warn_of_left_out(self) -> Collection[str]:
         """The trees that were left out, since they are damaged, of which a warning tells the user once."""
         return self._summaries.warn_of_left_out()
 
-    def _of(self, request: VectorSearch | LexicalSearch) -> LeafReader | SummaryReader:
-        return self._summaries if request.summaries else self._leaves
+    def holding(self, flow: Flow[Any]) -> Flow[Any]:
+        """The flow, for which the reader stays open: a late strategy goes on when this attempt has left."""
+        self._reader.stay()
+        return self._left_after(flow)
 
-    def _answer(self, request: Request) -> Flow[Any]:
-        if isinstance(request, VectorSearch | LoadedVectorSearch | Similarities):
-            yield from self._check_vectors(request.vectors)
-        answer = yield from super()._answer(request)
+    def _left_after(self, flow: Flow[Any]) -> Flow[Any]:
+        try:
+            return (yield from flow)
+        finally:
+            self._reader.leave()
+
+    def answer(self, request: Request) -> Flow[Any]:
+        """The answer to a request."""
         match request:
-            case VectorSearch(summaries=True):
-                self.summary_hits += [len(row) for row in answer]
-            case VectorSearch() | LoadedVectorSearch():
-                self.hits += [len(row) for row in answer]
-            case LexicalSearch(summaries=True):
-                self.summary_hits += [len(row.hits) for row in answer]
-            case LexicalSearch():
-                self.hits += [len(row.hits) for row in answer]
+            case VectorSearch() | LexicalSearch():
+                reader = self._summaries if request.summaries else self._leaves
+                if isinstance(request, LexicalSearch):
+                    return (yield from reader.lexical_search(request))
+                yield from self._check_vectors(request.vectors)
+                return (yield from reader.vector_search(request))
+            case LoadedVectorSearch():
+                yield from self._check_vectors(request.vectors)
+                return (yield from self._leaves.loaded_vector_search(request))
+            case SoftMatches():
+                return (yield from self._leaves.soft_matches(request))
+            case FindMentions():
+                return (yield from self._find_mentions(request))
             case ListLeaves():
-                self.hits.append(len(answer))
-        return answer
+                return (yield from self._leaves.page(request))
+            case Load():
+                return (yield from self._load(request))
+            case LoadVectors():
+                return (yield from self._load_vectors(request))
+            case Similarities():
+                yield from self._check_vectors(request.vectors)
+                return (yield from self._compare(request))
+            case TreeRoots():
+                return (yield from self._summaries.roots(request))
+            case HasTrees():
+                return (yield from self._summaries.has_trees())
+        raise AssertionError(request)
 
-    def _answer_all(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
-        # What is the user's is called in one thread, and in an event loop at the same time.
-        if any(isinstance(request, AskHost | CallFunction) for request in requests):
-            return (yield from super()._answer_all(requests))
+    def begin(self, requests: Sequence[Request]) -> Flow[list[int] | None]:
+        """Prepare for several requests, and return the order in which to answer them; None to answer them at once.
+
+        Few leaves are searched in one thread. Vectors are compared meanwhile, so those answers come last.
+        """
         if any(isinstance(each, VectorSearch | LexicalSearch) and each.summaries for each in requests):
             yield from self._summaries.enter()  # once, before several do
-        if (yield from self._leaves.are_few()):
-            return (yield from self._answer_few(requests))
-        # Answers that come at the same time: Chroma searches on one processor while words are looked up on another.
-        answers: list[Any] = yield run_together([self._answer(request) for request in requests])
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
-        return answers
-
-    def _answer_few(self, requests: tuple[Request, ...]) -> Flow[list[Any]]:
-        """Answer one after the other in one thread. Vectors are compared meanwhile, so those answers come last."""
+        if not (yield from self._leaves.are_few()):
+            return None
         for request in requests:
             if isinstance(request, VectorSearch) and not request.summaries:
                 yield from self._check_vectors(request.vectors)
                 yield from self._leaves.begin(request)
-        answers: dict[int, Any] = {}
-        for number in sorted(range(len(requests)), key=lambda number: isinstance(requests[number], VectorSearch)):
-            answers[number] = yield from self._answer(requests[number])
-        return [answers[number] for number in range(len(requests))]
+        return sorted(range(len(requests)), key=lambda number: isinstance(requests[number], VectorSearch))
+
+    def recognise(self, request: AskHost, results: Sequence[HostResult]) -> Flow[list[Candidate]]:
+        """What a host's retriever returned, as candidates."""
+        if request.elsewhere:
+            return outside_results(request, results, self._scope)
+        return (yield from recognise(request, results, self._reader, self._leaves, self._scope))
+
+    def load_texts(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
+        """The texts of leaves and summaries by id, of which those that are not there yet are read."""
+        if missing := tuple(id_ for id_ in dict.fromkeys(ids) if id_ not in self.texts):
+            yield from self._load(Load(missing))  # which keeps their texts
+        return {id_: self.texts[id_] for id_ in ids}
+
+    def load_passages(self, request: LoadPassages) -> Flow[list[Passage]]:
+        """Passages of candidates, with what the rows of their documents say of them."""
+        inside = [found for found in request.candidates if found.outside is None]
+        texts = yield from self.load_texts([id_ for found in inside for id_ in found.span.leaf_ids])
+        rows = yield from self._reader.rows_met(id_ for found in inside if (id_ := document_of(found)))
+        return [to_passage(found, texts, rows) for found in request.candidates]
 
     def _check_vectors(self, vectors: Any) -> Flow[None]:
         """Check that vectors to search with, which a strategy may have made, are as long as those of the index.
@@ -134,14 +140,9 @@ class IndexAnswers(Answers):
         Raises:
             InvalidArgument: if they are not.
         """
-        identity = yield from self._embedder_of_index.identity()
+        identity = yield from self._embedder.identity()
         if identity is not None and len(vectors) and len(vectors[0]) != identity.dimension:
             raise InvalidArgument(f"a query's vector must have {identity.dimension} dimensions, got {len(vectors[0])}")
-
-    def _recognise(self, request: AskHost, results: Sequence[HostResult]) -> Flow[list[Candidate]]:
-        if request.elsewhere:
-            return outside_results(request, results, self._scope)
-        return (yield from recognise(request, results, self._reader, self._leaves, self._scope))
 
     def _load(self, request: Load) -> Flow[dict[str, Candidate]]:
         leaves: dict[str, None] = {}
@@ -157,11 +158,8 @@ class IndexAnswers(Answers):
             raise StaleRead
         return loaded
 
-    def _load_missing_texts(self, ids: tuple[str, ...]) -> Flow[None]:
-        yield from self._load(Load(ids))  # which keeps their texts
-
     def _find_mentions(self, request: FindMentions) -> Flow[dict[str, list[Mention]]]:
-        yield from self._load_texts(LoadTexts(request.ids))
+        yield from self.load_texts(request.ids)
         return (yield from self._leaves.mentions(request))
 
     def _compare(self, request: Similarities) -> Flow[Any]:
@@ -186,26 +184,3 @@ class IndexAnswers(Answers):
             if ids:
                 vectors.update(zip(ids, (yield from reader.vectors(ids)), strict=True))
         return np.stack([vectors[id_] for id_ in request.ids]) if vectors else np.empty((0, 0), dtype=np.float32)
-
-    def _load_passages(self, request: LoadPassages) -> Flow[list[Passage]]:
-        """Make passages of candidates, with what the rows of their documents say of them."""
-        inside = [found for found in request.candidates if found.outside is None]
-        texts = yield from self._load_texts(LoadTexts(tuple(id_ for found in inside for id_ in found.span.leaf_ids)))
-        rows = yield from self._reader.rows_met(id_ for found in inside if (id_ := document_of(found)))
-        return [to_passage(found, texts, rows) for found in request.candidates]
-
-    def _run_strategies(self, request: RunStrategies) -> Flow[list[StrategyResults]]:
-        """Run strategies at the same time, each holding the reader for as long as it goes on."""
-
-        def run(each: StrategyRun) -> Flow[list[list[Candidate]]]:
-            try:
-                return (yield from self.run(each.strategy, each.queries, each.context))
-            finally:
-                self._reader.leave()
-
-        for _ in request.runs:
-            self._reader.stay()  # before this attempt may leave: a late strategy goes on without it
-        answers: list[StrategyResults] = yield self._concurrently([run(each) for each in request.runs], request.runs)
-        if any(isinstance(answer, StaleRead) for answer in answers):
-            raise StaleRead
-        return answers

@@ -68,14 +68,14 @@ class LeafReader:
         """The nearest to each vector, loaded: behind a client in one round trip where nothing is filtered."""
         exact = False
         if request.where is None and self._reader.scope is None and self._indexes.vectors is None:
-            rows = yield from self._reader.search(request.vectors, request.count)
-            if not (yield from misses_some(self._reader, rows, request.count, complete=request.complete)):
+            nearest = yield from self._reader.search(request.vectors, request.count)
+            if not (yield from misses_some(self._reader, nearest, request.count, complete=request.complete)):
                 return [
                     [
                         scored(self.candidate(stored), stored.score, "vector", rank)
                         for rank, stored in enumerate(row[: request.most], start=1)
                     ]
-                    for row in rows
+                    for row in nearest.rows
                 ]
             exact = True
         found = yield from self._nearest(request, most=request.most, complete=request.complete, exact=exact)

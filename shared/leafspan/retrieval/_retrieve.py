@@ -10,6 +10,7 @@ from typing import Any
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
 from leafspan.flows import Flow
+from leafspan.retrieval._answers import Answers
 from leafspan.retrieval._empty_results import why_empty
 from leafspan.retrieval._host_results import matches_outside
 from leafspan.retrieval._index_answers import IndexAnswers
@@ -51,7 +52,8 @@ def retrieve_from_index(
     met = Met()
 
     def attempt(reader: Reader) -> Flow[tuple[list[list[Passage]], list[str | None]]]:
-        answers = IndexAnswers(sources, reader, met, scope)
+        index = IndexAnswers(sources, reader, met, scope)
+        answers = Answers(sources.embedder, index)
         try:
             results = yield from look_at(sources, answers, reader, strategy, queries, limits, scope)
             reasons = []
@@ -59,9 +61,9 @@ def retrieve_from_index(
                 noted = answers.why_empty(query, len(queries))
                 reasons.append((yield from why_empty(result, limits, reader, noted)))
             found = [result.passages for result in results]
-            return without_damaged(found, reader.warn_of_left_out(), answers.warn_of_left_out()), reasons
+            return without_damaged(found, reader.warn_of_left_out(), index.warn_of_left_out()), reasons
         finally:
-            answers.leave()
+            index.leave()
 
     found, reasons = yield from read_consistently(sources.store, attempt, scope)
     results = to_results(queries, found, sources.indexes.words.analyzer, reasons)
@@ -88,7 +90,7 @@ def checked_queries(sources: Sources, asked: Any, strategy: Strategy) -> Flow[tu
 
 def look_at(
     sources: Sources,
-    answers: IndexAnswers,
+    answers: Answers,
     reader: Reader,
     strategy: Strategy,
     queries: Sequence[Query],

@@ -29,7 +29,7 @@ from leafspan.flows import Call, Flow
 from leafspan.search._leaf_rows import rows_of
 from leafspan.search._scanning import Scan, rank, scan, vectors_of
 from leafspan.segments import Mirror, MirrorSnapshot
-from leafspan.store import MOST_RESULTS, Catalogue, Reader, Selection, can_use_embedded_chroma
+from leafspan.store import MOST_RESULTS, Catalogue, Nearest, Reader, Selection, can_use_embedded_chroma
 from leafspan.values import Hit, LeafId
 
 
@@ -93,7 +93,7 @@ def nearest_leaves(
     if unfiltered and copy is None and not exact:
         found = yield from reader.search_hits(vectors, count)
         if not (yield from misses_some(reader, found, count, complete=complete)):
-            return found
+            return found.rows
         exact = True
     everything = yield from reader.everything()
     visible = yield from reader.whole_catalogue(where)
@@ -108,7 +108,7 @@ def nearest_leaves(
     if unfiltered and ask_chroma:
         found = yield from reader.search_hits(vectors, count)
         if not (yield from misses_some(reader, found, count, complete=complete)):
-            return found
+            return found.rows
         ask_chroma = False
     if ask_chroma or (share == 1 and copy is None and not exact):
         rows = yield from _overfetch(reader, vectors, count, chosen, share=share, most=MOST_RESULTS if copy is None else 0)
@@ -122,19 +122,19 @@ def nearest_leaves(
     return (yield Call(rank, (leaves, stored, vectors, needed), computes=True))  # type: ignore[no-any-return]
 
 
-def misses_some(reader: Reader, rows: Sequence[Sequence[Scored]], count: int, *, complete: bool) -> Flow[bool]:
+def misses_some(reader: Reader, found: Nearest[Any], count: int, *, complete: bool) -> Flow[bool]:
     """Whether Chroma's graph may have missed some of the nearest leaves, since very many vectors are equal.
 
     Args:
         reader: Reader of the index.
-        rows: What Chroma has found for each vector, best first.
+        found: What Chroma has found for each vector.
         count: Number of leaves that are wanted for each vector.
         complete: Whether leaves with equal vectors must all be found.
     """
-    if complete and any(map(_are_equal, rows)):
+    if complete and any(map(_are_equal, found.rows)):
         return True
     # A part of the graph to which no link leads has more leaves than links, and so has what is found of it.
-    short = [len(row) for row in rows if _LINKS < len(row) < count]
+    short = [len(row) for row, all_ in zip(*found, strict=True) if all_ > _LINKS and len(row) < count]
     return bool(short) and min(short) < (yield from reader.everything()).leaves
 
 

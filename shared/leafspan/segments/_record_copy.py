@@ -32,7 +32,7 @@ class RecordCopy:
     share it, so each is kept once, and every leaf has the number of its own.
     """
 
-    name = "records-1"
+    name = "records"
     task = "Copying texts"
     content = "texts, places or metadata"
 

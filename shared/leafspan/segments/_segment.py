@@ -3,8 +3,6 @@
 The file: a head of fixed length (magic, format, checksum of the front), the front, then the arrays, each from a multiple of
 64 bytes on. The front has its own length and that of the file, a table in JSON (name, type, shape, place and checksum of
 each array), the checksums of the arrays' blocks, and the columns of the documents.
-
-In format 1 there were no blocks. One checksum was that of the whole file, and the table had the documents.
 """
 
 from __future__ import annotations
@@ -29,9 +27,9 @@ if TYPE_CHECKING:
 UNFINISHED = ".writing"  # end of the name of a file that is being written, or whose writer was killed
 
 _MAGIC = b"leafseg\n"
-_FIRST_FORMAT, _FORMAT = 1, 2
-_HEAD = struct.Struct("<8sII")  # magic, format, checksum of the front; in format 1 of all that follows
-_LENGTHS = struct.Struct("<QQ")  # of the front, in format 1 of the table; of the file
+_HEAD = struct.Struct("<8sII")  # magic, format, checksum of the front
+_FORMAT = 2
+_LENGTHS = struct.Struct("<QQ")  # of the front, and of the file
 _TABLE = struct.Struct("<Q")  # length of the table
 _ALIGNMENT = 64
 _COLUMNS = ("keys", "order", "id_ends", "leaves", "versions", "ids")  # of the documents
@@ -97,18 +95,14 @@ def read_segment(path: Path, *, whole: bool = False) -> Segment:
     magic, format_, checksum = _HEAD.unpack_from(mapped)
     if magic != _MAGIC:
         raise Damaged(f"{path}: not a segment, it begins with {magic!r}")
-    if format_ not in (_FIRST_FORMAT, _FORMAT):
-        raise Damaged(f"{path}: of format {format_}, where this version of leafspan reads {_FIRST_FORMAT} and {_FORMAT}")
+    if format_ != _FORMAT:
+        raise Damaged(f"{path}: of format {format_}, where this version of leafspan reads {_FORMAT}")
     front_length, file_length = _LENGTHS.unpack_from(mapped, _HEAD.size)
     if file_length != length:
         raise Damaged(f"{path}: of {length} bytes, where {file_length} were written")
-    checked = memoryview(mapped)[_HEAD.size :]
-    if format_ == _FORMAT:
-        checked = checked[:front_length]
+    checked = memoryview(mapped)[_HEAD.size :][:front_length]
     if zlib.crc32(checked) != checksum:
         raise Damaged(f"{path}: its checksum is not that of its content")
-    if format_ == _FIRST_FORMAT:
-        return _in_first_format(mapped, front_length)
     segment = _read(mapped, checked, str(path))
     if whole:
         try:
@@ -175,19 +169,6 @@ def _read(mapped: mmap.mmap, front: memoryview, what: str) -> Segment:
     keys, order, id_ends, leaves, versions, ids = map(column, table["documents"])
     documents = DocumentTable(keys.cast("Q"), order.cast("I"), id_ends.cast("Q"), leaves.cast("I"), versions, ids)
     return Segment(documents, StoredArrays(arrays, what))
-
-
-def _in_first_format(mapped: mmap.mmap, table_length: int) -> Segment:
-    """A segment in the first format, which has been compared with its checksum."""
-    import numpy as np
-
-    begin = _HEAD.size + _LENGTHS.size
-    table = json.loads(mapped[begin : begin + table_length])
-    arrays: dict[str, NDArray[Any]] = {
-        name: np.ndarray(tuple(shape), dtype=kind, buffer=mapped, offset=begin + table_length + place)
-        for name, kind, shape, place in table["arrays"]
-    }
-    return Segment(DocumentTable.of(list(zip(*table["documents"], strict=True))), arrays)
 
 
 def _aligned(length: int) -> int:

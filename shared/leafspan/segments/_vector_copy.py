@@ -26,7 +26,7 @@ _ROUNDING = (
 class VectorCopy:
     """The recipe for a mirror of the leaves' vectors, scaled to length 1, and of their codes."""
 
-    name = "vectors-2"  # leafspan 0.1.0 kept no codes, in a folder named vectors
+    name = "vectors"
     task = "Copying vectors"
     content = "vectors"
 

@@ -17,7 +17,7 @@ from leafspan.store._loose_row import LooseRow, read_loosely
 from leafspan.store._manifest import HIDDEN_KEY, Damage, Row, grouped
 from leafspan.store._open_files import check_not_too_many
 from leafspan.store._passages import leaf_passage, outline_of
-from leafspan.store._reader import Reader
+from leafspan.store._reader import Nearest, Reader
 from leafspan.store._row_head import RowHead
 from leafspan.store._scope import Scope
 from leafspan.store._stale_read import MetDamage, StaleRead
@@ -46,6 +46,7 @@ __all__ = [
     "Met",
     "MetDamage",
     "OnDamage",
+    "Nearest",
     "Reader",
     "Row",
     "RowHead",

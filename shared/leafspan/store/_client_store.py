@@ -20,7 +20,7 @@ from leafspan.store._failures import CollectionGone
 from leafspan.store._forks import check_process
 from leafspan.store._last_change import LastChange
 from leafspan.store._manifest import CHANGES_ID, token_columns, unpack_rows, unpack_token
-from leafspan.store._naming import manifest_name, read_embedder, settings_with, texts_in, texts_name
+from leafspan.store._naming import manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import CollectionLease, Texts
 from leafspan.store._verified_rows import VerifiedRows
@@ -34,7 +34,7 @@ class ClientStore:
     """The store of an index behind a client of a server, of Chroma Cloud, or in memory. Each reading asks the manifest.
 
     Writers of other processes are not locked out, so a writer only changes the documents it was given, and replaces each
-    as a whole. The leftovers of a killed writer are never shown; the next ``add`` of the document or ``Index.doctor``
+    as a whole. The leftovers of a killed writer are never shown; the next ``add`` of the document or ``Index.repair``
     deletes them. Two processes must not write the same document at the same time.
 
     Args:
@@ -70,7 +70,7 @@ class ClientStore:
         self.damage = DamageRule()
         self.batch = connection.leaves.batch
         self._connection = connection
-        self._leaves = connection.leaves.with_texts_in(texts_in(settings))
+        self._leaves = connection.leaves
         self._manifest = connection.manifest
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)
@@ -111,13 +111,7 @@ class ClientStore:
             last=self._last,
         )
 
-    def expect_much(self) -> Flow[None]:
-        """See Store. A server is a process of its own, and what is in memory is not elsewhere."""
-        yield from ()
-
-    writes_elsewhere = False
-
-    def start_writing(self, timeout: float, ids: Sequence[str] | None, *, much: bool = False) -> Flow[Writer]:
+    def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """See Store."""
         check_process(self._process)
         self._check_writable()
@@ -165,12 +159,12 @@ class ClientStore:
         """See Store. A server's files are not within reach."""
         yield from ()
 
-    def check_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
+    def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
         """See Store. A server's files are not within reach."""
         yield from ()
         return {}
 
-    def verified_rows(self, *, mend: bool) -> Flow[VerifiedRows]:
+    def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
         """See Store. Nothing is kept beside a server's rows."""
         return VerifiedRows(unpack_rows((yield from self._manifest.scan(["metadatas"]))), {})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from itertools import zip_longest
 from typing import Any
@@ -14,7 +14,6 @@ from leafspan.flows import Call, Flow, asked_whether_awaited
 from leafspan.store._caller import Caller
 from leafspan.store._files_use import Use
 from leafspan.store._portions import Portions
-from leafspan.store._text_columns import columns_to_read, packed_texts, unpacked_texts
 
 MOST_RESULTS = 10_000
 """The most results of one query. Chroma fails somewhere above thirty thousand."""
@@ -48,23 +47,14 @@ class Collection:
         self._caller = caller or Caller.of(handle)
         self._files = files
         self._lacking: str | None = None
-        self._in_metadata = False
         self._portions: defaultdict[str, Portions] = defaultdict(Portions)  # by method
         self.batch = batch
         self.step = min(_STEP, batch)
-
-    elsewhere = False
 
     def written_by(self, files: Use) -> Collection:
         """The same collection, with this use of Chroma's files for each write."""
         twin = copy(self)
         twin._files = files
-        return twin
-
-    def with_texts_in(self, texts_in: str) -> Collection:
-        """The same collection, whose texts are in ``"documents"``, or in a value of the ``"metadata"``."""
-        twin = copy(self)
-        twin._in_metadata = texts_in == "metadata"
         return twin
 
     def lacking(self, why: str) -> Collection:
@@ -167,9 +157,8 @@ class Collection:
             records.update(_records(answer, []))
         return records
 
-    def add(self, ids: Sequence[str], *, begun: Callable[[], None] = lambda: None, **columns: Any) -> Flow[None]:
-        """Add records. Chroma leaves records that exist already as they are. Before it begins, ``begun`` is called."""
-        begun()
+    def add(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
+        """Add records. Chroma leaves records that exist already as they are."""
         yield from self._write("add", ids, columns)
 
     def upsert(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
@@ -186,9 +175,8 @@ class Collection:
 
     def _read(self, method: str, options: dict[str, Any], include: Sequence[str]) -> Flow[dict[str, Any]]:
         """Chroma's answer with these columns."""
-        asked = columns_to_read(include) if self._in_metadata else list(include)
-        answer: dict[str, Any] = yield self._call(method, {**options, "include": asked})
-        return unpacked_texts(answer, include) if self._in_metadata else answer
+        answer: dict[str, Any] = yield self._call(method, {**options, "include": list(include)})
+        return answer
 
     def _write(self, method: str, ids: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Flow[None]:
         in_portions = bool(ids) and self._caller.in_process and (yield asked_whether_awaited())
@@ -199,9 +187,8 @@ class Collection:
             size = _fitting(columns, start, size)
             chosen = slice(start, start + size)
             some = {name: column[chosen] for name, column in columns.items()}
-            options = {"ids": list(ids[chosen]), **(packed_texts(some) if self._in_metadata else some)}
-            call = self._call(method, options, finish=True)
-            yield call if portions is None else portions.measured(call, len(options["ids"]))
+            call = self._call(method, {"ids": list(ids[chosen]), **some}, finish=True)
+            yield call if portions is None else portions.measured(call, len(ids[chosen]))
             start += size
 
     def _call(self, method: str, options: dict[str, Any], *, finish: bool = False) -> Call:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import stat
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from leafspan.checks import check_number, check_path, shown
-from leafspan.documents import FORMATS
+from leafspan.documents import FORMAT
 from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument
 from leafspan.flows import Call, Flow
 from leafspan.store._catalogue_records import KnownIndex
@@ -268,11 +267,10 @@ def _cache_path(client: Any, cache: str | Path | None, *, native: bool) -> Path 
 
 
 def _check_format(settings: Mapping[str, Any]) -> None:
-    if settings.get("format") not in FORMATS:
+    if settings.get("format") != FORMAT:
         raise IndexMismatch(
-            f"the index is stored in format {settings.get('format')!r}, this version of leafspan reads "
-            f"{' and '.join(map(repr, FORMATS))}: "
-            f"{json.dumps(dict(settings))}"
+            f"the index is stored in format {settings.get('format')!r}, and this version of leafspan reads format "
+            f"{FORMAT!r}: open it with the version that wrote it, or add the documents to a new index"
         )
 
 

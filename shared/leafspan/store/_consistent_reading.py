@@ -56,5 +56,5 @@ def read_consistently(
             yield Call(time.sleep, (_PAUSE * attempts,), native=asyncio.sleep)
     raise ConcurrentUpdate(
         f"documents were replaced or deleted during each of {_ATTEMPTS} attempts to read them: try again when there are "
-        "fewer writes; doctor() says whether leaves are missing"
+        "fewer writes; repair() says whether leaves are missing"
     ) from last

@@ -13,10 +13,10 @@ from leafspan.checks import check_choice
 from leafspan.errors import DamagedIndex
 from leafspan.store._manifest import Damage
 
-OnDamage = Literal["raise", "leave out"]
+OnDamage = Literal["raise", "skip"]
 
-REMEDY = "call doctor(), then add the document again"
-"""What mends a damaged document."""
+REMEDY = "call repair(), then add the document again"
+"""What repairs a damaged document."""
 
 
 @dataclass(slots=True)
@@ -26,7 +26,7 @@ class DamageRule:
     Attributes:
         leave_out: Whether reading goes on without them.
         subject: What is damaged, before its id in messages.
-        remedy: What mends it.
+        remedy: What repairs it.
         warned: The ids of those of which a warning has told, so that each is told once.
     """
 
@@ -40,17 +40,17 @@ class DamageRule:
         """The rule for documents that a user has chosen.
 
         Raises:
-            InvalidArgument: if it is neither ``"raise"`` nor ``"leave out"``.
+            InvalidArgument: if it is neither ``"raise"`` nor ``"skip"``.
         """
-        check_choice("on_damage", on_damage, ("raise", "leave out"))
-        return cls(leave_out=on_damage == "leave out")
+        check_choice("on_damage", on_damage, ("raise", "skip"))
+        return cls(leave_out=on_damage == "skip")
 
     def for_trees(self) -> DamageRule:
         """The rule for the trees of the same index."""
-        return DamageRule(self.leave_out, "the tree of", "call doctor(), then build_tree()")
+        return DamageRule(self.leave_out, "the tree of", "call repair(), then build_tree()")
 
     def error(self, damaged: Mapping[str, str]) -> DamagedIndex:
-        """The error that names the first of these, and says what mends it.
+        """The error that names the first of these, and says what repairs it.
 
         Args:
             damaged: What is wrong with each, by its shown id.

@@ -46,10 +46,8 @@ def stored_vectors(folder: Path) -> dict[str, StoredVectors] | None:
     rows = _ask(folder, _SEGMENTS)
     if rows is None:
         return None
-    indexes = {name.removesuffix(".manifest") for (name,) in _ask(folder, _MANIFESTS) or [] if name.endswith(".manifest")}
-    own = {f"{index}{suffix}" for index in indexes for suffix in (".leaves", ".manifest", ".texts")}
     # A killed process may have made the leaves only. So what is called like leaves may be ours.
-    return {id_: StoredVectors(name, name in own or name.endswith(".leaves"), last or None) for id_, name, last in rows}
+    return {id_: StoredVectors(name, bool(own) or name.endswith(".leaves"), last or None) for id_, name, last, own in rows}
 
 
 def last_written(folder: Path) -> dict[str, int | None]:
@@ -99,16 +97,19 @@ def check_pages(folder: Path) -> str | None:
 
 
 _SEGMENTS = """
-    select segments.id, collections.name, max_seq_id.seq_id from segments
+    select segments.id, collections.name, max_seq_id.seq_id, collections.name in (
+        select substr(manifests.name, 1, length(manifests.name) - length('.manifest')) || suffixes.column1
+        from collections manifests
+        join collection_metadata on collection_metadata.collection_id = manifests.id
+        join (values ('.leaves'), ('.manifest'), ('.texts')) suffixes
+        where collection_metadata.key = 'leafspan' and manifests.name glob '*.manifest'
+    )
+    from segments
     join collections on collections.id = segments.collection
     left join max_seq_id on max_seq_id.segment_id = segments.id
     where segments.scope = 'VECTOR'
 """
 _LAST = "select segment_id, seq_id from max_seq_id"
-_MANIFESTS = """
-    select collections.name from collections
-    join collection_metadata on collection_metadata.collection_id = collections.id and collection_metadata.key = 'leafspan'
-"""
 _RECORDS = """
     select embedding_id from embeddings where segment_id = (
         select records.id from segments vectors join segments records on records.collection = vectors.collection
@@ -155,7 +156,7 @@ def _ask(folder: Path, query: str, *values: str) -> list[Any] | None:
 
 
 def _rows(path: str, query: str, values: tuple[str, ...]) -> list[Any]:
-    connection = sqlite3.connect(f"{Path(path).as_uri()}?mode={_mode(path)}", uri=True)
+    connection = sqlite3.connect(_address(path), uri=True)
     try:
         with connection:  # one transaction
             return connection.execute(query, values).fetchall()
@@ -163,16 +164,16 @@ def _rows(path: str, query: str, values: tuple[str, ...]) -> list[Any]:
         connection.close()
 
 
-def _mode(path: str) -> str:
+def _address(path: str) -> str:
     """How to open the database: a reader that may not write cannot undo what a killed writer has begun."""
-    return "rw" if os.access(path, os.W_OK) else "ro"
+    return f"{Path(path).as_uri()}?mode={'rw' if os.access(path, os.W_OK) else 'ro'}"
 
 
 def _ask_elsewhere(path: str, query: str, values: tuple[str, ...]) -> dict[str, Any] | None:
     """Ask in another process, since closing the database here would drop the locks of Chroma's copy of SQLite."""
     if not sys.executable:
         return None
-    command = [sys.executable, "-I", "-S", "-c", _ELSEWHERE, json.dumps([path, query, values, _mode(path)])]
+    command = [sys.executable, "-I", "-S", "-c", _ELSEWHERE, json.dumps([_address(path), query, values])]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=True, stdin=subprocess.DEVNULL)
         return dict(json.loads(done.stdout))
@@ -182,10 +183,10 @@ def _ask_elsewhere(path: str, query: str, values: tuple[str, ...]) -> dict[str, 
 
 
 _ELSEWHERE = """
-import json, pathlib, sqlite3, sys
-path, query, values, mode = json.loads(sys.argv[1])
+import json, sqlite3, sys
+address, query, values = json.loads(sys.argv[1])
 try:
-    with sqlite3.connect(f"{pathlib.Path(path).as_uri()}?mode={mode}", uri=True) as connection:
+    with sqlite3.connect(address, uri=True) as connection:
         rows = connection.execute(query, values).fetchall()
     print(json.dumps({"rows": rows}))
 except sqlite3.DatabaseError as error:

@@ -86,7 +86,7 @@ class DatabaseFile:
             raise DamagedIndex(
                 f"{str(self.path)!r} is older than the files beside it: it had changed {noted} times when it was last "
                 f"used, now it has {count} times: put the whole folder back from one backup; to go on with the older "
-                "database, delete leafspan.changes, and run doctor()"
+                "database, delete leafspan.changes, and run repair()"
             )
 
 
@@ -155,6 +155,6 @@ def _remains(folder: Path) -> str:
 
 
 def _has_journal(path: Path) -> bool:
-    """Whether SQLite was interrupted, and will mend the file by itself."""
+    """Whether SQLite was interrupted, and will repair the file by itself."""
     journals = (path.with_name(path.name + suffix) for suffix in ("-journal", "-wal"))
     return any(journal.exists() and journal.stat().st_size for journal in journals)

@@ -49,17 +49,17 @@ _WORDS_GONE = ("error finding id", "failed to find id")  # a leaf that another p
 _WORDS_VALUE = ("dimension",)
 _WORDS_REFUSED = ("failed to apply logs", "failed to pull logs")
 
-_CHECK = "run doctor(), and if that fails, restore the folder from a backup or add the documents to a new one"
+_CHECK = "run repair(), and if that fails, restore the folder from a backup or add the documents to a new one"
 _SPACE = "make space, then do it again: what was written before is whole"
 _RIGHTS = "let this process write the folder and all files in it, or open the index where it may"
 _SERVER = "see whether the server runs and is reached, and what its log says, then try again"
 _REFUSED = (
     "its log had taken a record that its tables refuse. An index in a folder drops such records: do it again, without the "
-    "document that has most metadata if it fails again, or run doctor(). A server must be stopped first: then `leafspan "
-    "doctor` on its folder drops them, and until then nothing can be written"
+    "document that has most metadata if it fails again, or run repair(). A server must be stopped first: then `leafspan "
+    "repair` on its folder drops them, and until then nothing can be written"
 )
 _OTHER_SERVER = "see whether the server runs and is reached, and is a Chroma server that goes with this client"
-_AGAIN = "try again; if it fails again, run doctor()"
+_AGAIN = "try again; if it fails again, run repair()"
 
 
 class CollectionGone(DamagedIndex):

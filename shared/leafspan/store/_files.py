@@ -1,4 +1,4 @@
-"""Chroma's files in a folder: used by one process at a time, and checked and mended before Chroma opens them."""
+"""Chroma's files in a folder: used by one process at a time, and checked and repaired before Chroma opens them."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Files:
 
         Raises:
             WriterBusy: if another process does not let go of the files in time.
-            DamagedIndex: if they are damaged, and cannot be mended.
+            DamagedIndex: if they are damaged, and cannot be repaired.
             StorageFailed: if they cannot be read, or copied before they are used.
         """
         lock = FileLock(self.path / "leafspan.files")
@@ -145,14 +145,14 @@ class Files:
         """Where Chroma is to open the files."""
         return Place(self.path)
 
-    def damage(self, deadline: float, *, mend: bool, in_use: bool) -> FileDamage:
+    def damage(self, deadline: float, *, repair: bool, in_use: bool) -> FileDamage:
         """Compare all vector files, and their copies, with their checksums, though Chroma may have them open already.
 
         Args:
             deadline: Until when to wait for others, in seconds of ``time.monotonic``.
-            mend: Whether to make a damaged copy of whole files again, and to drop what Chroma's tables refuse. Damaged
-                files are mended when Chroma opens them next.
-            in_use: Whether this process has them open. If not, they are checked and mended first, as Chroma opens them.
+            repair: Whether to make a damaged copy of whole files again, and to drop what Chroma's tables refuse. Damaged
+                files are repaired when Chroma opens them next.
+            in_use: Whether this process has them open. If not, they are checked and repaired first, as Chroma opens them.
 
         Raises:
             WriterBusy: if another process does not let go of the files in time.
@@ -161,7 +161,7 @@ class Files:
         damaged_in_use: dict[str, str] = {}
         copies: dict[str, str] = {}
         with self.locked(deadline, opening=not in_use):
-            refused = refused_records(self.path, drop=mend)
+            refused = refused_records(self.path, drop=repair)
             for files in self._vector_files():
                 if (recorded := files.recorded()) is None or not files.is_copied:
                     continue
@@ -170,7 +170,7 @@ class Files:
                     damaged_in_use[name] = ", ".join(damaged)
                 elif damaged := files.damaged_copies(recorded):
                     copies[f"{COPIES}/{name}"] = ", ".join(damaged)
-                    if mend:
+                    if repair:
                         self._back_up(files)
         for name in damaged_in_use:
             self._known.pop(name, None)  # so that they are compared again before Chroma opens them

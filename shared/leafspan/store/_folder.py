@@ -22,13 +22,12 @@ from leafspan.store._change_file import ChangeFile
 from leafspan.store._database_file import RESTORE, check_there
 from leafspan.store._disk_errors import disk_error
 from leafspan.store._failures import chroma_failure, in_one_line
+from leafspan.store._file_lock import FileLock
 from leafspan.store._files import Files
 from leafspan.store._forks import use_embedded_chroma
 from leafspan.store._opened import Opened
 from leafspan.store._read_only_files import ReadOnlyFiles
 from leafspan.store._waiting import held
-from leafspan.store._writer_lock import WriterLock
-from leafspan.store._writing_process import WritingProcess, can_be_started
 
 _DEFAULT = "default_tenant", "default_database"  # of Chroma
 _SPELLINGS = 64
@@ -65,7 +64,7 @@ class Folder:
 
     Raises:
         WriterBusy: if another process does not let go of the files in time.
-        DamagedIndex: if the files are damaged, and cannot be mended.
+        DamagedIndex: if the files are damaged, and cannot be repaired.
         StorageFailed: if they cannot be read, or the folder cannot be made.
     """
 
@@ -94,8 +93,6 @@ class Folder:
         self._read_up_to: dict[str, int] = {}
         self._is_trusted = self.is_as_left()
         self._opened = None if client is None else self._open(deadline, client)
-        self._is_own = client is None  # nobody else uses the client, which can be closed at any time
-        self._process: WritingProcess | None = None
 
     def is_as_left(self) -> bool:
         """Whether what leafspan has noted of the database is all that readers are to see of it.
@@ -252,7 +249,6 @@ class Folder:
         Args:
             deadline: Until when to wait for other threads, in seconds of ``time.monotonic``.
         """
-        self.end_process()
         with held(self._mutex, deadline, self._what):
             self._retire()
 
@@ -262,45 +258,19 @@ class Folder:
         Args:
             deadline: Until when to wait for others if it has to be opened first.
         """
-        self._is_own = False
-        self.end_process()
         self.reopened_reader(deadline).leave()
         return self.opened(deadline).client
 
-    def start_process(self, leaves: str) -> None:
-        """Have a process started that writes the next large groups of documents, if it can be, and is not there.
-
-        Args:
-            leaves: Name of the collection that is to be loaded before anything is asked.
-        """
-        if self._is_own and not self.read_only and can_be_started() and (self._process is None or self._process.is_gone):
-            self._process = WritingProcess(self.path, leaves)
-
-    @property
-    def process(self) -> WritingProcess | None:
-        """The process that writes for this one, which may be just starting; None if there is none."""
-        if self._process is not None and self._process.is_gone:
-            self._process = None
-        return self._process
-
-    def end_process(self) -> None:
-        """Have the process that writes for this one end, if there is one."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.close()
-
-    def writer_lock(self) -> WriterLock:
+    def writer_lock(self) -> FileLock:
         """A new writer's lock, not acquired yet. It excludes other processes, and other locks of this process."""
-        return WriterLock(self.path, read_only=self.read_only)
+        return FileLock(self.path / "leafspan.lock", read_only=self.read_only)
 
-    def try_writing(self, lock: WriterLock, deadline: float, *, elsewhere: bool = False) -> bool:
+    def try_writing(self, lock: FileLock, deadline: float) -> bool:
         """Try to acquire the lock without waiting, and reopen Chroma if others have written. False if the lock is taken.
 
         Args:
             lock: The lock.
             deadline: Until when to wait for those who use the files, in seconds of ``time.monotonic``.
-            elsewhere: Whether another process writes for this one. Then Chroma is let go of here: it would not see what is
-                written, and is opened again when it is needed.
         """
         if not lock.try_acquire():
             return False
@@ -310,14 +280,11 @@ class Folder:
                 return True
             if self.changes.writing:
                 self.changes.advance()  # a killed or failed writer may not have counted what it wrote
-            if elsewhere:
-                self._retire()
-            else:
-                self._up_to_date(deadline)
+            self._up_to_date(deadline)
             self.changes.writing = True
         return True
 
-    def stop_writing(self, lock: WriterLock, *, whole: bool = True) -> None:
+    def stop_writing(self, lock: FileLock, *, whole: bool = True) -> None:
         """Release the lock, if it is held.
 
         Args:
@@ -332,18 +299,13 @@ class Folder:
             finally:
                 lock.release()
 
-    def has_followed(self, count: int) -> None:
-        """Note that all changes up to this count were written by this process, for the one that has counted them."""
-        self._synced = count
-
-    def advance(self, lock: WriterLock, deadline: float, change: Change | None = None, *, elsewhere: bool = False) -> int:
+    def advance(self, lock: FileLock, deadline: float, change: Change | None = None) -> int:
         """Count a change, so that all readers notice it, and return the new count. Only for the writer.
 
         Args:
             lock: The writer's lock.
             deadline: Until when to wait for other threads, in seconds of ``time.monotonic``.
             change: What has changed of an index, if it is known.
-            elsewhere: Whether another process has written it, so that Chroma is out of date here. Default: False.
 
         Raises:
             StorageReadOnly: if the folder cannot, or must not, be written.
@@ -359,17 +321,13 @@ class Folder:
                 with suppress(OSError):
                     self._catalogue_file.append(*change.at(self.changes.count))
             count = self.changes.advance()
-            if not elsewhere:
-                self._synced = count
+            self._synced = count
             return count
 
     def begin_anew(self) -> None:
         """In a forked process: do not wait for threads of the parent, which are not there."""
         self._mutex = threading.Lock()
         self._catalogue_file.begin_anew()
-        process, self._process = self._process, None
-        if process is not None:
-            process.leave_to_the_parent()
 
     @property
     def _what(self) -> str:

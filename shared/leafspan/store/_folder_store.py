@@ -11,30 +11,27 @@ from platformdirs import user_cache_path
 
 from leafspan.embedding import EmbedderIdentity
 from leafspan.errors import LeafspanError
-from leafspan.flows import Call, Flow, asked_whether_awaited
+from leafspan.flows import Call, Flow
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._chroma import Chroma
 from leafspan.store._collection import Collection
-from leafspan.store._collection_elsewhere import CollectionElsewhere
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._database_facts import check_pages
 from leafspan.store._failures import CollectionGone
+from leafspan.store._file_lock import FileLock
 from leafspan.store._files import FileDamage, Files
 from leafspan.store._folder import Change, Folder, Found
 from leafspan.store._late_collection import LateChroma, LateCollection
 from leafspan.store._manifest import unpack_rows
-from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_in, texts_name
+from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._opened import Opened
 from leafspan.store._ownership import index_names
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import CollectionLease, Texts
 from leafspan.store._verified_rows import VerifiedRows, differences_of
 from leafspan.store._waiting import deadline_after, wait_for_lock
-from leafspan.store._writer import Follower, WritableCollection, Writer
-from leafspan.store._writer_lock import WriterLock
-from leafspan.store._writing_messages import Begin, ReadIndex, StoredIndex
-from leafspan.store._writing_process import WritingProcess
+from leafspan.store._writer import Follower, Writer
 
 
 class FolderStore:
@@ -96,8 +93,6 @@ class FolderStore:
         def collection(name: str) -> Flow[Collection]:
             opened = yield from chroma.opened()
             found = opened.collections.get(name) or (yield Call(opened.collection, (name, deadline_after(self._timeout))))
-            if name == self._leaves_name:
-                found = found.with_texts_in(texts_in(self.settings))
             return found.lacking(self._what_lost) if name in opened.lost else found
 
         def has_moved_on(_: Catalogue) -> Flow[bool]:
@@ -121,14 +116,12 @@ class FolderStore:
             is_loaded=partial(folder.has_loaded, self._leaves_name),
         )
 
-    def _catalogue(
-        self, folder: Folder, *, of_chroma: Callable[[], Flow[tuple[KnownIndex, Sequence[str]]]] | None = None
-    ) -> Flow[tuple[int, Catalogue]]:
+    def _catalogue(self, folder: Folder, *, of_chroma: bool = False) -> Flow[tuple[int, Catalogue]]:
         """The catalogue as it is now, and the count of changes that it belongs to.
 
         Args:
             folder: The folder.
-            of_chroma: Flow that reads Chroma itself, if that must have been read. Default: what is known of it will do.
+            of_chroma: Whether Chroma itself must have been read. Default: what is known of it will do.
         """
         count = folder.changes.count  # first, so that what is read below can only be newer
         found = folder.catalogues.get(self._manifest_name)  # read once: another thread may replace it at any time
@@ -147,7 +140,7 @@ class FolderStore:
             return count, index.catalogue
         # Before Chroma is opened anew: a client does not see what other processes add to the vectors after it was opened,
         # so it may lack leaves of a version that has become current since.
-        catalogue = yield from self._read_catalogue(folder, of_chroma or partial(self.read_of_chroma, folder))
+        catalogue = yield from self._read_catalogue(folder)
         folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
         return count, catalogue
 
@@ -170,12 +163,10 @@ class FolderStore:
             raise CollectionGone(f"{self.described} was deleted and made anew meanwhile: open it again")
         self._checked_at = count
 
-    def _read_catalogue(
-        self, folder: Folder, read: Callable[[], Flow[tuple[KnownIndex, Sequence[str]]]]
-    ) -> Flow[Catalogue]:
+    def _read_catalogue(self, folder: Folder) -> Flow[Catalogue]:
         """The catalogue as Chroma has it now. It is kept for others."""
         count = folder.changes.count
-        known, names = yield from read()
+        known, names = yield from self.read_of_chroma(folder)
         folder.has_read(self._name)
         yield Call(folder.keep, (self._name, count, known, names))
         return known.catalogue
@@ -211,52 +202,22 @@ class FolderStore:
         now = {id_: version for id_, version, _ in latest.versions()}
         return any(version is not None and now.get(id_) != version for id_, version, _ in known.versions())
 
-    def expect_much(self) -> Flow[None]:
-        """See Store."""
-        yield Call(self._open_folder().start_process, (self._leaves_name,))
-
-    @property
-    def writes_elsewhere(self) -> bool:
-        """See Store."""
-        process = self._open_folder().process
-        return process is not None and process.is_ready
-
-    def start_writing(self, timeout: float, ids: Sequence[str] | None, *, much: bool = False) -> Flow[Writer]:
+    def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """See Store."""
         folder = self._open_folder()
         lock = folder.writer_lock()
-        process = yield from self._process(folder, timeout, much=much)
-        asked = elsewhere = False  # whether the process was asked to begin, and has begun
 
         def stop(whole: bool) -> None:
-            try:
-                if process is not None and asked:
-                    process.end(folder.changes.count)
-            finally:
-                folder.stop_writing(lock, whole=whole)
+            folder.stop_writing(lock, whole=whole)
 
         try:
             deadline = deadline_after(timeout)
-            try_writing = partial(folder.try_writing, lock, deadline, elsewhere=process is not None)
-            yield from self._wait_for(lock, try_writing, timeout)
-            read = partial(self.read_of_chroma, folder)
-            if process is not None:
-                begun = Begin(self._name, self.id, self.settings, timeout)
-                asked = True
-                elsewhere = yield Call(process.begin, (begun,), finish=True)
-                if elsewhere:
-                    read = partial(self._read_elsewhere, process)
-            _, catalogue = yield from self._catalogue(folder, of_chroma=read)
+            yield from self._wait_for(lock, partial(folder.try_writing, lock, deadline), timeout)
+            _, catalogue = yield from self._catalogue(folder, of_chroma=True)
             rows = dict(catalogue.rows)
-            leaves: WritableCollection
-            manifest: WritableCollection
-            if process is not None and elsewhere:
-                leaves = CollectionElsewhere(process, self._leaves_name)
-                manifest = CollectionElsewhere(process, self._manifest_name)
-            else:
-                opened = yield Call(folder.opened, (deadline,))
-                leaves = (yield self._to_write(opened, self._leaves_name)).with_texts_in(texts_in(self.settings))
-                manifest = yield self._to_write(opened, self._manifest_name)
+            opened = yield Call(folder.opened, (deadline,))
+            leaves = yield self._to_write(opened, self._leaves_name)
+            manifest = yield self._to_write(opened, self._manifest_name)
         except BaseException:
             stop(False)
             raise
@@ -265,7 +226,7 @@ class FolderStore:
             # A new catalogue each time, since readers go on with the one they have.
             catalogue = Catalogue(dict(rows))
             change = Change(self._name, KnownIndex(self.id, self.settings, self._embedder, catalogue), changed)
-            count = folder.advance(lock, deadline_after(self._timeout), change, elsewhere=elsewhere)
+            count = folder.advance(lock, deadline_after(self._timeout), change)
             folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
             yield from ()
 
@@ -279,26 +240,6 @@ class FolderStore:
             catalogue=lambda: folder.catalogues[self._manifest_name].catalogue,
             notes_changes=True,
         )
-
-    def _process(self, folder: Folder, timeout: float, *, much: bool) -> Flow[WritingProcess | None]:
-        """The process that is to write for this one; None if there is none, it is not ready, or there is not much to write.
-
-        It is waited for where an event loop must go on. A blocking writer waits for as long as it takes to start, but not
-        until it has loaded a large index.
-        """
-        if (process := folder.process) is None:
-            return None
-        if much:
-            awaited = yield asked_whether_awaited()
-            yield Call(process.wait, (_START_SECONDS if awaited else _BLOCKING_SECONDS,), {"or_kill": awaited})
-        # Also who writes by himself waits until it has let go of its lock.
-        is_ready = yield Call(process.settle, (max(timeout, _LEAST_SECONDS),))
-        return process if much and is_ready else None
-
-    def _read_elsewhere(self, process: WritingProcess) -> Flow[tuple[KnownIndex, Sequence[str]]]:
-        """What ``read_of_chroma`` gives, read by another process."""
-        stored: StoredIndex = yield Call(process.ask, (ReadIndex(),))
-        return KnownIndex(self.id, self.settings, stored.embedder, Catalogue(stored.rows)), stored.names
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""
@@ -340,14 +281,14 @@ class FolderStore:
         """See Store."""
         return (yield Call(check_pages, (self._open_folder().path,)))  # type: ignore[no-any-return]
 
-    def check_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
+    def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
         """See Store."""
         folder = self._open_folder()
         if not isinstance(folder.files, Files):
             return {}
-        how = {"mend": mend, "in_use": folder.is_open}
+        how = {"repair": repair, "in_use": folder.is_open}
         found: FileDamage = yield Call(folder.files.damage, (deadline_after(timeout),), how, finish=True)
-        if found.in_use and mend:
+        if found.in_use and repair:
             writer = yield from self.start_writing(timeout, None)  # nobody else writes with the client that is let go
             try:
                 folder.let_go(deadline_after(timeout))
@@ -365,7 +306,7 @@ class FolderStore:
             **{name: f"the copy of Chroma's vectors was damaged ({files})" for name, files in found.copies.items()},
         }
 
-    def verified_rows(self, *, mend: bool) -> Flow[VerifiedRows]:
+    def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
         """See Store."""
         folder = self._open_folder()
         # What was written between counting and reading is newer than what is kept at that count: read again then.
@@ -378,7 +319,7 @@ class FolderStore:
         if folder.changes.count != count or folder.changes.writing:
             kept = None  # a writer is at work, or was killed: nobody believes what is kept
         differences = {} if kept is None else differences_of(kept, known)
-        if differences and mend:
+        if differences and repair:
             folder.catalogues[self._manifest_name] = Found(count, known.catalogue, is_of_chroma=True)
             yield Call(folder.keep, (self._name, count, known, names), {"anew": True})
         return VerifiedRows(known.catalogue.rows, differences)
@@ -438,7 +379,7 @@ class FolderStore:
         """A call for a collection that can be written."""
         return Call(opened.writable, (name, deadline_after(self._timeout), self._timeout))
 
-    def _wait_for(self, lock: WriterLock, try_acquire: Callable[[], bool], timeout: float) -> Flow[None]:
+    def _wait_for(self, lock: FileLock, try_acquire: Callable[[], bool], timeout: float) -> Flow[None]:
         """Wait for the writer's lock."""
         yield from wait_for_lock(try_acquire, timeout, repr(str(lock.path.parent)), holder=lock.holder)
 
@@ -463,7 +404,7 @@ class FolderStore:
         """Why vectors cannot be searched."""
         return (
             f"Chroma's vectors of {self._leaves_name!r} in {str(self._open_folder().path)!r} were damaged, and have not "
-            "all been made anew: run doctor() where the folder can be written, with the embedder that made the index"
+            "all been made anew: run repair() where the folder can be written, with the embedder that made the index"
         )
 
     def _open_folder(self) -> Folder:
@@ -472,9 +413,6 @@ class FolderStore:
         return self._folder
 
 
-_START_SECONDS = 30.0  # in which a process must be ready to write, from its start
-_BLOCKING_SECONDS = 5.0  # from its start, that a blocking writer waits for it
-_LEAST_SECONDS = 1.0  # in which it must say that it has stopped
 _ATTEMPTS = 5  # to read rows while nobody writes
 _BATCH = 5_000  # somewhat less than Chroma takes at once; if it takes less, a collection divides it
 

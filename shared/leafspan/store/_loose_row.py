@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from leafspan.store._row_fields import is_metadata
-
 
 class LooseRow(NamedTuple):
     """Those values of a row that cannot be made again from leaves. Nothing in it can be relied on.
@@ -17,14 +15,14 @@ class LooseRow(NamedTuple):
         title: Title of the document.
         metadata: The user's own metadata.
         extra: Further values.
-        crc: Checksum of the row; None if an earlier version has written it.
+        crc: Checksum of the row.
     """
 
     hash: str
     title: str | None
     metadata: Mapping[str, object]
     extra: Mapping[str, Any]
-    crc: str | None
+    crc: str
 
 
 def read_loosely(metadata: Any) -> LooseRow | None:
@@ -38,6 +36,23 @@ def read_loosely(metadata: Any) -> LooseRow | None:
         return None
     hash_, title, own = stored.get("hash"), stored.get("title"), stored.get("metadata")
     extra, crc = stored.get("more", {}), stored.get("crc")
-    if not isinstance(hash_, str) or not isinstance(title, str | None) or not isinstance(own, dict) or not is_metadata(own):
+    if (
+        not isinstance(hash_, str)
+        or not isinstance(title, str | None)
+        or not isinstance(own, dict)
+        or not _is_metadata(own)
+    ):
         return None
-    return LooseRow(hash_, title, own, extra, crc) if isinstance(extra, dict) and isinstance(crc, str | None) else None
+    return LooseRow(hash_, title, own, extra, crc) if isinstance(extra, dict) and isinstance(crc, str) else None
+
+
+def _is_metadata(values: Any) -> bool:
+    """Whether it is what metadata can be."""
+    return isinstance(values, dict) and all(map(_is_value, values.values()))
+
+
+def _is_value(value: Any) -> bool:
+    """Whether it is a value that metadata can have: a list is of one type."""
+    if isinstance(value, list):
+        return all(isinstance(each, str | int | float) for each in value)
+    return isinstance(value, str | int | float)

@@ -75,4 +75,4 @@ class LostVectors:
                 yield Loss(path.stem, str(stored["collection"]), missing if isinstance(missing, int) else None)
             except (OSError, ValueError, KeyError, TypeError) as error:
                 check_not_too_many(error, f"read {str(path)!r}")
-                continue  # a note that cannot be read: doctor() looks at all vectors anyway
+                continue  # a note that cannot be read: repair() looks at all vectors anyway

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from leafspan.reserved import RESERVED_ID_PREFIX
-from leafspan.store._row_fields import problem_of_fields
 from leafspan.values import Section, leaf_ids
 
 CHANGES_ID = f"{RESERVED_ID_PREFIX}changes"
@@ -52,9 +51,9 @@ class Row:
         sections: The headings, each with the leaves below it.
         characters: Length of the text in characters.
         words: Length of the text in words.
-        lines: The lines on which the leaves begin, packed. Empty if an earlier version of leafspan has written the row.
+        lines: The lines on which the leaves begin, packed. Empty if the document has no lines.
         extra: Further values to store with the row, as JSON has them.
-        checksums: Checksums of the leaves, packed. Empty if an earlier version of leafspan has written the row.
+        checksums: Checksums of the leaves, packed.
         damage: What is wrong with the document, for reading. A damaged document has no current version. None if nothing is
             known to be wrong.
     """
@@ -134,8 +133,6 @@ class Row:
     def packed(self) -> str:
         """The row as a line of JSON."""
         values = {stored: getattr(self, name) for name, stored in _STORED.items()}
-        if not self.checksums:
-            del values["checks"]
         body = json.dumps(values, ensure_ascii=False, separators=(",", ":"))[:-1]
         return f'{body},"crc":"{_checksum(self.document_id, body)}"}}'
 
@@ -172,12 +169,9 @@ def _values(document_id: str, metadata: Any) -> dict[str, Any]:
         stored = json.loads(packed)
     except (ValueError, RecursionError):
         raise ValueError("it is no JSON") from None
-    if checked is None and not (isinstance(stored, dict) and "crc" in stored):  # an earlier version has written it
-        if (problem := problem_of_fields(stored)) is not None:
-            raise ValueError(problem)
-    elif checked is None or _checksum(document_id, packed[: checked.start()]) != checked[1]:
+    if checked is None or _checksum(document_id, packed[: checked.start()]) != checked[1]:
         raise ValueError("its checksum is another one")
-    values = {name: stored[key] for name, key in _STORED.items() if key in stored}
+    values = {name: stored[key] for name, key in _STORED.items()}
     values["leftovers"] = tuple((version, leaves) for version, leaves in values["leftovers"])
     values["sections"] = tuple(Section(*section) for section in values["sections"])
     return values

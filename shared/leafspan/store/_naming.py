@@ -40,11 +40,6 @@ def is_manifest(metadata: Mapping[str, Any] | None) -> bool:
     return "leafspan" in (metadata or {})
 
 
-def texts_in(settings: Mapping[str, Any]) -> str:
-    """Where an index of these settings keeps the texts of its leaves: in Chroma's ``"documents"`` or in ``"metadata"``."""
-    return str(settings.get("texts_in", "documents"))
-
-
 _BYTES = 4  # of a number of a vector
 _RESTORE = "restore the index from a backup, or add the documents to a new one"
 

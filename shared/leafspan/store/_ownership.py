@@ -62,7 +62,7 @@ def warn_of_namesake(chroma: Chroma, name: str) -> Flow[None]:
     if handle is not None and (maker := (yield from ForeignCollection.of(chroma, handle).maker())) is not None:
         warnings.warn(
             f"this makes an empty index {name!r} beside the Chroma collection {name!r}, whose records were written by "
-            f"{maker}: to make an index of them, use Index.adopt, or the command leafspan adopt",
+            f"{maker}: to make an index of them, use leafspan.adopt, or the command leafspan adopt",
             UserWarning,
             stacklevel=2,
         )
@@ -73,7 +73,7 @@ def adoptable(chroma: Chroma) -> Flow[str]:
     said = ""
     if names := (yield from foreign_names(chroma)):
         listed = ", ".join(map(repr, names))
-        said = f", but there are Chroma collections ({listed}): Index.adopt, or leafspan adopt, makes an index of one"
+        said = f", but there are Chroma collections ({listed}): leafspan.adopt, or leafspan adopt, makes an index of one"
     indexes = yield from index_names(chroma)
     if own := sorted(name for name in indexes if name.rpartition(".")[0] not in indexes):  # without trees, such as kb.tree
         listed = ", ".join([*map(repr, own[:_MOST_NAMED]), *(["..."] if len(own) > _MOST_NAMED else [])])

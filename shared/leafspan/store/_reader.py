@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from typing import Any, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from leafspan.flows import Flow
 from leafspan.store._as_written import check_record, check_text
@@ -26,6 +26,13 @@ T = TypeVar("T")
 CopiedRecords = Callable[[Catalogue, Iterable[str], Sequence[str]], Flow[dict[str, dict[str, Any]]]]
 """Reads columns of leaves by their stored ids from a copy, as records of Chroma. Those that it does not have as they were
 written are left out; a record that was compared with the checksums is marked as ``checked``."""
+
+
+class Nearest(NamedTuple, Generic[T]):
+    """The nearest visible leaves of each vector, and how many leaves Chroma returned for it, replaced ones among them."""
+
+    rows: list[list[T]]
+    returned: list[int]
 
 
 class Reader(VisibleDocuments):
@@ -117,7 +124,7 @@ class Reader(VisibleDocuments):
         """Whether leaves are read from a copy of them, so that reading some twice costs little."""
         return self._copied is not None and self._known is not None
 
-    def search(self, vectors: Any, count: int) -> Flow[list[list[StoredLeaf]]]:
+    def search(self, vectors: Any, count: int) -> Flow[Nearest[StoredLeaf]]:
         """The ``count`` visible leaves nearest to each vector, best first. Ties are ordered by document, then position.
 
         Raises:
@@ -138,7 +145,7 @@ class Reader(VisibleDocuments):
 
         return self._query_until_enough(vectors, count, list(_COLUMNS[1:]), read)
 
-    def search_hits(self, vectors: Any, count: int) -> Flow[list[list[Hit]]]:
+    def search_hits(self, vectors: Any, count: int) -> Flow[Nearest[Hit]]:
         """Like ``search``, but only ids and scores are read."""
         return self._query_until_enough(vectors, count, ["distances"], hits_of)
 
@@ -173,16 +180,14 @@ class Reader(VisibleDocuments):
         others = {id_: shown for id_, shown in stored.items() if id_ not in records}
         if others:
             rows = yield from self._rows_of(others)
-            # Only the place says how long a text without a checksum is.
-            columns = ["documents"] if all(row.checksums for row in rows.values()) else ["documents", "metadatas"]
-            records = yield from self._records(others, columns)
+            records = yield from self._records(others, ["documents"])
         for id_, shown in others.items():
             prefix, _, ordinal = id_.rpartition("#")
             row, record = rows.get(prefix), records.get(id_)
             text = None if record is None else record["document"]
             if text is not None:
                 texts[shown] = text
-            if row is None or (text and row.checksums and text_is_as_written(row.checksums, int(ordinal), text)):
+            if row is None or (text and text_is_as_written(row.checksums, int(ordinal), text)):
                 continue
             try:
                 check_text(row, LeafId.parse(id_), record)
@@ -304,13 +309,13 @@ class Reader(VisibleDocuments):
         count: int,
         include: Sequence[str],
         read: Callable[[Mapping[str, Any], Current], list[list[T]]],
-    ) -> Flow[list[list[T]]]:
+    ) -> Flow[Nearest[T]]:
         """The ``count`` nearest current leaves of each vector, as ``read`` makes them of Chroma's answer.
 
         If too few of the nearest leaves are current, Chroma is asked for more.
         """
         if self._is_empty:
-            return [[] for _ in vectors]
+            return Nearest([[] for _ in vectors], [0] * len(vectors))
         asked = count
         while True:
             answer = yield from self._query(vectors, asked, include)
@@ -319,7 +324,7 @@ class Reader(VisibleDocuments):
             found = read(answer, (yield from self._current(ids, texts, queried=True)))
             short = any(len(row) < count for row in found) and any(len(row) == asked for row in answer["ids"])
             if not short or asked >= MOST_RESULTS:
-                return [row[:count] for row in found]
+                return Nearest([row[:count] for row in found], [len(row) for row in answer["ids"]])
             asked = min(asked * 4, MOST_RESULTS)
 
     def _query(self, vectors: Any, count: int, include: Sequence[str]) -> Flow[dict[str, Any]]:

@@ -60,22 +60,12 @@ class Store(Protocol):
         """
         ...
 
-    def expect_much(self) -> Flow[None]:
-        """Have a process started that writes what is much, where one is of use. It is not waited for."""
-        ...
-
-    @property
-    def writes_elsewhere(self) -> bool:
-        """Whether another process is ready to write for this one, which can do something else meanwhile."""
-        ...
-
-    def start_writing(self, timeout: float, ids: Sequence[str] | None, *, much: bool = False) -> Flow[Writer]:
+    def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """The writer. It holds the lock until its ``stop`` is called.
 
         Args:
             timeout: Seconds to wait for another writer.
             ids: Stored ids of the documents to write; a store may give the writer more rows than theirs. None for all.
-            much: Whether a process that was expected to write is to write this. Default: False.
 
         Raises:
             WriterBusy: if another writer does not finish within ``timeout`` seconds.
@@ -111,23 +101,23 @@ class Store(Protocol):
         """What is wrong with the database's file; None if nothing, or if it is out of reach."""
         ...
 
-    def check_files(self, timeout: float, *, mend: bool) -> Flow[dict[str, str]]:
+    def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
         """What is wrong with Chroma's vector files, with leafspan's copies of them, and with Chroma's log, by their names.
 
         Those of other indexes beside this one are checked as well. Behind a server they are out of reach.
 
         Args:
             timeout: Seconds to wait for others.
-            mend: Whether to make copies again, to have Chroma opened anew, which mends its files, and to drop from its log
-                what its tables refuse.
+            repair: Whether to make copies again, to have Chroma opened anew, which repairs its files, and to drop from its
+                log what its tables refuse.
         """
         ...
 
-    def verified_rows(self, *, mend: bool) -> Flow[VerifiedRows]:
+    def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
         """The rows as Chroma has them now, compared with those that are kept beside it.
 
         Args:
-            mend: Whether to write those beside it again if they differ.
+            repair: Whether to write those beside it again if they differ.
         """
         ...
 

@@ -8,7 +8,7 @@ from collections.abc import Collection as Collected
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
-from leafspan.flows import Call, Flow, HeadStart, run_together
+from leafspan.flows import Call, Flow
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._checksums import pack_checksums
@@ -24,11 +24,9 @@ class WritableCollection(Protocol):
 
     Attributes:
         step: Leaves to add by one call, a step of a progress bar.
-        elsewhere: Whether another process writes it, so that something else can be done here meanwhile.
     """
 
     step: int
-    elsewhere: bool
 
     def get(self, ids: Sequence[str], include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
         """The records with these ids."""
@@ -38,8 +36,8 @@ class WritableCollection(Protocol):
         """All records."""
         ...
 
-    def add(self, ids: Sequence[str], *, begun: Callable[[], None] = ..., **columns: Any) -> Flow[None]:
-        """Add records. ``begun`` is called when another process has got them, or just before they are written here."""
+    def add(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
+        """Add records."""
         ...
 
     def upsert(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
@@ -156,14 +154,12 @@ class Writer:
         self,
         documents: Sequence[DocumentToWrite],
         done: Callable[[int], None] = lambda _: None,
-        begun: Callable[[], None] = lambda: None,
     ) -> Flow[None]:
         """Add documents, or replace those that are there.
 
         Args:
             documents: The documents.
             done: Function to call with each number of leaves that are written. Default: none.
-            begun: Function to call when the first leaves are being written, and perhaps again later. Default: none.
         """
         documents = yield Call(_all_with_checksums, (documents,))
         there = yield from self._leaves_of({id_ for each in documents if self._is_damaged(id_ := each.row.document_id)})
@@ -185,7 +181,8 @@ class Writer:
             yield from self.advance(settled=False)  # as before all leaves are deleted
             self._is_finished = False
             yield from self._leaves.delete(in_the_way)
-        derived = yield from self._add_and_follow(documents, done, begun)
+        yield from self._add_leaves(documents, done)
+        derived = None if self._follower is None else (yield from self._follower(documents))
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
         # Between the two, so that no reader takes it for what is left of an old version, and none finds it missing.
@@ -292,30 +289,7 @@ class Writer:
                     found[leaf.document_id].append(id_)
         return found
 
-    def _add_and_follow(
-        self, documents: Sequence[DocumentToWrite], done: Callable[[int], None], begun: Callable[[], None]
-    ) -> Flow[Derived | None]:
-        """Add the leaves, and make what is derived of the documents: meanwhile if another process adds, else afterwards."""
-        if self._follower is None or not self._leaves.elsewhere:
-            yield from self._add_leaves(documents, done, begun)
-            return None if self._follower is None else (yield from self._follower(documents))
-        head_start = HeadStart()
-
-        def let_others_begin() -> None:
-            head_start.end()
-            begun()
-
-        adding = self._add_leaves(documents, done, let_others_begin)
-        together = [head_start.of(adding), head_start.before(self._follower(documents))]
-        added, derived = yield run_together(together, finish=False)
-        for outcome in (added, derived):
-            if isinstance(outcome, Exception):
-                raise outcome
-        return derived  # type: ignore[no-any-return]
-
-    def _add_leaves(
-        self, documents: Sequence[DocumentToWrite], done: Callable[[int], None], begun: Callable[[], None]
-    ) -> Flow[None]:
+    def _add_leaves(self, documents: Sequence[DocumentToWrite], done: Callable[[int], None]) -> Flow[None]:
         import numpy as np
 
         ids = [
@@ -324,7 +298,6 @@ class Writer:
             for id_ in leaf_ids(each.row.document_id, each.row.version or "", range(len(each.texts)))
         ]
         if not ids:
-            begun()
             return
         self._is_finished = False
         vectors = np.concatenate([each.vectors for each in documents if len(each.texts)])
@@ -333,7 +306,7 @@ class Writer:
         for start in range(0, len(ids), self._leaves.step):
             some = slice(start, start + self._leaves.step)
             yield from self._leaves.add(
-                ids[some], begun=begun, embeddings=vectors[some], documents=texts[some], metadatas=metadatas[some]
+                ids[some], embeddings=vectors[some], documents=texts[some], metadatas=metadatas[some]
             )
             done(len(ids[some]))
 

@@ -7,15 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.checks import did_you_mean, shown
-from leafspan.config import names_below, register_setting
+from leafspan.config import kind_named, kinds_below
 from leafspan.errors import InvalidArgument
 from leafspan.strategies._strategy import Strategy, check_strategy
-from leafspan.strategies._tree import Tree
 
 StrategyLike = Strategy | str | Mapping[str, Any]
 """What stands for a strategy: one, a name such as ``"hybrid"``, or a mapping such as ``to_config`` gives."""
-
-register_setting("tree-traversal", Tree, mode="traversal")
 
 
 def to_strategy(name: str, value: object) -> Strategy:
@@ -25,7 +22,8 @@ def to_strategy(name: str, value: object) -> Strategy:
         InvalidArgument: if there is none of that name, an option of its configuration is out of its range, or it is
             something else.
     """
-    if isinstance(value, str) and value not in (names := names_below(Strategy)):
+    if isinstance(value, str) and kind_named(value, [Strategy]) is None:
+        names = kinds_below(Strategy)
         alone = ", ".join(repr(each) for each in names if _stands_alone(each))
         raise InvalidArgument(f"{name} must be one of {alone}, got {shown(value)}{did_you_mean(value, names)}")
     if isinstance(value, str | Mapping | Path):

@@ -41,7 +41,7 @@ class Ensemble(Strategy):
         timeout: Seconds that a retriever may take, > 0: one number for all, or one for each (None for no limit). A late
             retriever has failed, and goes on in the background. Default: no limit.
         on_failure: ``"raise"`` raises the error of the first retriever that failed, with a note that names it.
-            ``"leave out"`` fuses the others, and says so in the trace of each passage. An InvalidArgument and the failure
+            ``"skip"`` fuses the others, and says so in the trace of each passage. An InvalidArgument and the failure
             of all retrievers are always raised. Default: ``"raise"``.
         min_candidates: Fewest leaves that each retriever is asked for, >= 1. Default: as many as the ensemble is.
         names: A name for each retriever, for traces and errors. Default: after their classes.

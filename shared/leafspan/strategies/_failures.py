@@ -9,8 +9,8 @@ from leafspan.errors import InvalidArgument
 from leafspan.strategies._requests import StrategyResults
 from leafspan.values import Candidate
 
-OnFailure: TypeAlias = Literal["raise", "leave out"]
-ON_FAILURE: tuple[OnFailure, ...] = ("raise", "leave out")
+OnFailure: TypeAlias = Literal["raise", "skip"]
+ON_FAILURE: tuple[OnFailure, ...] = ("raise", "skip")
 """What becomes of a strategy that failed: its error is raised, or the others go on without it."""
 
 

@@ -42,7 +42,7 @@ class Recursive(Strategy):
         per_reference: Most results of one reference, >= 1. Default: 3.
         keep: Whether passages with references stay, each before what it refers to. Default: False.
         timeout: Seconds that each target may take, > 0. A late one has failed. Default: no limit.
-        on_failure: ``"raise"`` raises the error of a target that failed, with a note that names it. ``"leave out"`` takes
+        on_failure: ``"raise"`` raises the error of a target that failed, with a note that names it. ``"skip"`` takes
             it for one that found nothing, and says so in the trace. An InvalidArgument is always raised.
             Default: ``"raise"``.
 

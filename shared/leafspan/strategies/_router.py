@@ -50,7 +50,7 @@ class Router(Strategy):
         fusion: What a score means where several were asked; see ``Ensemble``. ``"rrf"``, ``"relative_score"``,
             ``"distribution_based"`` or ``"maximum"``. Default: ``"rrf"``.
         timeout: Seconds that each retriever may take, > 0. A late one has failed. Default: no limit.
-        on_failure: ``"raise"`` raises the error of a retriever that failed, with a note that names it. ``"leave out"`` goes
+        on_failure: ``"raise"`` raises the error of a retriever that failed, with a note that names it. ``"skip"`` goes
             on with the others that were chosen for the question, and says so in the trace. An InvalidArgument, and the
             failure of all that were chosen, are always raised. Default: ``"raise"``.
 

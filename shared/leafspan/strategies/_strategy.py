@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from leafspan.checks import short_repr, shown, what_makes_one, with_option_names
-from leafspan.config import Place, load_config, read_config, register, write_config
+from leafspan.config import Place, load_config, read_config, register, register_later, write_config
 from leafspan.errors import InvalidArgument
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._requests import StrategyFlow
@@ -119,6 +119,9 @@ class Strategy(ABC):
             raise place.error(f"a strategy must be a name or a mapping, got {shown(config)}")
         made: Self = read_config(config, cls, given or {}, place)
         return made
+
+
+register_later(Strategy, "leafspan.strategies", "leafspan.sources", "leafspan.private")
 
 
 def check_strategy(name: str, value: object) -> None:

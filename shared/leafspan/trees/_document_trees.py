@@ -57,7 +57,7 @@ class DocumentTrees:
             if row.version is None and row.damage is None:
                 continue
             if not row.hash:
-                lost = DamagedIndex("the document is damaged; call doctor(), then add it again", shown)
+                lost = DamagedIndex("the document is damaged; call repair(), then add it again", shown)
                 self.report.failed.append(FailedSummary(shown, 0, lost))
                 self.report.failed_owners.add(self._stored_id(shown))
             else:

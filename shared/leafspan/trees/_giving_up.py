@@ -43,7 +43,7 @@ class Patience:
             return None
         why = f"the summarizer was not asked, since it failed on {self.failures} groups in a row"
         refusal = NotAsked(
-            f"{why}, and on no other, the last time with {type(self.last).__name__}: {self.last}; mend it, and build again",
+            f"{why}, and on no other, the last time with {type(self.last).__name__}: {self.last}; fix it, and build again",
             why,
         )
         refusal.__cause__ = self.last

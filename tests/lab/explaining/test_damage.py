@@ -27,13 +27,13 @@ def test_a_document_that_is_left_out_says_so_and_without_that_rule_it_is_an_erro
             lose_leaf(strict, place, 3)
         with pytest.raises(DamagedIndex, match="document 'first' is damaged"):
             explain(strict, QUESTION, BM25(), document_id="first")
-    with open_index(place, on_damage="leave out") as lenient, warnings.catch_warnings():
+    with open_index(place, on_damage="skip") as lenient, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         explained = explain(lenient, QUESTION, BM25(), document_id="first")
         assert [each.kind for each in explained.obstacles] == ["damage"]
         assert "damaged, and so it is left out of everything: " in explained.obstacles[0].sentence
-        assert explained.obstacles[0].sentence.endswith("; call doctor(), then add the document again")
+        assert explained.obstacles[0].sentence.endswith("; call repair(), then add the document again")
         assert all(each.trace.left_out == ("first",) for each in explained.passages)
-        lenient.doctor()
+        lenient.repair()
         lenient.add(document("first", 1))
         assert explain(lenient, QUESTION, BM25(), document_id="first").returned

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -39,7 +40,7 @@ from leafspan import (
 )
 from leafspan.errors import FunctionFailed
 from leafspan.lab import aexplain, explain
-from leafspan.retrieval import RecordedAnswers
+from leafspan.retrieval import Answers
 from leafspan.sources import SQL
 from leafspan.spans import windows_around
 from leafspan.strategies import Filtered, RetrievalContext, outside_candidate
@@ -313,9 +314,15 @@ def test_a_model_is_asked_once_however_often_it_is_retrieved(shared_index: Index
 
 
 def test_a_window_that_begins_far_away_takes_few_retrievals_to_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    recorded: list[RecordedAnswers] = []
-    made = RecordedAnswers.__init__
-    monkeypatch.setattr(RecordedAnswers, "__init__", lambda self, *args: (recorded.append(self), made(self, *args))[1])
+    recorded: list[Answers] = []
+    made = Answers.__init__
+
+    def init(self: Answers, *args: Any, record: Any = None) -> None:
+        made(self, *args, record=record)
+        if record is not None:
+            recorded.append(self)
+
+    monkeypatch.setattr(Answers, "__init__", init)
     generator = Random(1)
     words = sorted({word for each in DOCUMENTS for word in each.text.split()})
     with Index.open(tmp_path / "kb", splitter=HierarchicalSplitter(leaf_words=8)) as index:
@@ -336,7 +343,7 @@ def test_a_window_that_begins_far_away_takes_few_retrievals_to_find(tmp_path: Pa
             assert any(each.document_id == "7" and each.start <= leaf.start < each.end for each in windows) is is_in
     assert explained.retrievals <= 20  # a number of windows is no rank, so it is searched for by halves
     # Answers that no sentence needs are let go, since many of them make the garbage collector slow.
-    assert [each.record for each in recorded] == [[]]
+    assert [each.record for each in recorded] == [None]
 
 
 async def test_the_asynchronous_twin_says_the_same(shared_index: Index):

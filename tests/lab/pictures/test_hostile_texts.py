@@ -143,6 +143,7 @@ def test_what_a_person_could_not_see_is_shown():
     assert "␛[31mred" in str(page)
 
 
+@pytest.mark.slow
 def test_scripts_do_not_run_in_a_notebook(chromium: str):
     everything = "".join(html for text in ALL for html in drawn(text))
     assert measured(everything, "[document.body.dataset.harmed, document.scripts.length]") == [None, 1]
@@ -194,6 +195,7 @@ def test_pictures_ask_for_nothing_from_elsewhere(chromium: str):
         assert {"/img", "/css", "/frame", "/import", "/script", "/svg"} <= set(asked)  # they would be noticed
 
 
+@pytest.mark.slow
 def test_a_report_lets_a_browser_load_and_run_nothing(chromium: str):
     with listening() as (address, asked):
         smuggled = requests_to(address).replace("http-equiv=refresh", "") + SCRIPT
@@ -202,6 +204,7 @@ def test_a_report_lets_a_browser_load_and_run_nothing(chromium: str):
         assert asked == []
 
 
+@pytest.mark.slow
 def test_text_from_right_to_left_keeps_to_itself(chromium: str):
     html = passage_picture(everything_saying("\u05d0\u05d1\u05d2 123")[0])
     asked = "[...document.querySelectorAll('.ls-text, .ls bdi')].map(each => getComputedStyle(each).unicodeBidi)"

@@ -13,6 +13,7 @@ from leafspan.trace import Merge, Trace, TracedHit
 from leafspan.values import Covered, Section, Summary
 from tests.chromium import measured, shown
 from tests.lab.pictures.values import fused, outline, passage
+from tests.profiles import quick
 
 THEMES = {
     "light": ("light", ""),
@@ -22,6 +23,7 @@ THEMES = {
     "VS Code dark on a light system": ("light", 'class="vscode-dark" style="--vscode-editor-background:#1f1f1f;--vscode-editor-foreground:#cccccc"'),
     "VS Code light on a dark system": ("dark", 'class="vscode-light" style="--vscode-editor-background:#fff;--vscode-editor-foreground:#3b3b3b"'),
 }  # fmt: skip
+in_every_theme = pytest.mark.parametrize(("scheme", "body"), quick(2, THEMES.values()), ids=THEMES)
 READ = [
     ".ls-title",
     ".ls-count",
@@ -73,7 +75,7 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-@pytest.mark.parametrize(("scheme", "body"), THEMES.values(), ids=THEMES)
+@in_every_theme
 def test_all_can_be_read_in_every_theme(chromium: str, scheme: str, body: str):
     colours: Sequence[tuple[str, str]] = measured(
         result(),
@@ -88,7 +90,7 @@ def test_all_can_be_read_in_every_theme(chromium: str, scheme: str, body: str):
     assert [name for name, pair in zip(READ, colours, strict=True) if contrast(*pair) < 4.5] == []
 
 
-@pytest.mark.parametrize(("scheme", "body"), THEMES.values(), ids=THEMES)
+@in_every_theme
 def test_the_paper_is_that_of_the_theme(chromium: str, scheme: str, body: str):
     paper = measured(result(), "getComputedStyle(document.querySelector('.ls')).backgroundColor", scheme=scheme, body=body)
     is_dark = ("dark" in body or 'light="false"' in body) if body else scheme == "dark"
@@ -106,6 +108,7 @@ def test_a_strip_has_passages_where_they_lie(chromium: str):
     assert second_width == pytest.approx(3 / 10, abs=0.01)
 
 
+@pytest.mark.slow
 def test_headings_stand_over_their_sections_and_are_cut_at_the_end(chromium: str):
     sections = (Section(0, 1, 1, "First"), Section(2, 9, 1, "A heading " * 40), Section(4, 5, 2, "Below"))
     drawn = outline(sections=sections)
@@ -118,13 +121,14 @@ def test_headings_stand_over_their_sections_and_are_cut_at_the_end(chromium: str
     assert measured(html, "document.documentElement.scrollWidth <= window.innerWidth") is True
 
 
-@pytest.mark.parametrize("width", [500, 1000, 1600])
+@pytest.mark.parametrize("width", quick(1, [500, 1000, 1600]))
 def test_nothing_is_wider_than_the_window(chromium: str, width: int):
     wide = passage("x" * 5000, id="y" * 5000, title="z" * 500, headings=("h" * 300,), outline=None)
     html = embedded(results_picture([wide, passage()], "q" * 500))
     assert measured(html, "document.documentElement.scrollWidth <= window.innerWidth", width=width) is True
 
 
+@pytest.mark.slow
 def test_strategies_stand_beside_each_other_where_there_is_room(chromium: str):
     page = report("kb", [Answered("q", {"a": [passage()], "b": [passage()]})], {})
     inner = page.partition("<style>")[2].partition("</style>")
@@ -148,6 +152,7 @@ def test_a_tree_is_open_at_the_top_and_opens_layer_by_layer(chromium: str):
     assert measured(html, opened) == [True] * 5
 
 
+@pytest.mark.slow
 def test_a_picture_can_be_read_without_its_style(chromium: str):
     html = result().replace(re.findall(r"<style>.*?</style>", result(), re.DOTALL)[0], "")
     text = measured(html, "document.body.innerText")
@@ -158,6 +163,7 @@ def test_a_picture_can_be_read_without_its_style(chromium: str):
     )
 
 
+@pytest.mark.slow
 def test_styles_of_a_notebook_do_not_change_a_picture(chromium: str, shared_index: Index):
     theirs = """<style>.jp td, .jp th, .jp tr { text-align: right; padding: 0.5em } .jp tbody tr:nth-child(odd) { background: red }
       .jp p { margin: 0 0 1em 0 } .jp svg { height: auto; max-width: 100% } .jp ul { margin: 3em }</style>"""
@@ -167,6 +173,7 @@ def test_styles_of_a_notebook_do_not_change_a_picture(chromium: str, shared_inde
     assert measured(f'{theirs}<div class="jp">{html}</div>', look) == measured(f"<div>{html}</div>", look)
 
 
+@pytest.mark.slow
 def test_nothing_outside_of_a_picture_changes_its_style(chromium: str):
     outside = "<p id=other>other <mark>text</mark></p><table id=t><tr><td>cell</td></tr></table>"
     look = "['other', 't'].map(id => JSON.stringify([...Object.values(getComputedStyle(document.getElementById(id)))]))"

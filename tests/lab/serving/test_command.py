@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 from leafspan import Document, Index
 from leafspan.cli import app
 from tests.lab.serving.serving import Served, command, process, served
+from tests.profiles import quick
 
 CODE = 2
 
@@ -100,15 +101,16 @@ def test_what_another_process_adds_is_found_by_the_next_question(tmp_path: Path)
         assert "flowers" not in fetched(f"{running.address}documents")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", quick(1, [signal.SIGINT, signal.SIGTERM]))
 def test_it_ends_with_a_signal(kb: Path, number: int):
     with served(kb) as running:
         assert "honey" in fetched(running.address, q="honey")
         assert running.end(number) == (0, "")
     with Index.open(kb) as index:
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
+@pytest.mark.slow
 def test_it_ends_while_a_browser_holds_a_connection(kb: Path):
     with served(kb) as running, socket.create_connection(("127.0.0.1", urlsplit(running.address).port)) as waiting:
         waiting.sendall(b"GET / HTTP/1.1\r\n")
@@ -130,6 +132,7 @@ with Index.open(sys.argv[1], create=False) as index:
 """
 
 
+@pytest.mark.slow
 def test_a_question_that_takes_long_does_not_keep_it_from_ending(kb: Path):
     with process(sys.executable, "-c", SLOW, kb) as running, ThreadPoolExecutor(1) as thread:
         address = running.stdout.readline().strip()
@@ -153,6 +156,7 @@ def test_with_where_only_matching_documents_are_served_and_strategies_of_files_c
         assert '<option value="mine" selected>' in page
 
 
+@pytest.mark.slow
 def test_a_port_can_be_chosen_and_must_be_free_and_each_time_there_is_another_token(kb: Path, server: Served):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -216,6 +220,7 @@ def test_without_its_libraries_the_command_says_what_to_install(kb: Path):
     )
 
 
+@pytest.mark.slow
 def test_the_browser_is_opened_if_asked_for(kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     opener = tmp_path / "opener"
     opener.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/writing\nmv {tmp_path}/writing {tmp_path}/opened\n')

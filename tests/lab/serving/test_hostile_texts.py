@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from leafspan import Config, Document, Hybrid, Index
@@ -15,6 +15,7 @@ from tests.cli.test_terminal import HOSTILE, dangerous
 from tests.lab.pictures.hostile import ALL, ANSI, HANDLER, OVERRIDE, SCRIPT
 from tests.lab.pictures.test_hostile_texts import DRAWN, Parts
 from tests.lab.serving.browsing import STRATEGIES, Browser, Page
+from tests.profiles import examples, quick
 
 ALL = [*ALL, HOSTILE]
 TEXTS = [text for text in ALL if "\ud83d" not in text]  # half a character is no Unicode, and cannot be added
@@ -65,7 +66,7 @@ def test_documents(hostile: Browser, text: str):
     assert_harmless(found)
 
 
-@pytest.mark.parametrize("text", ALL, ids=range(len(ALL)))
+@pytest.mark.parametrize("text", quick(4, ALL), ids=range(len(ALL)))
 def test_questions_filters_and_all_other_fields(hostile: Browser, text: str):
     typed = text.replace("\ud83d", "")
     for address in ADDRESSES:
@@ -101,7 +102,7 @@ def test_a_hostile_text_is_text(hostile: Browser):
     assert any(HANDLER in each for each in page.marked)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None, max_examples=30)
+@examples(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(
         st.sampled_from(["q", "s", "k", "budget", "where", "id", "at", "find", "page"]),

@@ -21,6 +21,7 @@ from tests.lab.pictures.test_in_chromium import BACKGROUND, contrast
 from tests.lab.serving.browsing import Browser, Page
 from tests.lab.serving.serving import Served, served
 from tests.lab.serving.uvicorn_thread import app_running
+from tests.profiles import quick
 
 QUESTION = "?q=honey&s=hybrid&s=vector&s=tree&k=50"
 TEXTS = [text for text in ALL if "\ud83d" not in text]
@@ -44,6 +45,7 @@ def seen(address: str, scheme: str = "light") -> Page:
     return Page(opened(address, "--dump-dom", "--virtual-time-budget=3000", scheme=scheme), 200, {})
 
 
+@pytest.mark.slow
 def test_nothing_runs_and_nothing_is_loaded(hostile: tuple[Served, list[str]]):
     running, asked = hostile
     said = {
@@ -62,6 +64,7 @@ def test_nothing_runs_and_nothing_is_loaded(hostile: tuple[Served, list[str]]):
     assert asked == []
 
 
+@pytest.mark.slow
 def test_a_browser_would_refuse_what_is_not_ours(hostile: tuple[Served, list[str]]):
     """The policy in the headers holds without any escaping: it is tried on a page of the test's own."""
     _, asked = hostile
@@ -81,7 +84,7 @@ def test_a_browser_would_refuse_what_is_not_ours(hostile: tuple[Served, list[str
     assert asked == []
 
 
-@pytest.mark.parametrize(("scheme", "is_dark"), [("light", False), ("dark", True)])
+@pytest.mark.parametrize(("scheme", "is_dark"), quick(1, [("dark", True), ("light", False)]))
 def test_pages_have_their_style_in_light_and_in_dark(
     hostile: tuple[Served, list[str]], tmp_path: Path, scheme: str, is_dark: bool
 ):
@@ -128,7 +131,7 @@ def pages(shared_index: Index) -> str:
     ).replace("<details", "<details open")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", quick(1, ["light", "dark"]))
 def test_all_can_be_read(chromium: str, pages: str, scheme: str):
     colours = measured(
         pages,
@@ -141,11 +144,12 @@ def test_all_can_be_read(chromium: str, pages: str, scheme: str):
     assert [(name, pair) for name, pair in zip(READ, colours, strict=True) if contrast(*pair) < 4.5] == []
 
 
-@pytest.mark.parametrize("width", [500, 1000, 1600])
+@pytest.mark.parametrize("width", quick(1, [500, 1000, 1600]))
 def test_nothing_is_wider_than_the_window(chromium: str, pages: str, width: int):
     assert measured(pages, "document.documentElement.scrollWidth <= window.innerWidth", width=width) is True
 
 
+@pytest.mark.slow
 def test_direction_overrides_are_shown(hostile: tuple[Served, list[str]]):
     page = seen(f"{hostile[0].address}documents")
     assert OVERRIDE not in page.html

@@ -11,6 +11,7 @@ from leafspan import Document, Index, InvalidArgument, lab
 from leafspan.lab import Question
 from leafspan.lab.tuning import _tune
 from tests.lab.tuning.conftest import BUDGETS, CHAPTERS, PARTS, QUESTIONS, SPLITTER, TOO_LITTLE_ON_WORDS
+from tests.profiles import quick
 
 
 class Stopped(Exception):
@@ -88,12 +89,15 @@ def test_the_file_of_another_tuning_is_refused(parts: Index, tmp_path: Path, mea
 
 @pytest.mark.parametrize(
     "change",
-    [
-        Document("h", "A new document."),
-        Document(PARTS[3].id, PARTS[3].text.replace("top", "low")),
-        Document(PARTS[3].id, PARTS[3].text, "A title"),
-        Document(PARTS[3].id, PARTS[3].text, metadata={"year": 2020}),
-    ],
+    quick(
+        1,
+        [
+            Document("h", "A new document."),
+            Document(PARTS[3].id, PARTS[3].text.replace("top", "low")),
+            Document(PARTS[3].id, PARTS[3].text, "A title"),
+            Document(PARTS[3].id, PARTS[3].text, metadata={"year": 2020}),
+        ],
+    ),
 )
 def test_a_change_of_the_documents_makes_it_another_tuning(tmp_path: Path, measured, change: Document):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:

@@ -20,6 +20,7 @@ from leafspan.lab.tuning import _measured, _questions, _tune
 from leafspan.strategies import Filter
 from tests.event_loop import wait_for_the_loop
 from tests.lab.tuning.conftest import BUDGETS, CHAPTERS, CODES, PARTS, QUESTIONS, SPLITTER, TOO_LITTLE_ON_WORDS
+from tests.profiles import quick
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +61,7 @@ def test_the_report_says_what_was_changed_and_what_it_is_worth(tuning: Tuning):
     assert plain["difference"]["mean"] == tuning.difference.difference
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", quick(1, range(3)))
 def test_on_random_labels_the_base_stays(parts: Index, seed: int):
     answers = random.Random(seed).sample(CODES, len(CODES))
     shuffled = [Question(each.text, [answer]) for each, answer in zip(QUESTIONS, answers, strict=True)]
@@ -113,6 +114,7 @@ def test_asyncio_finds_the_same_and_the_loop_goes_on(
     assert asyncio.run(tune()) == tuning
 
 
+@pytest.mark.slow
 def test_documents_count_by_their_ranks(parts: Index):
     relevant = [Question(each.text, relevant={code: 1}) for each, code in zip(QUESTIONS, CODES, strict=True)]
     tuning = tune(parts, relevant, TOO_LITTLE_ON_WORDS, rounds=1)
@@ -160,6 +162,7 @@ def test_the_configuration_is_what_index_open_takes(parts: Index, tuning: Tuning
     assert tuning.to_yaml() == (tmp_path / "tuned.yaml").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_what_else_a_configuration_says_stays(parts: Index):
     given = Config(strategy=TOO_LITTLE_ON_WORDS, candidates=80, k=3, context_sentences=1)
     tuning = tune(parts, QUESTIONS, given, budgets=BUDGETS, rounds=1)

@@ -131,7 +131,7 @@ def _use(witness: Witness, files: Path) -> None:
         view.build_tree(summarizer=witness.model, across_documents=True)
         _ask(witness, view)
         _provoke_errors(witness, index, view)
-        index.doctor()
+        index.repair()
         witness.found_while_open = secrets_in_files(witness.folder)
 
 

@@ -198,7 +198,7 @@ def test_work_that_blocks_the_loop_is_waited_for_no_longer(sentences: Index):
 
 def test_an_ensemble_goes_on_without_a_graph_that_is_late(sentences: Index):
     with LightRAGThread(Stuck) as thread:
-        both = Ensemble(retrievers=[Vector(), LightRAG(thread, timeout=0.2)], on_failure="leave out")
+        both = Ensemble(retrievers=[Vector(), LightRAG(thread, timeout=0.2)], on_failure="skip")
         found = sentences.retrieve(QUESTION, both, k=2)
     assert len(found) == 2
     assert any("SourceTimeout" in line for line in found[0].trace.explain())

@@ -1,4 +1,4 @@
-"""Property graphs of LlamaIndex, in memory and in Kuzu."""
+"""Property graphs of LlamaIndex."""
 
 from __future__ import annotations
 
@@ -99,7 +99,6 @@ def test_without_steps_there_are_no_relations(filled: Any):
 
 
 def test_relations_are_found_from_both_ends_and_are_true_on_longer_paths(filled: Any):
-    # Kuzu's own get_rel_map finds those from an entity only, and says that Karl von Frisch goes with the Nobel Prize.
     store = filled.property_graph_store
     assert [tuple(each[:3]) for each in read_relations(store, ["Vienna"], 10)] == [
         ("Karl von Frisch", "goes with", "Vienna"),
@@ -196,22 +195,6 @@ def test_an_index_of_ours_is_no_graph(sentences: Index):
         PropertyGraph(sentences)
 
 
-def test_kuzu_with_a_schema_of_its_own(tmp_path: Path):
-    import kuzu
-    from llama_index.graph_stores.kuzu import KuzuPropertyGraphStore
-
-    store = KuzuPropertyGraphStore(
-        kuzu.Database(str(tmp_path / "kuzu")),
-        use_vector_index=False,
-        has_structured_schema=True,
-        relationship_schema=[("PERSON", "BORN_IN", "PLACE"), ("PERSON", "KNOWS", "PERSON")],
-    )
-    store.upsert_nodes([EntityNode(name="Ada", label="PERSON"), EntityNode(name="London", label="PLACE")])
-    store.upsert_relations([Relation(label="BORN_IN", source_id="Ada", target_id="London")])
-    found = leafspan.retrieve("What about London?", PropertyGraph(store, entities=0))
-    assert [each.text for each in found] == ["London (PLACE)", "Ada -> BORN_IN -> London", "Ada (PERSON)"]
-
-
 def test_facts_without_chunks_are_found_too(empty_store: Any):
     empty_store.upsert_nodes([EntityNode(name="Ada", label="person"), EntityNode(name="Byron", label="person")])
     empty_store.upsert_relations([Relation(label="daughter of", source_id="Ada", target_id="Byron")])
@@ -220,7 +203,6 @@ def test_facts_without_chunks_are_found_too(empty_store: Any):
 
 
 def test_large_graphs_are_read_as_a_whole(empty_store: Any):
-    # Kuzu's own store gives nothing where a result has 128 rows or more.
     names = [f"Name{number:03}" for number in range(300)]
     empty_store.upsert_nodes([EntityNode(name=name) for name in names])
     empty_store.upsert_relations([Relation(label="of", source_id=name, target_id="Name000") for name in names[1:]])

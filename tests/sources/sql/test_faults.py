@@ -30,6 +30,7 @@ from leafspan.sources.sql._secrets import without_secrets
 from tests.event_loop import wait_for_the_loop
 from tests.lateness import ends_within, longer_and_longer
 from tests.postgres import PASSWORD
+from tests.profiles import quick
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT COUNT(*) FROM n"
 MILLION = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 1000000) SELECT x FROM n"
@@ -170,13 +171,16 @@ def test_a_million_rows_never_reach_memory(request, url):
 
 @pytest.mark.parametrize(
     ("url", "sql"),
-    [
-        ("sqlite_url", "SELECT hex(zeroblob(10000000)) FROM orders AS a, orders AS b"),
-        ("sqlite_url", "SELECT zeroblob(20000000) FROM orders AS a, orders AS b"),
-        ("postgres", "SELECT repeat('x', 20000000) FROM generate_series(1, 1000)"),
-        ("postgres", "SELECT array_fill(repeat('x', 20000), ARRAY[1000]) FROM generate_series(1, 1000)"),
-        ("postgres", "SELECT jsonb_build_array(repeat('x', 20000000)) FROM generate_series(1, 1000)"),
-    ],
+    quick(
+        2,
+        [
+            ("sqlite_url", "SELECT hex(zeroblob(10000000)) FROM orders AS a, orders AS b"),
+            ("postgres", "SELECT repeat('x', 20000000) FROM generate_series(1, 1000)"),
+            ("sqlite_url", "SELECT zeroblob(20000000) FROM orders AS a, orders AS b"),
+            ("postgres", "SELECT array_fill(repeat('x', 20000), ARRAY[1000]) FROM generate_series(1, 1000)"),
+            ("postgres", "SELECT jsonb_build_array(repeat('x', 20000000)) FROM generate_series(1, 1000)"),
+        ],
+    ),
 )
 def test_rows_that_are_large_together_are_an_error_before_they_fill_memory(request, url, sql):
     strategy = SQL(request.getfixturevalue(url), timeout=120)

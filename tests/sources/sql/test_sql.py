@@ -438,7 +438,7 @@ def test_a_star_stands_for_the_columns_that_are_allowed(request, url):
         ({"database": "sqlite+aiosqlite:///x.db"}, "must have a blocking driver, got aiosqlite"),
         ({"generate": 7}, "generate must be a function from a prompt to a text, got 7"),
         ({"agenerate": len}, "agenerate must have generate beside it"),
-        ({"max_retries": 1}, "max_retries needs a language model to mend queries, got max_retries=1 without generate"),
+        ({"max_retries": 1}, "max_retries needs a language model to repair queries, got max_retries=1 without generate"),
         ({"max_retries": -1}, "max_retries must be a whole number >= 0, got -1"),
         ({"tables": "customers"}, "tables must be a list of names, or a mapping .* got 'customers'"),
         ({"tables": []}, "got none: leave it out to allow all tables"),

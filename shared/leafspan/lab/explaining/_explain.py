@@ -24,8 +24,9 @@ from leafspan.lab.explaining._standings import inside, searches_leaves, standing
 from leafspan.lab.explaining._target import Piece, Target, find_target
 from leafspan.retrieval import (
     Answered,
+    Answers,
+    IndexAnswers,
     Limits,
-    RecordedAnswers,
     Result,
     Sources,
     check_timeout,
@@ -156,12 +157,13 @@ def _of_one_state(
     met = Met()
 
     def attempt(reader: Reader) -> Flow[Explanation]:
-        answers = RecordedAnswers(sources, reader, met, scope)
-        explaining = _Explaining(sources, answers, reader, queries[0], strategy, limits, scope)
+        index = IndexAnswers(sources, reader, met, scope)
+        answers = Answers(sources.embedder, index, record=[])
+        explaining = _Explaining(sources, index, answers, reader, queries[0], strategy, limits, scope)
         try:
             return (yield from explaining.explain(piece))
         finally:
-            answers.leave()
+            index.leave()
 
     return (yield from read_consistently(sources.store, attempt, scope))
 
@@ -172,13 +174,15 @@ class _Explaining:
     def __init__(
         self,
         sources: Sources,
-        answers: RecordedAnswers,
+        index: IndexAnswers,
+        answers: Answers,
         reader: Reader,
         query: Query,
         strategy: Strategy,
         limits: Limits,
         scope: Scope | None,
     ) -> None:
+        self._index = index
         self._answers = answers
         self._reader = reader
         self._query = query
@@ -193,14 +197,14 @@ class _Explaining:
         """The explanation."""
         target = None if piece is None else (yield from find_target(self._reader, piece))
         result = yield from self._retrieve(self._limits)
-        left_out = self._reader.warn_of_left_out(), self._answers.warn_of_left_out()
+        left_out = self._reader.warn_of_left_out(), self._index.warn_of_left_out()
         (passages,) = without_damaged([list(map(_without_origin, result.passages))], *left_out)
         explanation = Explanation(
             question=self._query.text,
             strategy=shown(self._strategy),
             passages=tuple(passages),
             found=len(result.found),
-            requests=tuple(map(_timed, self._answers.record)),
+            requests=tuple(map(_timed, self._answers.record or [])),
             seconds=self._seconds,
         )
         if piece is None or target is None:
@@ -219,7 +223,7 @@ class _Explaining:
         obstacles: list[Obstacle] = []
         held: Held | None = None
         if holding:
-            standings = standings_in_searches(self._answers.record, target)
+            standings = standings_in_searches(self._answers.record or [], target)
         else:
             obstacles, held, standings = yield from self._obstacles(target)
         places = {each.id: place for place, each in enumerate(passages, start=1)}
@@ -243,10 +247,10 @@ class _Explaining:
             values = yield from letting_in.values(possible)
             if values is not None:
                 break
-        standings = standings_in_searches(self._answers.record, target)
-        searches = searches_leaves(self._answers.record)
+        standings = standings_in_searches(self._answers.record or [], target)
+        searches = searches_leaves(self._answers.record or [])
         standings += yield from self._standings_inside(target, MOST_CANDIDATES if far else _DEPTH)
-        self._answers.end_record()
+        self._answers.record = None  # answers of many retrievals would keep Python's garbage collector busy
         held = letting_in.held
         if values is not None:
             obstacles = [obstacle_of(limit, value, target.row, held) for limit, value in values.items()]

@@ -38,7 +38,7 @@ class Corpus:
         """An index of the same documents in a folder, with another splitter."""
         settings = self._index._settings
         kept = {name: getattr(settings, name) for name in ("context_sentences", "title_weight", "analyzer", "bm25")}
-        options = OpenOptions(splitter=splitter, **kept, texts_in=None)
+        options = OpenOptions(splitter=splitter, **kept)
         embedder = self._index._embedder.embedder
         made = yield from Index._open(folder, None, "kb", embedder, options, None, False, True, self._index._timeout)
         try:

@@ -46,7 +46,7 @@ class PropertyGraph(Strategy):
     documents the span that holds it. Everything else is a passage of its own kind.
 
     Args:
-        graph: A ``PropertyGraphIndex``, one of LlamaIndex's property graph stores, such as Kuzu, or a retriever of such an
+        graph: A ``PropertyGraphIndex``, one of LlamaIndex's property graph stores, or a retriever of such an
             index. A retriever searches by itself, and its own scores count. Otherwise all entities are read for each
             question, which is for graphs of up to some ten thousand entities.
         kinds: What becomes a passage, of ``"chunk"``, ``"entity"`` and ``"relation"``. Chunks alone can be merged or

@@ -8,7 +8,6 @@ from typing import Any
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.sources.graphs._facts import Chunk, Entity, Relation
-from leafspan.sources.graphs._kuzu import is_kuzu, kuzu_chunks, kuzu_entities, kuzu_relations
 from leafspan.sources.graphs._result import leaf_or_none
 
 SOURCE_KEY = "triplet_source_id"  # LlamaIndex's property with the id of the chunk that something was found in
@@ -59,11 +58,8 @@ def check_graph(graph: Any) -> None:
 
 def read_entities(store: Any) -> list[Entity]:
     """All entities, by id."""
-    if is_kuzu(store):
-        found = [_entity(node["id"], node.get("name"), node.get("label"), node) for node in kuzu_entities(store)]
-    else:
-        nodes = (node for node in store.get() if not _is_chunk(node))
-        found = [_entity(node.id, getattr(node, "name", None), node.label, node.properties) for node in nodes]
+    nodes = (node for node in store.get() if not _is_chunk(node))
+    found = [_entity(node.id, getattr(node, "name", None), node.label, node.properties) for node in nodes]
     return sorted(found, key=lambda entity: entity.id)
 
 
@@ -71,9 +67,6 @@ def read_relations(store: Any, ids: Sequence[str], most: int) -> list[Relation]:
     """The relations from and to the entities with these ids, each once, in the order of their texts."""
     if not ids:
         return []
-    if is_kuzu(store):
-        rows = kuzu_relations(store, ids, most)
-        return sorted({_edge(row["source"], row["label"], row["target"], _known(row["chunk"])) for row in rows})
     nodes = store.get(ids=list(ids))  # without ids it would give all nodes
     triplets = store.get_rel_map(nodes, depth=1, limit=most, ignore_rels=[_SOURCE_RELATION]) if nodes else []
     return sorted({_relation(*triplet) for triplet in triplets if not any(map(_is_chunk, (triplet[0], triplet[2])))})
@@ -84,19 +77,13 @@ def read_chunks(store: Any, ids: Iterable[str]) -> dict[str, Chunk]:
     wanted = list(dict.fromkeys(ids))
     if not wanted:
         return {}
-    if is_kuzu(store):
-        return {str(node["id"]): _chunk(node["id"], node["text"], node) for node in kuzu_chunks(store, wanted)}
     nodes = (node for node in store.get(ids=wanted) if _is_chunk(node))
     return {str(node.id): _chunk(node.id, node.text, node.properties) for node in nodes}
 
 
 def _relation(source: Any, relation: Any, target: Any) -> Relation:
     chunk = _known(relation.properties.get(SOURCE_KEY)) or _known(source.properties.get(SOURCE_KEY))
-    return _edge(source.id, relation.label, target.id, chunk)
-
-
-def _edge(source: Any, label: Any, target: Any, chunk: str) -> Relation:
-    return Relation(str(source), str(label), str(target), chunk)
+    return Relation(str(source.id), str(relation.label), str(target.id), chunk)
 
 
 def _entity(id_: Any, name: Any, label: Any, stored: Mapping[str, Any]) -> Entity:

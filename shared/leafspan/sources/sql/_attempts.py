@@ -1,4 +1,4 @@
-"""From what was asked to rows: SQL is run, or written by a language model, and mended after an error."""
+"""From what was asked to rows: SQL is run, or written by a language model, and repaired after an error."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ class Attempts:
                 return Answer(outcome, (*notes, *self._notes(outcome)))
             own = attempt == 1 and sql is question
             if attempt > self.max_retries or (own and isinstance(outcome, RefusedQuery)):
-                break  # what somebody asked for and may not have is no mistake to be mended
+                break  # what somebody asked for and may not have is no mistake to be repaired
             notes.append(f"attempt {attempt} failed: {outcome}")
-            sql = yield from self._mended(question, sql if isinstance(sql, str) else "(none)", outcome)
+            sql = yield from self._repaired(question, sql if isinstance(sql, str) else "(none)", outcome)
         if attempt > 1:
             outcome = type(outcome)(f"{outcome}; this was attempt {attempt} of {attempt}")
         if self.generate is None and isinstance(outcome, RefusedQuery) and not begins_as_query(question):
@@ -110,7 +110,7 @@ class Attempts:
         return f"the database {self.database.address!r}"
 
     def _attempt(self, sql: str) -> Rows | RefusedQuery | QueryFailed:
-        """The rows of SQL, or the error that a language model may be able to mend."""
+        """The rows of SQL, or the error that a language model may be able to repair."""
         guard = Guard(
             dialect=self.database.dialect, functions=self.functions, allowed=self.allowed, row_limit=self.row_limit
         )
@@ -132,7 +132,7 @@ class Attempts:
         prompt = self.prompt.format(question=question, schema=schema, dialect=self.database.dialect)
         return (yield from self._ask(prompt))
 
-    def _mended(self, question: str, sql: str, error: LeafspanError) -> StrategyFlow[str | LeafspanError]:
+    def _repaired(self, question: str, sql: str, error: LeafspanError) -> StrategyFlow[str | LeafspanError]:
         schema = yield CallFunction(self._schema, (True,), what=self._waited_for)  # the tables may have changed
         prompt = self.repair_prompt.format(
             question=question, schema=schema, dialect=self.database.dialect, sql=sql, error=error

@@ -50,7 +50,7 @@ class SQL(Strategy):
         database: URL such as ``"sqlite:///shop.db"``, as text or of SQLAlchemy, or an Engine with a blocking driver.
         generate: Function from a prompt to a text, which is asked for SQL. Default: none, every query is SQL.
         agenerate: Its coroutine function.
-        max_retries: How often the language model mends a query that failed, being shown the error, >= 0. Default: 0.
+        max_retries: How often the language model repairs a query that failed, being shown the error, >= 0. Default: 0.
         tables: Tables and views that may be read: a list of names, or a mapping from names to lists of columns (None for
             all). A name has its schema if queries must name it, and quotes around a dot of its own: ``'other."a.b"'``. A
             view that is allowed may read what it reads. Default: all but catalogs of the system.
@@ -96,8 +96,8 @@ class SQL(Strategy):
         keep_whole(self, "max_retries", 0)
         if self.max_retries and self.generate is None:
             raise InvalidArgument(
-                f"max_retries needs a language model to mend queries, got max_retries={self.max_retries} without generate "
-                "(llm in LangChain and LlamaIndex)"
+                f"max_retries needs a language model to repair queries, got max_retries={self.max_retries} without "
+                "generate (llm in LangChain and LlamaIndex)"
             )
         keep_whole(self, "row_limit", 1)
         check_number("row_limit", self.row_limit, at_least=1, at_most=1_000_000)

@@ -1,4 +1,4 @@
-"""Finding and mending what is not whole."""
+"""Finding and repairing what is not whole."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Finding:
 
     Attributes:
         document_id: Id of the document, or of the record.
-        problem: What was wrong, and what to do if it was not mended.
-        mended: Whether it is whole now.
+        problem: What was wrong, and what to do if it was not repaired.
+        repaired: Whether it is whole now.
     """
 
     document_id: str
     problem: str
-    mended: bool
+    repaired: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ class Examination:
     """How to look for what is not whole.
 
     Attributes:
-        mend: Whether to mend.
+        repair: Whether to repair.
         timeout: Seconds to wait for another writer.
         quick: Whether to read texts only where ids and rows show that something is wrong.
         show: Whether to show a bar, None for where a person is watching.
-        remedy: What restores a document that cannot be mended.
+        remedy: What restores a document that cannot be repaired.
         derived: Whether everything there can be made again, so that what belongs to nothing need not be kept.
         check_leaf: Function that reads a leaf, and raises ValueError if it is not as it was written.
     """
 
-    mend: bool
+    repair: bool
     timeout: float
     quick: bool = False
     show: bool | None = None
@@ -58,7 +58,7 @@ class Examination:
 
 
 def examine(store: Store, how: Examination) -> Flow[list[Finding]]:
-    """Compare the manifest with the leaves, and their texts with what was added, and mend what can be mended.
+    """Compare the manifest with the leaves, and their texts with what was added, and repair what can be repaired.
 
     Nothing is deleted but what killed writers have left, and what certainly belongs to no document. A document whose
     content is in doubt loses its hash, so that the next ``add`` writes it anew, whatever its content.
@@ -72,8 +72,10 @@ def examine(store: Store, how: Examination) -> Flow[list[Finding]]:
     """
     writer = yield from store.start_writing(how.timeout, None)
     try:
-        findings = [Finding(row.document_id, _describe(row), how.mend) for row in writer.rows.values() if row.is_half_done]
-        if how.mend:
+        findings = [
+            Finding(row.document_id, _describe(row), how.repair) for row in writer.rows.values() if row.is_half_done
+        ]
+        if how.repair:
             yield from writer.recover()
         elif findings:
             writer.leave_unfinished()
@@ -85,7 +87,7 @@ def examine(store: Store, how: Examination) -> Flow[list[Finding]]:
     litter = _Litter.of(rows, there, strange, verdicts, how)
     findings += litter.findings
     findings += [_finding(id_, verdict, how) for id_, verdict in verdicts.items()]
-    if how.mend:
+    if how.repair:
         yield from _mend(store, rows, verdicts, litter, how)
     return findings
 
@@ -142,8 +144,8 @@ def _groups(documents: Sequence[DocumentToCheck]) -> Iterator[list[DocumentToChe
 
 
 def _finding(id_: str, verdict: Verdict, how: Examination) -> Finding:
-    remedy = "" if verdict.mends else f"; {how.remedy}"
-    return Finding(id_, verdict.problem + remedy, how.mend and verdict.mends)
+    remedy = "" if verdict.repairs else f"; {how.remedy}"
+    return Finding(id_, verdict.problem + remedy, how.repair and verdict.repairs)
 
 
 @dataclass(slots=True)
@@ -179,7 +181,7 @@ class _Litter:
             how: How to look.
         """
         litter = cls()
-        in_doubt = {id_ for id_, verdict in verdicts.items() if not verdict.mends}
+        in_doubt = {id_ for id_, verdict in verdicts.items() if not verdict.repairs}
         for document_id, versions in there.items():
             row = rows.get(document_id)
             for version, ordinals in versions.items():
@@ -190,11 +192,11 @@ class _Litter:
                 elif row is None or (document_id not in verdicts and row.damage is None and not _is_of(row, version)):
                     litter.leaves[document_id, version] = ordinals
                     problem = f"{len(ordinals)} leaves of version {version}, which does not count"
-                    litter.findings.append(Finding(document_id, problem, how.mend))
+                    litter.findings.append(Finding(document_id, problem, how.repair))
         is_litter = how.derived or not in_doubt  # otherwise it may be what is missing, under another id
         litter.strange = list(strange) if is_litter else []
         litter.findings = [
-            *(Finding(id_, "a record that is no leaf", how.mend and is_litter) for id_ in strange),
+            *(Finding(id_, "a record that is no leaf", how.repair and is_litter) for id_ in strange),
             *litter.findings,
         ]
         return litter

@@ -1,4 +1,4 @@
-"""``doctor`` names what is not whole, and mends it."""
+"""``repair`` names what is not whole, and repairs it."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def raw(index: Index, place: dict[str, Any], collection: str) -> Any:
 
 
 def check(index: Index, place: dict[str, Any], expected: list[tuple[str, str]], *, mendable: bool = True) -> None:
-    """Looking finds this and changes nothing; mending finds it again, and after it nothing is wrong."""
+    """Looking finds this and changes nothing; repairing finds it again, and after it nothing is wrong."""
     name = place["name"]
     before = records(index, name)
-    assert index.doctor(mend=False) == [Finding(*each, mended=False) for each in expected]
+    assert index.check() == [Finding(*each, repaired=False) for each in expected]
     assert records(index, name) == before
-    assert index.doctor() == [Finding(*each, mended=mendable) for each in expected]
+    assert index.repair() == [Finding(*each, repaired=mendable) for each in expected]
     if mendable:
-        assert index.doctor() == []
+        assert index.repair() == []
 
 
 def test_a_whole_index_has_no_findings(index: Index, place: dict[str, Any]) -> None:
@@ -81,10 +81,10 @@ def test_leaves_of_a_document_whose_row_is_lost_are_named_and_kept_until_it_is_a
         before = records(again, place["name"])["leaves"]
         lost = "8 leaves of a document that is not in the manifest; add the document again to restore it"
         expected = [Finding("strange", "a record that is no leaf", False), Finding("first", lost, False)]
-        assert again.doctor() == expected
+        assert again.repair() == expected
         assert records(again, place["name"])["leaves"] == before
         assert again.add([document("first", 1), document("second", 1)]).added == ("first",)
-        assert again.doctor() == [Finding("strange", "a record that is no leaf", True)]
+        assert again.repair() == [Finding("strange", "a record that is no leaf", True)]
         assert records(again, place["name"]) == whole
 
 
@@ -114,7 +114,7 @@ def test_missing_leaves_are_named_and_the_next_add_restores_them(index: Index, p
     check(index, place, [("first", problem)], mendable=False)
     assert index.add([document("first", 1), document("second", 1)]).replaced == ("first",)
     assert text_of(index, "first") == text
-    assert index.doctor() == []
+    assert index.repair() == []
     assert len(records(index, place["name"])["leaves"]) == 2 * 8
 
 
@@ -157,7 +157,7 @@ def test_rows_that_note_leaves_of_another_version_are_named_and_their_leaves_rem
 
 
 @pytest.mark.parametrize("change", ["replaced", "deleted"])
-def test_a_document_that_is_replaced_or_deleted_while_the_doctor_reads_is_not_damaged(
+def test_a_document_that_is_replaced_or_deleted_while_it_reads_is_not_damaged(
     index: Index, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     read = Reader.stored_records
@@ -169,5 +169,5 @@ def test_a_document_that_is_replaced_or_deleted_while_the_doctor_reads_is_not_da
         return read(reader, ids, columns)
 
     monkeypatch.setattr(Reader, "stored_records", change_first)
-    assert index.doctor() == []
+    assert index.repair() == []
     assert not todo

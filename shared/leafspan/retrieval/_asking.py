@@ -1,13 +1,14 @@
-"""Asking a retriever of a host, whose failure becomes an error of ours."""
+"""Calls of what users give: retrievers of a host, and language models."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from leafspan.checks import shown
 from leafspan.errors import LeafspanError, SourceFailed
-from leafspan.flows import Call
-from leafspan.strategies import AskHost
+from leafspan.flows import Call, Flow
+from leafspan.strategies import AskHost, Generate
 
 
 def ask_call(request: AskHost) -> Call:
@@ -40,3 +41,28 @@ def ask_call(request: AskHost) -> Call:
 def _failed(request: AskHost, error: Exception) -> SourceFailed:
     message = f"{request.name} failed on {shown(request.question)} with {type(error).__name__}: {error}"
     return SourceFailed.by(message, error)
+
+
+def generate_texts(request: Generate) -> Flow[list[str | Exception]]:
+    """The answer to each prompt, or the Exception that came instead. In an event loop all are asked at once."""
+
+    def ask(prompt: str) -> str | Exception:
+        try:
+            return request.generate(prompt)
+        except Exception as error:
+            return error
+
+    async def aask(prompt: str, agenerate: Callable[[str], Awaitable[str]]) -> str | Exception:
+        try:
+            return await agenerate(prompt)
+        except Exception as error:
+            return error
+
+    def native(prompt: str) -> Awaitable[str | Exception]:
+        assert request.agenerate is not None
+        return aask(prompt, request.agenerate)
+
+    options: dict[str, Any] = {"native": native if request.agenerate else None, "what": "the language model"}
+    calls = [Call(ask, (prompt,), **options) for prompt in request.prompts]
+    answers: list[str | Exception] = yield calls
+    return answers

@@ -1,0 +1,22 @@
+"""The public strategies, wherever they are."""
+
+from __future__ import annotations
+
+import inspect
+
+import leafspan
+from leafspan import Strategy, adopting, errors, files, lab, private, sources, splitting, strategies, trace, trees, values
+
+WHOLE = (leafspan, strategies, lab, sources, private)
+"""Public modules of which every name is public."""
+
+IN_PARTS = (errors, trace, trees, values, adopting, files, splitting)
+"""Modules of which those names are public that the reference shows."""
+
+STRATEGIES: dict[str, type[Strategy]] = {
+    name: thing
+    for module in (leafspan, sources, private)
+    for name in module.__all__
+    if inspect.isclass(thing := getattr(module, name)) and issubclass(thing, Strategy)
+}
+"""The strategies by name, with ``Strategy`` itself and ``HostRetriever``."""
