@@ -153,7 +153,7 @@ def die_before_write(folder: Path, number: int) -> None:
 def write(job: dict[str, Any]) -> None:
     """Add, sync and delete documents, and bring the mirrors up to it (``mirror``); or ``adopt`` a collection of the folder.
 
-    With ``doctor``, repair it. With ``often``, merge segments and write the catalogue anew at every occasion. With
+    With ``repair``, repair it. With ``often``, merge segments and write the catalogue anew at every occasion. With
     ``handshake``, say when ready and wait to be told; with ``die``, ``die_at_file`` or ``die_at_write``, which has a folder
     and a number, be killed.
     """
