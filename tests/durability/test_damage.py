@@ -142,6 +142,7 @@ def test_damaged_vectors_are_no_matter_until_chroma_is_opened(
     assert is_right(met["last"])
 
 
+@pytest.mark.slow
 def test_an_older_file_of_ids_is_put_back(tmp_path: Path, folders: tuple[Path, Path]) -> None:
     place = shutil.copytree(folders[0], tmp_path / "kb")
     older(vectors(place) / "index_metadata.pickle", vectors(folders[1]) / "index_metadata.pickle", random.Random())

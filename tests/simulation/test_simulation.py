@@ -16,10 +16,10 @@ from tests.simulation.soak import soak
 
 SEEDS = 10  # of each store, a few seconds
 SOON_FOUND = (
-    "the manifest does not note the leaves that will come",
     "what a killed writer left is not finished",
     "changes are not counted",
     "the token is not compared",
+    "the manifest does not note the leaves that will come",
     "the writer's lock is released early",
     "a sync deletes what it does not cover",
 )
