@@ -21,7 +21,7 @@ _FEWEST = 15
 _BUSY: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 settings.register_profile("fast", max_examples=_FEWEST, derandomize=True, **_BUSY)
-settings.register_profile("thorough", max_examples=200, print_blob=True, derandomize=bool(os.environ.get("CI")), **_BUSY)
+settings.register_profile("thorough", max_examples=100, print_blob=True, derandomize=bool(os.environ.get("CI")), **_BUSY)
 settings.load_profile("thorough" if THOROUGH else "fast")
 
 
