@@ -198,6 +198,7 @@ def test_a_database_that_is_missing_or_cut_off_is_an_error(tmp_path: Path, folde
     assert (file.exists() and file.stat().st_size > 0) == (kind == "cut")  # no new index was made there
 
 
+@pytest.mark.slow
 def test_a_database_older_than_what_lies_beside_it_is_an_error(tmp_path: Path, folders: tuple[Path, Path]) -> None:
     place = shutil.copytree(folders[0], tmp_path / "kb")
     shutil.copy(folders[1] / "chroma.sqlite3", place / "chroma.sqlite3")
