@@ -20,7 +20,7 @@ docs: .venv/docs ## Build the pages as a site, in the folder site: a link or an 
 pictures: .venv/dev ## Draw the pictures of the strategies' pages anew
 	$(BIN)/python -m tools.site.pictures
 
-test: .venv/dev ## Run the tests, but for the slow ones: five minutes at most
+test: .venv/dev ## Run the tests, but for the slow ones: about five minutes
 	$(TEST) -m "not slow"
 
 test-all: .venv/dev ## Run all tests: also kills at length, servers, browsers, notebooks, scale, and long runs of the property tests

@@ -21,7 +21,7 @@ _FEWEST = 15
 _BUSY: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 settings.register_profile("fast", max_examples=_FEWEST, derandomize=True, **_BUSY)
-settings.register_profile("thorough", max_examples=200, print_blob=True, derandomize=bool(os.environ.get("CI")), **_BUSY)
+settings.register_profile("thorough", max_examples=100, print_blob=True, derandomize=bool(os.environ.get("CI")), **_BUSY)
 settings.load_profile("thorough" if THOROUGH else "fast")
 
 
@@ -40,10 +40,11 @@ def examples(thorough: int, *, fast: int | None = None, **options: Any) -> setti
 
 def paired(cases: Iterable[Any], *others: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Each case with one value of each of ``others``, which take turns; in a thorough run with every combination of them."""
-    combined = list(product(*others))
-    if THOROUGH:
-        return [(case, *values) for case in cases for values in combined]
-    return [(case, *combined[number % len(combined)]) for number, case in enumerate(cases)]
+    cases, combined = list(cases), list(product(*others))
+    turns = [(values, cases if THOROUGH else cases[number :: len(combined)]) for number, values in enumerate(combined)]
+    return [
+        (case, *values) for values, some in turns for case in some
+    ]  # in this order, what is made of a value is made once
 
 
 def quick(count: int, cases: Iterable[Any]) -> list[Any]:

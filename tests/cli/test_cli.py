@@ -194,6 +194,7 @@ main()
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
+@pytest.mark.slow
 def test_the_command_leaves_ctrl_c_as_it_was():
     code = """
 import signal, sys

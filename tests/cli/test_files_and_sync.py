@@ -70,6 +70,7 @@ def test_json_stays_json_for_names_that_are_no_characters(docs):
     assert json.loads(result.stdout_bytes)["skipped"][0]["path"] == "docs/bad\udcff.md"
 
 
+@pytest.mark.slow
 def test_a_process_without_standard_output_is_no_error(kb):
     command = f"{sys.executable} -m leafspan query honey --kb {kb} >&-"
     assert subprocess.run(["sh", "-c", command], check=False, capture_output=True, timeout=120).returncode == 0
@@ -248,6 +249,7 @@ def test_ids_and_the_question_to_explain_may_stand_on_standard_input(docs, kb):
     assert "What makes honey?" in explained.stdout
 
 
+@pytest.mark.slow
 def test_what_is_said_of_a_broken_file_stands_beside_its_name_and_nowhere_else(docs):
     (docs / "broken.pdf").write_bytes(b"%PDF broken")
     environment = {**os.environ, "COLUMNS": "200"}

@@ -87,14 +87,14 @@ def modes(name: str) -> tuple[bool, ...]:
 def test_a_bit_in_some_files_changes_no_answer(tmp_path: Path, whole: tuple[Path, dict[str, Any]]):
     rng = random.Random(5)
     sizes = files(whole[0])
-    some = [DATABASE, *rng.sample(sorted(sizes.keys() - {DATABASE}), 5)]
+    some = [DATABASE, *rng.sample(sorted(sizes.keys() - {DATABASE}), 3)]
     flips = [(name, rng.randrange(sizes[name]), rng.randrange(8), rng.choice(modes(name))) for name in some]
     check(whole, tmp_path, flips)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ["leafspan.segments", "leafspan", "vectors", DATABASE])
-def test_a_bit_at_the_head_in_the_middle_and_at_the_end_of_each_file_changes_no_answer(
+def test_a_bit_at_the_head_and_anywhere_in_each_file_changes_no_answer(
     tmp_path: Path, whole: tuple[Path, dict[str, Any]], part: str
 ):
     flips: list[Flip] = []
@@ -106,7 +106,7 @@ def test_a_bit_at_the_head_in_the_middle_and_at_the_end_of_each_file_changes_no_
         if name == DATABASE:  # the head of the file, and somewhere in each eighth page
             places = [*range(0, 100, 30), *(start + rng.randrange(PAGE) for start in range(0, size, 8 * PAGE))]
         else:
-            places = sorted({0, rng.randrange(size), size - 1})
+            places = sorted({rng.randrange(min(size, 64)), rng.randrange(size)})
         flips += [(name, place, rng.randrange(8), bare) for place in places for bare in modes(name)]
     check(whole, tmp_path, flips)
 

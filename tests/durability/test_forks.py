@@ -20,6 +20,7 @@ _ROOT = Path(__file__).parents[2]
 _SCRIPT = """
 import asyncio, json, os, sys, time
 import chromadb
+import leafspan
 from chromadb.config import Settings
 from leafspan import Document, Index, LeafspanError, Vector
 
@@ -129,6 +130,7 @@ def test_a_forked_process_reads_also_while_a_writer_is_at_work(tmp_path: Path) -
     assert (done.stdout, done.returncode) == ("Some text. And more.\n" * 2, 0), done.stderr[-2000:]
 
 
+@pytest.mark.slow
 def test_a_process_forked_before_anything_was_opened_can_open_an_index(tmp_path: Path) -> None:
     command = [
         sys.executable,

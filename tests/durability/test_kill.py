@@ -19,7 +19,6 @@ from leafspan import Index
 from leafspan.store import _connecting
 from tests.durability.children import ForkServer
 from tests.durability.versions import ALL, broken, document, open_index, records, text_of
-from tests.profiles import quick
 
 BATCH = 13  # so that the documents are written in several groups, of one document and of two
 OLD = [("same", 1, 3), ("first", 1, 8), ("second", 1, 6), ("third", 1, 5)]
@@ -227,7 +226,8 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize("torn", quick(1, ["data_level0.bin", "index_metadata.pickle"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("torn", ["data_level0.bin", "index_metadata.pickle"])
 def test_vectors_torn_by_a_kill_inside_of_chroma_are_put_back(
     tmp_path: Path, fork_server: ForkServer, large: Path, torn: str
 ) -> None:

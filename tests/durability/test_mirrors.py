@@ -100,6 +100,7 @@ def test_after_a_kill_before_any_step_of_making_and_merging_files_the_next_proce
     assert step > 12, "there are fewer steps than were to be tried"
 
 
+@pytest.mark.slow
 def test_after_a_kill_at_any_moment_the_next_process_answers_right(
     tmp_path: Path, fork_server: ForkServer, before: Path, expected: list[list[tuple[str, str, float]]]
 ) -> None:

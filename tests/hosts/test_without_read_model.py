@@ -52,7 +52,11 @@ def without_copies(make):
 
 
 @pytest.mark.parametrize(
-    ("scenario", "bare_index"), paired(SCENARIOS, ["lost", "unwritable", "none"]), indirect=["bare_index"], ids=named
+    ("scenario", "bare_index"),
+    paired(SCENARIOS, ["lost", "unwritable", "none"]),
+    indirect=["bare_index"],
+    ids=named,
+    scope="module",
 )
 def test_the_core_gives_the_same_without_a_read_model(bare_index: Index, forest: Index, scenario: Scenario):
     expected = [shown(passages) for passages in ask(forest, scenario)]

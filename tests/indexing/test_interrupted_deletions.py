@@ -15,6 +15,7 @@ from leafspan import Document, F, Index
 from leafspan.store._collection import Collection
 from leafspan.view import View
 from tests.corpus import SPLITTER
+from tests.profiles import paired
 
 NAMES = itertools.count()
 OLD = [Document(f"old-{n}", f"Old document {n}.", metadata={"year": 1999, "tenant": "a"}) for n in range(3)]
@@ -39,8 +40,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Index:
     return Index.open(client=client, name=f"deletions-{next(NAMES)}", splitter=SPLITTER)
 
 
-@pytest.mark.parametrize("scoped", [False, True], ids=["whole index", "view"])
-@pytest.mark.parametrize("delete", DELETIONS.values(), ids=DELETIONS)
+@pytest.mark.parametrize(("delete", "scoped"), paired(DELETIONS.values(), [False, True]))
 def test_the_same_deletion_finishes_what_it_had_begun(opened: Index, monkeypatch, delete: Delete, scoped: bool) -> None:
     opened.add(OTHER)
     view = opened.scoped(F("tenant") == "a") if scoped else opened

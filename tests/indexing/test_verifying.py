@@ -21,6 +21,7 @@ from leafspan.segments._segment import Segment, read_segment, write_segment
 from leafspan.store._catalogue_file import CatalogueFile
 from leafspan.store._change_file import ChangeFile
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+from tests.profiles import quick
 
 WORDLLAMA = default_embedder()
 Arrays = dict[str, np.ndarray]
@@ -109,7 +110,9 @@ def test_of_a_whole_index_and_its_trees_nothing_differs(folder: Path, place: str
         assert index.repair(verify=True) == []
 
 
-@pytest.mark.parametrize(("kind", "change"), [(kind, each) for kind, changes in ALTERED.items() for each in changes])
+@pytest.mark.parametrize(
+    ("kind", "change"), quick(3, [(kind, changes[turn]) for turn in range(2) for kind, changes in ALTERED.items()])
+)
 def test_what_a_copy_has_otherwise_is_named_and_made_again(
     folder: Path, kind: str, change: Callable[[Arrays], None], monkeypatch: pytest.MonkeyPatch
 ):

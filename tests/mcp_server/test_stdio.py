@@ -150,6 +150,7 @@ def test_who_starts_it_on_a_terminal_is_told_what_it_waits_for(kb):
         os.close(each)
 
 
+@pytest.mark.slow
 def test_a_filter_that_nothing_matches_is_told_on_standard_error(kb):
     server = Server(kb, "--where", 'F("tenant") == "acme"')
     assert server.process.stdin

@@ -27,7 +27,7 @@ from tests.profiles import examples
 
 DIMENSION = 8
 seeds = st.integers(0, 2**32 - 1)
-few_examples = examples(15)
+few_examples = examples(15, fast=6)
 _names = count()
 
 

@@ -20,6 +20,7 @@ from leafspan import (
     Vector,
 )
 from leafspan.splitting import Cut
+from tests.profiles import paired
 
 BLANK = [" \n\t", "\u200b\u00ad", "* * *\n---", "\u2026"]
 STRATEGIES: list[Strategy] = [
@@ -44,8 +45,7 @@ def index(tmp_path: Path):
         yield opened
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda each: type(each).__name__)
-@pytest.mark.parametrize("limits", [{}, {"k": 2}, {"budget": 100}], ids=str)
+@pytest.mark.parametrize(("strategy", "limits"), paired(STRATEGIES, [{}, {"k": 2}, {"budget": 100}]), ids=str)
 def test_blank_pages_are_no_results_and_take_no_place(index: Index, strategy: Strategy, limits: dict[str, int]) -> None:
     found = index.retrieve("annual report", strategy, **limits)
     assert {each.document_id for each in found} == {"page", "emoji"}

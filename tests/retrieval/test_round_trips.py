@@ -109,7 +109,7 @@ def named(value: object) -> str:
 
 
 @pytest.mark.usefixtures("leaves_from_chroma")
-@pytest.mark.parametrize(("cost", "tree"), paired(COSTS, DEPTHS), indirect=["tree"], ids=named)
+@pytest.mark.parametrize(("cost", "tree"), paired(COSTS, DEPTHS), indirect=["tree"], ids=named, scope="module")
 def test_round_trips_at_any_depth(tree: Index, calls, cost):
     strategy, fetches = cost
     for query in (QUESTIONS[0], QUESTIONS):
@@ -119,7 +119,7 @@ def test_round_trips_at_any_depth(tree: Index, calls, cost):
 
 
 @pytest.mark.parametrize(
-    ("strategy", "tree"), paired([strategy for strategy, _ in COSTS], DEPTHS), indirect=["tree"], ids=named
+    ("strategy", "tree"), paired([strategy for strategy, _ in COSTS], DEPTHS), indirect=["tree"], ids=named, scope="module"
 )
 def test_chroma_is_not_asked_for_what_is_beside_it(tree: Index, calls, strategy):
     calls.clear()

@@ -128,8 +128,9 @@ def test_after_another_process_has_written_the_copy_answers_until_opening_chroma
         assert calls["kb.leaves", "query"] == 1
 
 
+@pytest.mark.slow
 def test_whenever_the_index_changes_it_is_counted_anew(index: Index, openings: list[Path]):
-    for number in range(2):
+    for number in range(3):
         assert [len(ask(index)) for _ in range(4)] == [5] * 4
         add_elsewhere(index, f"more{number}")
     assert openings == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from datetime import date
 
 import pytest
 
@@ -16,10 +17,10 @@ from tests.simulation.soak import soak
 
 SEEDS = 10  # of each store, a few seconds
 SOON_FOUND = (
-    "the manifest does not note the leaves that will come",
     "what a killed writer left is not finished",
     "changes are not counted",
     "the token is not compared",
+    "the manifest does not note the leaves that will come",
     "the writer's lock is released early",
     "a sync deletes what it does not cover",
 )
@@ -34,7 +35,7 @@ def test_nothing_is_found(store: str) -> None:
 
 @pytest.mark.slow
 def test_nothing_is_found_with_seeds_that_were_never_run() -> None:
-    for _ in range(400):
+    for _ in range(200):
         seed = random.SystemRandom().randrange(10**9)
         report = run_scenario(scenario_of(seed))
         assert not report.problems, f"python -m tests.simulation --seed {seed}\n{described(shrunk(report))}"
@@ -70,8 +71,9 @@ def test_a_planted_fault_is_found(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
-def test_every_planted_fault_is_found(mutant: Mutant) -> None:
+@pytest.mark.parametrize("mutant", MUTANTS[date.today().toordinal() % 10 :: 10], ids=lambda mutant: mutant.name)
+def test_some_planted_faults_are_found_each_day_others(mutant: Mutant) -> None:
+    """All of them take a quarter of an hour: python -m tests.simulation.mutants."""
     _check_found(mutant, MOST_SEEDS)
 
 

@@ -14,6 +14,7 @@ import pytest
 from leafspan import Document, Index
 from leafspan.store._open_files import too_many_files
 from tests.durability.versions import EMBEDDER
+from tests.profiles import quick
 
 pytest.importorskip("resource", reason="this system has no limit that could be set")
 
@@ -64,7 +65,7 @@ def tries(path: Path, use: str, most: int) -> list[tuple[str, str, list[str]]]:
     return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize(("use", "most"), [("read", 24), ("write", 60)])
+@pytest.mark.parametrize(("use", "most"), quick(1, [("read", 24), ("write", 60)]))
 def test_too_many_open_files_are_an_error_about_the_limit_and_nothing_counts_as_damaged(
     tmp_path: Path, use: str, most: int
 ):

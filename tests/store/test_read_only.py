@@ -166,6 +166,7 @@ def test_a_reader_that_ends_leaves_nothing_behind(of_chroma_alone: Path, tempora
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_a_killed_reader_has_left_is_removed_by_the_next(of_chroma_alone: Path, temporary: Path):
     assert read_in_another_process(of_chroma_alone, "killed") == -9
     (left,) = temporary.iterdir()

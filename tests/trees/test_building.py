@@ -25,7 +25,7 @@ from leafspan.strategies import Tree
 from leafspan.trees import Abstractive, Bisecting, Extractive
 from leafspan.trees._document_trees import DocumentTrees
 from tests.event_loop import wait_for_the_loop
-from tests.profiles import examples
+from tests.profiles import examples, quick
 from tests.trees.building import (
     EMBEDDER,
     NAMES,
@@ -63,7 +63,7 @@ def _empty_memory():
 # --- what a tree is
 
 
-@pytest.mark.parametrize("count", range(16))
+@pytest.mark.parametrize("count", quick(6, [0, 1, 2, 3, 7, 15, *range(4, 7), *range(8, 15)]))
 def test_of_any_number_of_leaves_one_root_is_left(index, count):
     index.add(document("a", count) if count else Document("a", ""))
     built = index.build_tree()

@@ -204,6 +204,7 @@ def test_errors_are_one_line(options: list[str], message: str, kb: Path):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_without_its_libraries_the_command_says_what_to_install(kb: Path):
     code = "import sys; sys.modules['uvicorn'] = None; from leafspan.cli import app; app()"
     done = subprocess.run(

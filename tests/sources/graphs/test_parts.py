@@ -98,6 +98,7 @@ def test_parts_can_be_copied_as_lightrag_does():
     assert copy.deepcopy(tokenizer).encode("bees dance") == tokenizer.encode("bees dance")
 
 
+@pytest.mark.slow
 def test_a_lightrag_of_these_parts_never_touches_the_network(tmp_path: Path):
     program = f"""
 import socket, json, asyncio
