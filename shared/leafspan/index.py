@@ -18,7 +18,6 @@ from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
 from leafspan.flows import Flow, arun, run
 from leafspan.lexical import Analysis, BM25Settings
-from leafspan.private import views
 from leafspan.retrieval import Defaults, Sources, import_numpy
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
@@ -308,7 +307,9 @@ class Index(View):
             InvalidArgument: if an option is of a wrong type, or no finder finds a kind to reveal.
             MissingExtra: if ``Patterns()`` is used, and Presidio is not installed.
         """
-        return views.PrivateView.of(
+        from leafspan.private import PrivateView
+
+        return PrivateView.of(
             self._sources,
             self._settings,
             self._timeout,

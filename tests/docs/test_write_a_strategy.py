@@ -374,7 +374,7 @@ def test_the_page_names_all_that_is_offered_to_authors():
         if inspect.isclass(kind := getattr(leafspan.strategies, name)) and issubclass(kind, Strategy)
     }
     types = {"Fusion", "Mode", "Request", "Retrieves", "StrategyResults"}  # in annotations only
-    not_for_authors = {"DEFAULT", "Watcher", "at_least", "filtered", "name_strategies", "to_queries"}
+    not_for_authors = {"DEFAULT", "Watcher", "at_least", "filtered", "name_strategies", "to_queries", "Ranked", "fuse"}
     offered = set(leafspan.strategies.__all__) - strategies - types - not_for_authors
     assert {name for name in offered if not re.search(rf"\b{name}\b", PAGE)} == set()
 
@@ -388,7 +388,14 @@ def test_the_page_imports_only_what_is_public():
 
 def test_what_the_page_names_is_there():
     in_hosts = {*langchain_ext.__all__} & {*llamaindex_ext.__all__}
-    offered = {*leafspan.strategies.__all__, *leafspan.__all__, *in_hosts, "FreshFirst", "WithPhrase"}
+    offered = {
+        *leafspan.strategies.__all__,
+        *leafspan.__all__,
+        *vars(leafspan.errors),
+        *in_hosts,
+        "FreshFirst",
+        "WithPhrase",
+    }
     named = {
         name for name in re.findall(r"`([A-Z]\w+)\b[^`]*`", PAGE) if name not in ("None", "False", "True", "Exception")
     }

@@ -1,4 +1,4 @@
-"""An adapter stands on two packages of leafspan, and on its own host."""
+"""An adapter stands on the public modules of leafspan, on its hosting, and on its own host."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ import langchain_ext
 import leafspan
 import leafspan.hosting
 import llamaindex_ext
+from tests import public
 
 FILES = [
     pytest.param(package, path, id=f"{package.__name__}/{path.name}")
     for package in (langchain_ext, llamaindex_ext)
     for path in sorted(Path(package.__file__).parent.rglob("*.py"))
 ]
+PUBLIC = {each.__name__: dir(each) for each in (*public.WHOLE, *public.IN_PARTS, leafspan.hosting)}
 HOSTS = {"langchain_ext": {"langchain_core", "pydantic"}, "llamaindex_ext": {"llama_index"}}
 
 
@@ -34,9 +36,9 @@ def imported(tree: ast.AST) -> set[str]:
 
 
 @pytest.mark.parametrize(("package", "path"), FILES)
-def test_of_leafspan_an_adapter_imports_only_the_package_and_its_hosting(package, path):
+def test_of_leafspan_an_adapter_imports_only_public_modules_and_its_hosting(package, path):
     modules = imported(ast.parse(path.read_text(encoding="utf-8")))
-    assert {each for each in modules if each.partition(".")[0] == "leafspan"} <= {"leafspan", "leafspan.hosting"}
+    assert {each for each in modules if each.partition(".")[0] == "leafspan"} <= PUBLIC.keys()
 
 
 @pytest.mark.parametrize(("package", "path"), FILES)
@@ -47,10 +49,9 @@ def test_of_other_packages_an_adapter_imports_only_its_host(package, path):
 
 @pytest.mark.parametrize(("package", "path"), FILES)
 def test_what_an_adapter_imports_of_leafspan_is_listed_there(package, path):
-    listed = {"leafspan": leafspan.__all__, "leafspan.hosting": leafspan.hosting.__all__}
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.module in listed:
-            assert {alias.name for alias in node.names} <= set(listed[node.module])
+        if isinstance(node, ast.ImportFrom) and node.module in PUBLIC:
+            assert {alias.name for alias in node.names} <= set(PUBLIC[node.module])
 
 
 def test_everything_in_hosting_is_used_by_an_adapter():

@@ -527,7 +527,7 @@ def test_a_document_replaced_meanwhile_is_found_as_it_is_now(tmp_path):
         ({"per_reference": 0}, "per_reference must be a whole number >= 1, got 0"),
         ({"keep": 1}, "keep must be True or False, got 1"),
         ({"timeout": -1}, "timeout must be a number of seconds > 0, got -1"),
-        ({"on_failure": "skip"}, "on_failure must be one of 'raise', 'skip', got 'skip'"),
+        ({"on_failure": "leave"}, "on_failure must be one of 'raise', 'skip', got 'leave'"),
     ],
 )
 def test_options_out_of_range_are_refused(wrong, message):

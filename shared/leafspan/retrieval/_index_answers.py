@@ -96,9 +96,9 @@ class IndexAnswers:
                 return (yield from self._compare(request))
             case TreeRoots():
                 return (yield from self._summaries.roots(request))
-            case HasTrees():
+            case _:
+                assert isinstance(request, HasTrees), request
                 return (yield from self._summaries.has_trees())
-        raise AssertionError(request)
 
     def begin(self, requests: Sequence[Request]) -> Flow[list[int] | None]:
         """Prepare for several requests, and return the order in which to answer them; None to answer them at once.
