@@ -35,7 +35,7 @@ for version in $(sed -nE 's/.*"Programming Language :: Python :: (3\.[0-9]+)".*/
     "$python" -m venv "$work/$version"
     "$work/tools/bin/uv" pip install --quiet --python "$work/$version/bin/python" "$root[dev]"  # in a tenth of the time of pip
     (cd "$root" && "$work/$version/bin/python" -m pytest -q -p no:cacheprovider -m "not slow" \
-        tests/test_index.py tests/store/test_formats.py tests/hosts/test_contract.py)
+        tests/test_index.py tests/store/test_refusals.py tests/hosts/test_contract.py)
     ran+=("$version")
     rm -rf "${work:?}/$version"
 done

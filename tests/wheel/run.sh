@@ -25,6 +25,7 @@ use() {  # name, extra, further requirements...
 }
 
 use core ""
+use lab "[lab]"
 use langchain "[langchain]"
 use llamaindex "[llamaindex]"
 use langchain-lowest "[langchain]" -c "$here/lowest.txt"

@@ -33,7 +33,11 @@ def main(extra: str) -> None:
         question = EXAMPLE_QUESTIONS[0]
         expected = [passage.id for passage in index.retrieve(question, k=3)]
         assert expected
-        assert ".ls-strip" in index.retrieve(question, k=3)._repr_html_(), "the style of pictures is not there"  # type: ignore[attr-defined]
+        picture = index.retrieve(question, k=3)._repr_html_()  # type: ignore[attr-defined]
+        if extra == "[lab]":
+            assert ".ls-strip" in picture, "the style of pictures is not there"
+        else:
+            assert picture is None, "a picture needs the extra lab"
         index.build_tree(summarizer=lambda texts: texts[0][:200])
         assert any(passage.layer for passage in index.retrieve(question, Tree(base=Vector()), k=24))
         if extra == "[langchain]":
