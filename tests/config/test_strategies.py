@@ -212,7 +212,7 @@ def test_what_is_written_is_what_one_would_write():
 
 
 def test_a_filter_is_written_as_it_is_in_python():
-    from leafspan.strategies._filtered import Filtered
+    from leafspan.strategies._over_base import Filtered
 
     strategy = Filtered(base=Vector(), where=(F("year") >= 2020) & ~F("tags").contains("draft"))
     plain = strategy.to_config()

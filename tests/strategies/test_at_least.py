@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leafspan import BM25, Index, InvalidArgument, Vector
-from leafspan.strategies._at_least import AtLeast, at_least
+from leafspan.strategies._over_base import AtLeast, at_least
 from tests.corpus import QUESTIONS
 
 

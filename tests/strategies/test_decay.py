@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from leafspan import BM25, Decay, F, Hybrid, Index, InvalidArgument, SentenceWindow, Strategy, retrieve
 from leafspan.strategies import Filtered, HostResult, HostRetriever, RetrievalContext
-from leafspan.strategies._dates import to_microseconds
+from leafspan.strategies._decay import to_microseconds
 from leafspan.values import Query
 from tests.profiles import examples
 from tests.word_trees import hits, spans, tree

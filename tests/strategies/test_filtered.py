@@ -6,7 +6,7 @@ import pytest
 
 from leafspan import BM25, Ensemble, F, Filter, Hybrid, Index, InvalidArgument, ParentDocument, SentenceWindow, Vector
 from leafspan.strategies import filtered
-from leafspan.strategies._filtered import Filtered
+from leafspan.strategies._over_base import Filtered
 from tests.corpus import QUESTIONS
 
 FOOD = F("topic") == "food"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan.strategies import Mention
-from leafspan.strategies._vouching import vouched_for
+from leafspan.strategies._hybrid_pool import vouched_for
 from leafspan.values import LeafId
 
 V = "00000000"

@@ -1,12 +1,10 @@
 """Answering questions: a strategy's requests answered from an index, and its results made into passages."""
 
 from leafspan.retrieval._answers import Answered, Answers
-from leafspan.retrieval._defaults import Defaults
 from leafspan.retrieval._empty_results import INDEX_IS_EMPTY
 from leafspan.retrieval._index_answers import IndexAnswers
-from leafspan.retrieval._left_out import without_damaged
-from leafspan.retrieval._limits import DEFAULT_K, Limits, check_timeout
-from leafspan.retrieval._result_list import Passages
+from leafspan.retrieval._limits import DEFAULT_K, Defaults, Limits, check_timeout
+from leafspan.retrieval._passages import Passages, without_damaged
 from leafspan.retrieval._retrieve import checked_queries, look_at, retrieve_from_index
 from leafspan.retrieval._sources import Sources
 from leafspan.retrieval._warm import import_numpy, warm

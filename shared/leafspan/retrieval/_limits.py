@@ -1,4 +1,4 @@
-"""How much a retrieval looks at, and how much it returns."""
+"""How much a retrieval looks at and returns, and what a call that says nothing else is answered by."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.filters import Where, to_filter
 from leafspan.spans import Budget
 from leafspan.store import MOST_RESULTS
-from leafspan.strategies import RetrievalContext, Strategy
+from leafspan.strategies import DEFAULT, RetrievalContext, Strategy, to_strategy
 from leafspan.values import Candidate
 
 DEFAULT_K = 5
@@ -104,3 +104,48 @@ class Limits:
             return for_k
         for_words = _LEAST_CANDIDATES + words // _WORDS_A_LEAF
         return for_words if k is None else min(for_k, for_words)
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """A strategy and limits for calls that give none: see ``Config``.
+
+    Attributes:
+        strategy: The strategy.
+        k: Most passages, None if it is not limited so.
+        candidates: Leaves to look at, None for as many as it takes.
+        budget: Most words or tokens, None if it is not limited so.
+        min_score: Lowest score of a passage, None for any.
+    """
+
+    strategy: Strategy = DEFAULT
+    k: int | None = None
+    candidates: int | None = None
+    budget: int | Budget | None = None
+    min_score: float | None = None
+
+    def strategy_of(self, strategy: object) -> Strategy:
+        """The strategy of a call.
+
+        Raises:
+            InvalidArgument: if it is none, nor the name or the configuration of one.
+        """
+        return self.strategy if strategy is None else to_strategy("strategy", strategy)
+
+    def limits_of(
+        self,
+        k: int | None,
+        candidates: int | None,
+        budget: int | Budget | None,
+        where: object,
+        min_score: float | None,
+    ) -> Limits:
+        """The limits of a call. ``k`` and ``budget`` say one thing together, so a call that gives one has none of these.
+
+        Raises:
+            InvalidArgument: if one is out of its range.
+        """
+        if k is None and budget is None:
+            k, budget = self.k, self.budget
+        candidates = self.candidates if candidates is None else candidates
+        return Limits.of(k, candidates, budget, where, self.min_score if min_score is None else min_score)

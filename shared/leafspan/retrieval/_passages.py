@@ -1,13 +1,16 @@
-"""Candidates as passages."""
+"""Passages of candidates, and lists of passages, as they are returned."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import SupportsIndex, overload
 
+from leafspan.lexical import Analysis, Analyzer, matching_words
 from leafspan.store import Row, StaleRead, leaf_passage
+from leafspan.text import display
 from leafspan.trees import document_of, summary_passage
-from leafspan.values import Candidate, Passage
+from leafspan.values import Candidate, Passage, Query
 
 
 def to_passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Row]) -> Passage:
@@ -27,3 +30,102 @@ def to_passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Ro
     metadata = found.metadata if found.span.size == 1 else row.metadata
     ancestors = found.leaf.ancestors if found.leaf is not None else ()
     return leaf_passage(found.span, texts, row, metadata, score=found.score, trace=found.trace, ancestors=ancestors)
+
+
+def without_damaged(found: list[list[Passage]], documents: Collection[str], trees: Collection[str]) -> list[list[Passage]]:
+    """The passages, whose traces say what was left out.
+
+    Args:
+        found: The passages for each query.
+        documents: Ids of the documents that were left out.
+        trees: Ids of the documents whose trees were left out, and of summaries of several documents.
+    """
+    if not documents and not trees:
+        return found
+    notes = tuple(f"the tree of {id_!r} was left out, since what is stored of it is damaged" for id_ in trees)
+    return [[_noted(passage, tuple(documents), notes) for passage in row] for row in found]
+
+
+def _noted(passage: Passage, documents: tuple[str, ...], notes: tuple[str, ...]) -> Passage:
+    trace = passage.trace
+    return replace(passage, trace=replace(trace, left_out=(*trace.left_out, *documents), notes=(*trace.notes, *notes)))
+
+
+class Passages(list[Passage]):
+    """The passages of a result, best first: a list like any other, which notebooks show as a picture.
+
+    Args:
+        passages: The passages.
+        question: The question that they answer. Default: None, there is none, or it is a vector.
+        analyzer: What finds the question's words in texts. Default: None, no word stands out.
+        why_empty: Why there are none, as the end of a sentence. Default: None, there are some, or nothing is known of it.
+    """
+
+    def __init__(
+        self,
+        passages: Iterable[Passage] = (),
+        *,
+        question: str | None = None,
+        analyzer: Analyzer | None = None,
+        why_empty: str | None = None,
+    ) -> None:
+        super().__init__(passages)
+        self.question = question
+        self.analyzer = analyzer
+        self.why_empty = why_empty
+
+    @overload
+    def __getitem__(self, place: SupportsIndex, /) -> Passage: ...
+
+    @overload
+    def __getitem__(self, place: slice, /) -> Passages: ...
+
+    def __getitem__(self, place: SupportsIndex | slice, /) -> Passage | Passages:
+        if isinstance(place, slice):
+            return self.of(super().__getitem__(place))
+        return super().__getitem__(place)
+
+    def __repr__(self) -> str:
+        why = f"  # {self.why_empty}" if self.why_empty and not self else ""
+        return "[" + ",\n ".join(map(repr, self)) + "]" + why
+
+    def _repr_html_(self) -> str | None:
+        """A picture for notebooks: the documents as strips with the passages on them, then the passages."""
+        return display("Passages", self)
+
+    def of(self, passages: Iterable[Passage]) -> Passages:
+        """Other passages for the same question.
+
+        Args:
+            passages: The passages.
+        """
+        return Passages(passages, question=self.question, analyzer=self.analyzer, why_empty=self.why_empty)
+
+    def words(self, text: str) -> list[tuple[int, int]]:
+        """Where words of the question stand in a text, as (start, end), in order.
+
+        Args:
+            text: The text.
+        """
+        return [] if self.question is None or self.analyzer is None else matching_words(self.analyzer, self.question)(text)
+
+
+def to_results(
+    queries: Sequence[Query],
+    found: Iterable[Iterable[Passage]],
+    analyzer: Analysis | None,
+    reasons: Iterable[str | None],
+) -> list[Passages]:
+    """The passages of each query as a result.
+
+    Args:
+        queries: What was asked.
+        found: The passages of each.
+        analyzer: That of the index. A function of the user's own is not called for pictures.
+        reasons: Why there are none for each, None where there are some.
+    """
+    known = analyzer if isinstance(analyzer, Analyzer) else None
+    return [
+        Passages(passages, question=query.text or None, analyzer=known, why_empty=reason)
+        for query, passages, reason in zip(queries, found, reasons, strict=True)
+    ]

@@ -14,10 +14,8 @@ from leafspan.retrieval._answers import Answers
 from leafspan.retrieval._empty_results import why_empty
 from leafspan.retrieval._host_results import matches_outside
 from leafspan.retrieval._index_answers import IndexAnswers
-from leafspan.retrieval._left_out import without_damaged
 from leafspan.retrieval._limits import Limits
-from leafspan.retrieval._passages import to_passage
-from leafspan.retrieval._result_list import Passages, to_results
+from leafspan.retrieval._passages import Passages, to_passage, to_results, without_damaged
 from leafspan.retrieval._sources import Sources
 from leafspan.retrieval._widening import Result, look_until_full, may_widen
 from leafspan.spans import shortlist, within_budget

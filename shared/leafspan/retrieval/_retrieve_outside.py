@@ -12,7 +12,7 @@ from leafspan.lexical import Analyzer
 from leafspan.retrieval._answers import Answers, QuestionEmbedder
 from leafspan.retrieval._empty_results import why_found_none
 from leafspan.retrieval._limits import Limits
-from leafspan.retrieval._result_list import to_results
+from leafspan.retrieval._passages import to_results
 from leafspan.retrieval._warm import import_numpy
 from leafspan.retrieval._widening import Result, look_until_full, may_widen
 from leafspan.spans import shortlist, within_budget

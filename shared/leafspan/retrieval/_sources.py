@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leafspan.embedding import CheckedEmbedder
-from leafspan.retrieval._defaults import Defaults
+from leafspan.retrieval._limits import Defaults
 from leafspan.search import SearchIndexes
 from leafspan.store import Store
 from leafspan.trees import Trees

@@ -3,17 +3,13 @@
 What is listed here is also what someone needs to write a strategy of their own: see docs/write-a-strategy.md.
 """
 
-from ._at_least import AtLeast, at_least
 from ._auto_merging import AutoMerging
 from ._base import HOW_TO_FIND_LEAVES, check_base, retrieve_leaves
 from ._bm25 import BM25
-from ._choosing import StrategyLike, to_strategy
 from ._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
 from ._decay import Decay
-from ._default import DEFAULT
 from ._ensemble import Ensemble
 from ._filter import Filter
-from ._filtered import Filtered, filtered
 from ._for_authors import (
     Ancestor,
     Candidate,
@@ -37,19 +33,17 @@ from ._for_authors import (
     unite,
 )
 from ._fuse import Fusion, Ranked, fuse
-from ._host_reranker import HostReranker, Reranked
 from ._host_retriever import HostRetriever
 from ._hybrid import Hybrid
 from ._matching_nodes import MatchingNodes, NodeHit, NodeHits
 from ._multi_query import MultiQuery
-from ._named import name_strategies
+from ._named import StrategyLike, name_strategies, to_strategy
 from ._other_index import OtherIndex
-from ._over_base import OverBase
+from ._over_base import AtLeast, Filtered, OverBase, Watched, Watcher, at_least, filtered
 from ._parent_document import ParentDocument
 from ._queries import query_texts, to_queries
-from ._query_vectors import query_vectors
 from ._recursive import Recursive
-from ._relevant_segments import RelevantSegments
+from ._relevant_segments import DEFAULT, RelevantSegments
 from ._requests import (
     AskHost,
     CallFunction,
@@ -82,13 +76,14 @@ from ._requests import (
     VectorSearch,
 )
 from ._rerank import Rerank
+from ._rerankers import HostReranker, Reranked
 from ._router import Router
+from ._searching import query_vectors
 from ._sentence_window import SentenceWindow
 from ._strategy import Strategy, check_strategy
 from ._transform import Transform
 from ._tree import Mode, Tree
 from ._vector import Vector
-from ._watched import Watched, Watcher
 
 __all__ = [
     "Ranked",

@@ -13,9 +13,8 @@ from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._queries import query_texts
-from leafspan.strategies._reaching import those_that_reach
 from leafspan.strategies._requests import LexicalSearch, Load, NoteWhyEmpty, StrategyFlow
-from leafspan.strategies._search import search
+from leafspan.strategies._searching import search, those_that_reach
 from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, Query, scored
 

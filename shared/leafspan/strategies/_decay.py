@@ -1,22 +1,47 @@
-"""Decay: a score that falls with the age of a document."""
+"""Decay: scores that fall with a date."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from numbers import Real
 
-from leafspan.checks import check_choice, check_number, shown
+from leafspan.checks import check_choice, check_number, is_number, shown
 from leafspan.errors import InvalidArgument
+from leafspan.filters import instant
 from leafspan.scoring import SHAPES, Shape, decay_factor
 from leafspan.strategies._context import RetrievalContext
-from leafspan.strategies._dates import to_microseconds
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Query
+
+_YEARS = range(1000, 10_000)
+_FIRST = datetime(1, 1, 1, tzinfo=UTC).timestamp()
+_LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
+
+
+def to_microseconds(value: object) -> int | None:
+    """Microseconds since 1970 (UTC) of a date, None for what is none.
+
+    Args:
+        value: An ISO text, as filters understand it; a datetime or a date; a year, which is a whole number from 1000 to
+            9999; or any other number up to the year 9999, in seconds since 1970.
+    """
+    if isinstance(value, str):
+        return instant(value)
+    if isinstance(value, date):  # a datetime is one, too
+        return instant(value.isoformat())
+    if not isinstance(value, Real) or not is_number(value):
+        return None
+    number = float(value)  # also of numpy's numbers, as other sources have them
+    if number.is_integer() and int(number) in _YEARS:  # a float would be searched for in the range, number by number
+        return instant(f"{int(number)}-01-01")
+    return round(number * 1_000_000) if _FIRST <= number <= _LAST else None
+
 
 _DAY = timedelta(days=1)
 

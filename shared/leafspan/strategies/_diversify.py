@@ -7,9 +7,9 @@ from typing import Any
 
 from leafspan.errors import InvalidArgument
 from leafspan.scoring import Chosen, maximal_marginal_relevance, min_max
-from leafspan.strategies._query_vectors import query_vectors
 from leafspan.strategies._requests import CallFunction, Embed, LoadVectors, StrategyFlow
-from leafspan.strategies._rerank_by_scores import Rows, moved
+from leafspan.strategies._rerankers import Rows, moved
+from leafspan.strategies._searching import query_vectors
 from leafspan.values import Candidate, Query
 
 

@@ -12,12 +12,11 @@ from leafspan.errors import InvalidArgument
 from leafspan.scoring import reciprocal_rank_fusion
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._failures import ON_FAILURE, OnFailure, left_out, noted, split_failures
-from leafspan.strategies._filtered import Filtered
 from leafspan.strategies._fuse import Fusion, Ranked, fuse, to_fusion
 from leafspan.strategies._host_retriever import HostRetriever
+from leafspan.strategies._over_base import Filtered, Watched
 from leafspan.strategies._requests import RunStrategies, StrategyFlow, StrategyResults, StrategyRun
 from leafspan.strategies._strategy import Strategy, check_strategy
-from leafspan.strategies._watched import Watched
 from leafspan.values import Candidate, Query
 
 

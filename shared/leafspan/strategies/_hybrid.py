@@ -14,6 +14,7 @@ from leafspan.strategies._bm25 import check_bm25
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._fuse import Fusion, to_fusion
 from leafspan.strategies._hybrid_pool import (
+    LOOKED_THROUGH,
     NODE_SOURCES,
     SEARCHES,
     Pool,
@@ -23,9 +24,8 @@ from leafspan.strategies._hybrid_pool import (
     fused_pool,
     leaves_to_compare,
     probability_of_an_answer,
+    vouched_for,
 )
-from leafspan.strategies._query_vectors import query_vectors
-from leafspan.strategies._reaching import note_too_low
 from leafspan.strategies._requests import (
     FindMentions,
     LexicalSearch,
@@ -37,9 +37,8 @@ from leafspan.strategies._requests import (
     StrategyFlow,
     VectorSearch,
 )
-from leafspan.strategies._search import search
+from leafspan.strategies._searching import note_too_low, query_vectors, search
 from leafspan.strategies._strategy import Strategy
-from leafspan.strategies._vouching import LOOKED_THROUGH, vouched_for
 from leafspan.trace import Calibrated, Contribution, Fused, Trace, TracedHit
 from leafspan.values import Candidate, LeafId, Query
 

@@ -1,11 +1,21 @@
-"""What strategies have in common that choose among, or reorder, what another one finds."""
+"""What strategies share that pass on what another one finds: all of it, what matches a filter, or what reaches a score."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Self
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
+from typing import Any, ClassVar, Self
 
-from leafspan.strategies._strategy import Strategy
+from leafspan.checks import check_number, shown
+from leafspan.errors import InvalidArgument
+from leafspan.filters import Where, to_filter
+from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._requests import CallFunction, LoadPassages, StrategyFlow
+from leafspan.strategies._searching import those_that_reach
+from leafspan.strategies._strategy import Strategy, check_strategy
+from leafspan.trace import Trace
+from leafspan.values import Candidate, Passage, Query
 
 
 class OverBase(Strategy):
@@ -45,3 +55,126 @@ class OverBase(Strategy):
         base = self.base.with_summaries()
         changed: Any = self
         return None if base is None else replace(changed, base=base)
+
+
+@dataclass(frozen=True, slots=True)
+class Filtered(OverBase):
+    """What ``base`` finds among the documents that match ``where``, and the filter of the call if there is one.
+
+    An adapter's retriever becomes one of these where it is the base of another retriever over the same index.
+
+    Args:
+        base: The strategy.
+        where: The filter, made with ``F``.
+
+    Raises:
+        InvalidArgument: if ``base`` is no strategy, or ``where`` no filter.
+    """
+
+    base: Strategy
+    where: Where
+
+    def __post_init__(self) -> None:
+        check_strategy("base", self.base)
+        if not isinstance(self.where, Where):
+            raise InvalidArgument(f"where must be a filter made with F, got {shown(self.where)}")
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy."""
+        where = self.where if context.where is None else context.where & self.where
+        rows = yield from self.base.retrieve(queries, replace(context, where=where))
+        matched = Trace(filters=(self.where,))
+        return [[replace(found, trace=found.trace + matched) for found in row] for row in rows]
+
+
+def filtered(strategy: Strategy, where: object) -> Strategy:
+    """The strategy for the documents that match a filter in any dialect; unchanged if ``where`` is None.
+
+    Raises:
+        InvalidArgument: if ``where`` is no filter.
+    """
+    condition = to_filter(where)
+    return strategy if condition is None else Filtered(strategy, condition)
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast(OverBase):
+    """What ``base`` finds with a score of at least ``min_score``: the call option ``min_score``, for every strategy.
+
+    Args:
+        base: The strategy.
+        min_score: Lowest score of a result. What a score means is in docs/scores.md.
+
+    Raises:
+        InvalidArgument: if ``base`` is no strategy, or ``min_score`` no finite number.
+    """
+
+    base: Strategy
+    min_score: float
+
+    def __post_init__(self) -> None:
+        check_strategy("base", self.base)
+        check_number("min_score", self.min_score)
+
+    @property
+    def returns_all(self) -> bool:
+        """All that reach the score are returned."""
+        return True
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy."""
+        results = yield from self.base.retrieve(queries, context)
+        return (yield from those_that_reach(self.min_score, queries, results, attrgetter("score")))
+
+
+def at_least(strategy: Strategy, min_score: float | None) -> Strategy:
+    """The strategy for results of at least this score; unchanged if it is None."""
+    return strategy if min_score is None else AtLeast(strategy, min_score)
+
+
+_MOST_SHOWN = 20  # passages for each query: a base finds more than are returned
+
+Begins = Callable[[list[str]], Any]
+Ends = Callable[[Any, list[list[Passage]]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Watcher:
+    """Who is told of a strategy.
+
+    Attributes:
+        begins: Function from the questions, empty for those that have no text, to what ``ends`` is told again.
+        ends: Function of that and of what was found for each question: the best twenty passages.
+        abegins: The coroutine function of ``begins``. None: it runs in a thread.
+        aends: The coroutine function of ``ends``. None: it runs in a thread.
+    """
+
+    begins: Begins
+    ends: Ends
+    abegins: Callable[[list[str]], Awaitable[Any]] | None = None
+    aends: Callable[[Any, list[list[Passage]]], Awaitable[Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watched(OverBase):
+    """What ``base`` finds, of which ``watcher`` is told; not through a private view, which shows less than is found.
+
+    If ``base`` fails, or has to begin again, the watcher is not told of an end.
+    """
+
+    configurable: ClassVar[bool] = False
+    base: Strategy
+    watcher: Watcher = field(repr=False)
+
+    def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
+        """See Strategy."""
+        if context.private:
+            return (yield from self.base.retrieve(queries, context))
+        watcher = self.watcher
+        begun = yield CallFunction(watcher.begins, ([query.text or "" for query in queries],), watcher.abegins)
+        found = yield from self.base.retrieve(queries, context.for_base)  # the watcher is told of all
+        shown: list[list[Passage]] = []
+        for row in found:
+            shown.append((yield LoadPassages(row[:_MOST_SHOWN])))
+        yield CallFunction(watcher.ends, (begun, shown), watcher.aends)
+        return found

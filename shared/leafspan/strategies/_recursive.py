@@ -10,9 +10,8 @@ from leafspan.errors import InvalidArgument
 from leafspan.strategies._context import MOST_CANDIDATES, RetrievalContext
 from leafspan.strategies._failures import ON_FAILURE, OnFailure, in_words, split_failures
 from leafspan.strategies._hybrid import Hybrid
-from leafspan.strategies._leaves_referred_to import nearest_leaves_of
 from leafspan.strategies._named import check_named_strategies
-from leafspan.strategies._references import Asked, Referring, follow_once, in_place
+from leafspan.strategies._references import Asked, Referring, follow_once, in_place, nearest_leaves_of
 from leafspan.strategies._requests import RunStrategies, StrategyFlow, StrategyResults, StrategyRun
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, Query

@@ -96,3 +96,7 @@ class RelevantSegments(Strategy):
                 # Behind the runs, since a better leaf that did not fit would end the list before runs that do.
                 found.append(runs + others)
         return found
+
+
+DEFAULT: Strategy = RelevantSegments()
+"""The strategy that is used where none is named."""

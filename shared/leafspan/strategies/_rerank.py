@@ -10,13 +10,11 @@ from leafspan.checks import check_choice, check_functions, check_number, keep_wh
 from leafspan.errors import InvalidArgument
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._diversify import diversify
-from leafspan.strategies._host_reranker import HostReranker
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._queries import query_texts
 from leafspan.strategies._requests import StrategyFlow
-from leafspan.strategies._rerank_by_host import rerank_by_host
-from leafspan.strategies._rerank_by_scores import rerank_by_scores
+from leafspan.strategies._rerankers import HostReranker, rerank_by_host, rerank_by_scores
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, Query
 

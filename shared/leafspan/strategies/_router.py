@@ -14,9 +14,9 @@ from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._failures import ON_FAILURE, OnFailure, left_out, noted, split_failures
 from leafspan.strategies._fuse import Fusion, Ranked, fuse, to_fusion
 from leafspan.strategies._named import check_named_strategies
-from leafspan.strategies._query_vectors import query_vectors
 from leafspan.strategies._requests import Generate, RunStrategies, StrategyFlow, StrategyResults, StrategyRun
 from leafspan.strategies._routes import Route, answered_route, nearest_route, ruled_route
+from leafspan.strategies._searching import query_vectors
 from leafspan.strategies._strategy import Strategy
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Query

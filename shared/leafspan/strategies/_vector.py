@@ -8,10 +8,8 @@ from operator import attrgetter
 
 from leafspan.checks import check_flag, check_number, check_text, keep_whole
 from leafspan.strategies._context import RetrievalContext
-from leafspan.strategies._query_vectors import query_vectors
-from leafspan.strategies._reaching import those_that_reach
 from leafspan.strategies._requests import Load, LoadedVectorSearch, StrategyFlow, VectorSearch
-from leafspan.strategies._search import search
+from leafspan.strategies._searching import query_vectors, search, those_that_reach
 from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, Query, scored
 
