@@ -21,7 +21,7 @@ FEWEST_QUESTIONS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuneOptions:
-    """The options of one tuning: see ``Index.tune``.
+    """The options of one tuning: see ``leafspan.lab.tune``.
 
     Attributes:
         options: The kinds of options that may be changed.
