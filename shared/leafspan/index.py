@@ -373,11 +373,7 @@ class Index(View):
         return await arun(self._examine(True, quick, verify, progress))
 
     def _restore_vectors(self, *, embed: bool) -> Flow[None]:
-        """Make the vectors anew that opening the files has found to be lost, from the mirror, or by embedding the texts.
-
-        Args:
-            embed: Whether to embed any number of texts. If not, no more than are embedded in a moment.
-        """
+        """Make the vectors anew that opening the files has found to be lost, from the mirror, or by embedding the texts."""
         if not self._store.has_lost:
             return
         for indexes in (self._sources.indexes, (yield from self._sources.trees.existing())):

@@ -113,11 +113,7 @@ _MOST_DIGITS = 9  # of the ordinal of a leaf: no document has a thousand million
 
 
 def run_of_id(text: str | None) -> tuple[LeafId, int] | None:
-    """The first leaf, and the ordinal of the last one, of the passage with this id; None if it is no passage's id.
-
-    Args:
-        text: An id such as ``bees#90795de0#4`` or ``bees#90795de0#4-7``.
-    """
+    """The first leaf, and the ordinal of the last one, of the passage with this id; None if it is no passage's id."""
     document_and_version, _, place = (text or "").rpartition("#")
     document_id, _, version = document_and_version.rpartition("#")
     first, dash, last = place.partition("-")
@@ -136,13 +132,7 @@ OUTSIDE_VERSION = "outside"
 
 
 def leaf_ids(document_id: str, version: str, ordinals: Iterable[int]) -> list[str]:
-    """The ids, as texts, of several leaves of one document.
-
-    Args:
-        document_id: Id of the document.
-        version: Version of the document.
-        ordinals: Numbers of the leaves in the document, from 0.
-    """
+    """The ids, as texts, of several leaves of one document."""
     prefix = f"{document_id}#{version}#"
     return [f"{prefix}{ordinal}" for ordinal in ordinals]
 
@@ -493,11 +483,7 @@ _MOST_OF_ID = 80  # characters of an id in a ``repr``
 
 
 def short_id(id_: str) -> str:
-    """An id as a literal of Python. Of a long one, the middle is left out: paths differ at the end, and versions are there.
-
-    Args:
-        id_: The id.
-    """
+    """An id as a literal of Python. A long id loses its middle, since paths and versions differ at the end."""
     half = (_MOST_OF_ID - 3) // 2
     return repr(id_ if len(id_) <= _MOST_OF_ID else f"{id_[:half]}...{id_[-half:]}")
 

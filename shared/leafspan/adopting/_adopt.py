@@ -31,15 +31,6 @@ def adopt(
 ) -> Flow[Adopted]:
     """Write the documents of a plan, but for those that are there already.
 
-    Args:
-        source: The collection.
-        plan: Which records become which documents.
-        store: Where to write. None if there is no index, for a dry run.
-        settings: How the index splits and indexes.
-        dry_run: Whether only to report.
-        timeout: Seconds to wait for another writer.
-        show: Whether to show a bar, None for where a person is watching.
-
     Raises:
         IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
         WriterBusy: if another writer holds the index for longer than the timeout.

@@ -37,12 +37,6 @@ class WithVectors(NamedTuple):
 class DocumentMaker:
     """Makes documents of records, and counts what is worth knowing of them.
 
-    Args:
-        docstore: LlamaIndex's docstore. None if there is none.
-        renamed: Metadata keys of the user, with the names that they get.
-        skipped: Where to put records that cannot be taken.
-        wholes: Ids of the documents that are put together of records.
-
     Attributes:
         leaves: Number of records that are leaves.
         alone: How many of these are documents of their own.
@@ -66,12 +60,7 @@ class DocumentMaker:
     leaf_keys: set[str] = field(default_factory=set)
 
     def documents(self, planned: Sequence[PlannedDocument], records: Mapping[str, Mapping[str, Any]]) -> list[WithVectors]:
-        """The documents of a group.
-
-        Args:
-            planned: Which records become which documents.
-            records: The records, with documents, metadatas and embeddings, by id.
-        """
+        """The documents of a group."""
         return [made for each in planned for made in self._made(each, records)]
 
     def leave_out(self, made: WithVectors, reason: str) -> None:

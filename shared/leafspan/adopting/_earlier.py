@@ -32,13 +32,7 @@ class EarlierAdoption:
     records: Mapping[str, set[str]] = field(default_factory=dict)
 
     def conflict(self, document_id: str, records: Sequence[str], old: Row | None) -> str | None:
-        """Why a document that has changed cannot be written without doubling, losing or replacing others; None if it can.
-
-        Args:
-            document_id: Id of the document.
-            records: The records that it is made of.
-            old: Its row in the index, None if it has none.
-        """
+        """Why a changed document cannot be written without doubling, losing or replacing others, or None."""
         holder = next((there for each in records if (there := self.holders.get(each, document_id)) != document_id), None)
         if holder is not None:
             return f"the index has it in document {holder!r}, from before the collection changed: {_REMEDY}"

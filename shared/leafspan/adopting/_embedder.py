@@ -21,11 +21,6 @@ def check_embedder(source: Source, plan: Plan, embedder: Embedder) -> Flow[None]
     Of LlamaIndex's nodes, the text may have been embedded with metadata before it. At least half of the texts must match:
     others may have been changed without being embedded again.
 
-    Args:
-        source: The collection.
-        plan: Its records that are to be adopted.
-        embedder: The embedder.
-
     Raises:
         IndexMismatch: if the vectors have another dimension, or another direction.
         InvalidArgument: if the embedder returns anything but a vector of finite numbers for each text.

@@ -75,12 +75,6 @@ class Plan:
 def read_plan(source: Source, *, join: bool, rename: Mapping[str, str] | None, show: bool | None) -> Flow[Plan]:
     """Read the metadata of all records, in pages, and plan the documents.
 
-    Args:
-        source: The collection.
-        join: Whether records whose places in one text are known become one document.
-        rename: Metadata keys, with the names that they get. None for none.
-        show: Whether to show a bar, None for where a person is watching.
-
     Raises:
         InvalidArgument: if an option is out of its range.
     """
@@ -142,14 +136,7 @@ def _checked(record: Record) -> _Known | SkippedRecord:
 
 @dataclass(slots=True)
 class _Planning:
-    """Finds the document of each record, and its place there.
-
-    Args:
-        known: The records.
-        docstore: LlamaIndex's docstore, None if there is none.
-        join: Whether records become one document.
-        skipped: Where to put records that cannot be taken.
-    """
+    """Finds the document of each record, and its place there."""
 
     known: Sequence[_Known]
     docstore: Any

@@ -40,13 +40,7 @@ class Record:
 
 
 def read_record(id_: str, metadata: Mapping[str, Any] | None, renamed: Mapping[str, str]) -> Record:
-    """A record, from its metadata in Chroma.
-
-    Args:
-        id_: Its id.
-        metadata: Its metadata in Chroma.
-        renamed: Metadata keys of the user, with the names that they get.
-    """
+    """A record, from its metadata in Chroma."""
     stored = dict(metadata or {})
     node = _node(stored.get(NODE_KEY))
     own = stored if node is None else _own(stored, node)

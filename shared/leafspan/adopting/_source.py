@@ -38,13 +38,6 @@ class Source:
 def open_source(thing: Any, collection: str | None, docstore: Any, timeout: float) -> Flow[Source]:
     """The collection that a user means. It is recognised by its methods, so that no framework need be installed.
 
-    Args:
-        thing: A LangChain ``Chroma``, a LlamaIndex ``ChromaVectorStore``, ``StorageContext`` or ``VectorStoreIndex``, a
-            Chroma collection, a Chroma client, or a folder of Chroma.
-        collection: Name of the collection, for a client or folder. None for the only one there.
-        docstore: LlamaIndex's docstore. None for that of the ``StorageContext`` or ``VectorStoreIndex``.
-        timeout: Seconds in which a server must answer each request, >= 0.
-
     Raises:
         InvalidArgument: if it is none of these, or the collection of an index.
         IndexNotFound: if there is no such collection.

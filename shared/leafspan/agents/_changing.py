@@ -14,14 +14,7 @@ from leafspan.view import View
 
 
 def add_tool(view: View, name: str, *, about: str, timeout: float | None) -> AgentTool:
-    """The tool that adds a document to a view, or replaces one.
-
-    Args:
-        view: Where it is added.
-        name: Name of the tool.
-        about: What the documents are, for the description.
-        timeout: Seconds for each call. None: any number.
-    """
+    """The tool that adds a document to a view, or replaces one."""
     parameters = (
         Parameter(
             "document_id",
@@ -50,14 +43,7 @@ def add_tool(view: View, name: str, *, about: str, timeout: float | None) -> Age
 
 
 def delete_tool(view: View, name: str, *, about: str, timeout: float | None) -> AgentTool:
-    """The tool that deletes a document of a view.
-
-    Args:
-        view: Where it is deleted.
-        name: Name of the tool.
-        about: What the documents are, for the description.
-        timeout: Seconds for each call. None: any number.
-    """
+    """The tool that deletes a document of a view."""
     parameters = (Parameter("document_id", str, "Id of the document.", required=True, most=LONGEST_ID),)
 
     def delete(arguments: Mapping[str, Any]) -> Flow[ToolResult]:

@@ -41,13 +41,6 @@ class ToolLimits:
 
         ``k`` and ``budget`` say one thing together, so they are taken from one of the three.
 
-        Args:
-            view: What is searched.
-            k: Most passages, in [1, 25]. None if it was not given.
-            budget: Most words, in [20, ``max_budget``]. None if it was not given.
-            max_budget: Most words that a call can ask for.
-            asked: Those of a retriever. Default: none.
-
         Raises:
             InvalidArgument: if one that was given is out of its range.
         """

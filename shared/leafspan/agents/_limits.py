@@ -29,11 +29,6 @@ def end_within(text: str, words: int, start: int = 0) -> int:
     """The character up to which a text fits into a number of words, of 16 characters each on average.
 
     It is the end of the text, or a cut between two words. Only a word that is too long by itself is cut.
-
-    Args:
-        text: The text.
-        words: Most words, >= 1.
-        start: Where the text begins. Default: 0.
     """
     end = end_of_words(text, words, start)
     longest = start + words * CHARACTERS_A_WORD
@@ -72,12 +67,7 @@ def shortened(text: str, characters: int = _LONGEST_NAME) -> str:
 
 
 def short_metadata(metadata: Mapping[str, object], hidden: Collection[str] = ()) -> dict[str, Any]:
-    """The first keys of a document's metadata that fit into 1,500 characters, with long values shortened.
-
-    Args:
-        metadata: The metadata.
-        hidden: Keys that no model is to be shown. Default: none.
-    """
+    """The first keys of a document's metadata that fit into 1,500 characters, with long values shortened."""
     short: dict[str, Any] = {}
     left = _METADATA
     for key, value in metadata.items():

@@ -24,15 +24,7 @@ _SUMMARY_WORDS = 80
 
 
 def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float | None) -> AgentTool:
-    """The tool that lists documents of a view, and what is in one.
-
-    Args:
-        view: What is listed.
-        name: Name of the tool.
-        about: What the documents are, for the description.
-        read: Name of the tool that reads.
-        timeout: Seconds for each call. None: any number.
-    """
+    """The tool that lists documents of a view, and what is in one."""
     parameters = (
         Parameter(
             "document_id", str, "Id of a document, for its headings. By default all documents are listed.", most=LONGEST_ID

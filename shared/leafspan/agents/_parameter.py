@@ -14,19 +14,7 @@ _JSON_TYPES = {str: "string", int: "integer", bool: "boolean", dict: "object"}
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A named value that a model can give to a tool.
-
-    Args:
-        name: Its name.
-        kind: Its type: str, int, bool or dict.
-        description: What it means, for the model.
-        default: What it is if it is not given. None for none.
-        required: Whether it must be given. Default: False.
-        least: Least whole number. Default: 0.
-        most: Largest whole number; of a text, most characters. Default: any.
-        choices: The texts that it can be. Default: any.
-        or_object: Whether an object is taken in place of a text, though models are not told. Default: False.
-    """
+    """A named value that a model can give to a tool."""
 
     name: str
     kind: type
@@ -93,11 +81,6 @@ def schema_of(parameters: Sequence[Parameter]) -> dict[str, Any]:
 
 def read_arguments(tool: str, parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
     """All arguments of a call by name, checked. What was left out, or is None, has its default.
-
-    Args:
-        tool: Name of the tool, for errors.
-        parameters: What it can be given.
-        given: What it was given.
 
     Raises:
         InvalidArgument: if one is not known, missing, of another type, or out of its range.

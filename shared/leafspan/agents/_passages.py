@@ -47,12 +47,7 @@ def about_fields(title: str | None, headings: Sequence[str], lines: tuple[int, i
 
 
 def passage_fields(passage: Passage, text: str) -> dict[str, Any]:
-    """A passage with its citation.
-
-    Args:
-        passage: The passage.
-        text: Its text, or the begin of it.
-    """
+    """A passage with its citation."""
     fields: dict[str, Any] = {}
     if passage.summary is not None:
         fields |= {"kind": "summary", "covers": covered(passage.summary.covers)}

@@ -13,16 +13,7 @@ from leafspan.values import Passage
 def range_to_read(
     leaves: Sequence[Passage], text: str, start: int, end: int, budget: int, *, around: bool
 ) -> tuple[int, int]:
-    """From the begin of a word to the end of a leaf, or to the end of a word where no leaf ends within the budget.
-
-    Args:
-        leaves: The leaves of the document.
-        text: Its text.
-        start: The first character that is asked for, within the text unless it is 0.
-        end: The character to stop before, which may be beyond the text.
-        budget: Most words.
-        around: Whether to grow on both sides, leaf by leaf, to fill the budget.
-    """
+    """From the begin of a word to the end of a leaf, or to the end of a word where no leaf ends within the budget."""
     stop = min(end, len(text))
     if around:
         inside = [ordinal for ordinal, leaf in enumerate(leaves) if leaf_start(leaf) < stop and leaf_end(leaf) > start]

@@ -22,17 +22,7 @@ from leafspan.view import View
 def read_tool(
     view: View, name: str, *, about: str, outline: str, limits: ToolLimits, max_budget: int, timeout: float | None
 ) -> AgentTool:
-    """The tool that reads documents of a view.
-
-    Args:
-        view: What is read.
-        name: Name of the tool.
-        about: What the documents are, for the description.
-        outline: Name of the tool that lists documents.
-        limits: Most words of a text, if a call does not say.
-        max_budget: Most words that a call can ask for.
-        timeout: Seconds for each call. None: any number.
-    """
+    """The tool that reads documents of a view."""
     parameters = (
         Parameter(
             "citation",

@@ -35,19 +35,7 @@ def search_tool(
     read: str = "",
     outline: str = "",
 ) -> AgentTool:
-    """The tool that searches a view.
-
-    Args:
-        view: What is searched.
-        name: Name of the tool.
-        strategies: What a model can choose between; the first is the default. A single one is not offered as a choice.
-        about: What the documents are, for the description.
-        limits: How much is looked at and returned, if a call does not say.
-        max_budget: Most words that a call can ask for.
-        timeout: Seconds for each call. None: any number.
-        read: Name of the tool that reads, beside this one. Default: there is none.
-        outline: Name of the tool that lists documents, beside this one. Default: there is none.
-    """
+    """The tool that searches a view."""
     first = next(iter(strategies))
     parameters = [
         Parameter("question", str, "What to find: a full question, or key words.", required=True, most=_LONGEST_QUESTION),

@@ -43,21 +43,6 @@ def agent_tools(
 
     They show what the view shows, and nothing that a model gives them shows more.
 
-    Args:
-        view: What they search: an index, or a view of one, such as a tenant's.
-        strategies: The strategy that searches, or its name; or several, between which the model chooses, the first by
-            default: as a list, or as a mapping from names of yours. Default: that of the index, and seven others that need
-            no model.
-        about: What the documents are, for the model, as in "Search the handbook of Acme". Default: ``"the documents"``.
-        k: Most passages that ``search`` finds if the model does not say, in [1, 25]. Default: that of the index's
-            configuration if ``budget`` is not given either, or else as many as there are words for.
-        budget: Most words of a result if the model does not say, in [20, ``max_budget``]. Default: that of the index's
-            configuration if ``k`` is not given either, in so far as the range allows, or else 600.
-        max_budget: Most words that the model can ask for. Default: 3000.
-        writable: Whether there are ``add`` and ``delete`` as well. Default: False.
-        prefix: What the names of the tools begin with, for an agent with the tools of several indexes. Default: ``""``.
-        timeout: Seconds, > 0, after which a call ends with an error. None: never. Default: 30.
-
     Raises:
         InvalidArgument: if an option is out of its range.
     """

@@ -49,12 +49,6 @@ def check_option_names(
 ) -> None:
     """Check that something has the options that it was given.
 
-    Args:
-        owner: Name of what has options, such as a retriever's class.
-        given: Names of the options that were given.
-        known: Names of the options that it has.
-        of_a_call: Names of options that belong to a call of ``retrieve`` instead. Default: none.
-
     Raises:
         InvalidArgument: if it has not; the message suggests the name that was meant.
     """
@@ -83,12 +77,7 @@ def _hint(owner: str, name: str, known: Collection[str], of_a_call: Collection[s
 
 
 def with_option_names(function: F, *, of_a_call: Collection[str] = ()) -> F:
-    """The function, with an error of ours for an option that it does not have: see ``check_option_names``.
-
-    Args:
-        function: A function, method or ``__init__`` without ``**options``.
-        of_a_call: As for ``check_option_names``. Default: none.
-    """
+    """The function, with an error of ours for an option that it does not have: see ``check_option_names``."""
     assert isinstance(function, FunctionType)
     code = function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

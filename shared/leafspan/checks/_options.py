@@ -116,11 +116,6 @@ def check_flag(name: str, value: object) -> None:
 def check_functions(name: str, function: object, coroutine_function: object) -> None:
     """Check that ``function`` can be called and does not have to be awaited, and that its twin, if there is one, can be.
 
-    Args:
-        name: Name of the option. That of the twin is ``a{name}``.
-        function: The function.
-        coroutine_function: What is called in its place in an event loop. None for none.
-
     Raises:
         InvalidArgument: if they are not.
     """
@@ -234,11 +229,6 @@ def shown(value: object) -> str:
 
 
 def what_makes_one(value: object, methods: Iterable[str]) -> str:
-    """The end of an error about a value of a wrong type, such as ``; its as_strategy() makes one``.
-
-    Args:
-        value: The value.
-        methods: Names of methods that make a right one. The first that the value has is named; nothing if it has none.
-    """
+    """The end of an error about a value of a wrong type, such as ``; its as_strategy() makes one``."""
     makers = [] if isinstance(value, type) else [name for name in methods if callable(getattr(value, name, None))]
     return f"; its {makers[0]}() makes one" if makers else ""

@@ -6,11 +6,7 @@ from json import JSONDecodeError
 
 
 def reason_of(error: BaseException) -> str:
-    """Why a file cannot be read, or a text is no JSON, as the end of a sentence.
-
-    Args:
-        error: What Python raised.
-    """
+    """Why a file cannot be read, or a text is no JSON, as the end of a sentence."""
     if isinstance(error, OSError) and error.strerror:
         return _lower(error.strerror)
     if isinstance(error, UnicodeDecodeError):

@@ -17,12 +17,7 @@ from leafspan.reserved import is_reserved
 
 
 class NotStorable(Exception):
-    """A value cannot be metadata. Users never see this exception.
-
-    Args:
-        what: What the value is.
-        remedy: What a program can do about it.
-    """
+    """A value cannot be metadata. Users never see this exception."""
 
     def __init__(self, what: str, remedy: str = "") -> None:
         super().__init__(what)

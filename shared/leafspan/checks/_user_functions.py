@@ -20,12 +20,6 @@ _SHOWN = 60  # characters of a text in a message
 def calling(role: str, function: object, given: object = None, *, of: str = "") -> Iterator[None]:
     """A context in which a function of the user's is called.
 
-    Args:
-        role: What the function is for, such as ``"the splitter"``.
-        function: The function, or its name.
-        given: What it is called with: a text, or a list of texts. Default: None, nothing that a message could show.
-        of: What the text belongs to, such as ``"document 'a'"``. Default: nothing that a message could show.
-
     Raises:
         FunctionFailed: in place of any Exception that is raised inside, which is its cause.
     """
@@ -38,15 +32,7 @@ def calling(role: str, function: object, given: object = None, *, of: str = "") 
 
 
 def function_failed(role: str, function: object, given: object, error: Exception, *, of: str = "") -> LeafspanError:
-    """The error for a function of the user's that raised an Exception. It is the error itself if that is leafspan's.
-
-    Args:
-        role: What the function is for.
-        function: The function, or its name.
-        given: What it was called with.
-        error: What it raised.
-        of: What the text belongs to. Default: nothing that a message could show.
-    """
+    """The error for a function of the user's that raised an Exception. It is the error itself if that is leafspan's."""
     if isinstance(error, LeafspanError):
         return error
     name = f"{role} {name_of(function)} failed with {type(error).__name__}"
@@ -56,16 +42,7 @@ def function_failed(role: str, function: object, given: object, error: Exception
 
 
 def unusable(role: str, function: object, rule: str, got: object, given: object = None, *, of: str = "") -> UnusableResult:
-    """The error for a function of the user's that returned something else than it must.
-
-    Args:
-        role: What the function is for.
-        function: The function, or its name.
-        rule: What it must do, such as ``"return a list of texts"``.
-        got: What it returned, or a part of that.
-        given: What it was called with. Default: None, nothing that a message could show.
-        of: What the text belongs to, or which one it is. Default: nothing that a message could show.
-    """
+    """The error for a function of the user's that returned something else than it must."""
     start = f"{role} {name_of(function)} must {rule}"
     if iscoroutine(got):
         got.close()  # or Python warns that it was never awaited
@@ -75,11 +52,6 @@ def unusable(role: str, function: object, rule: str, got: object, given: object 
 
 def refuse_coroutine(name: str, answer: object) -> None:
     """Check that a function did not return what should have been awaited.
-
-    Args:
-        name: The option that the function was given as, such as ``"generate"``. That of its coroutine function is
-            ``a{name}``.
-        answer: What it returned.
 
     Raises:
         UnusableResult: if it did.

@@ -63,13 +63,6 @@ class Place:
 def read_config(plain: object, base: type, given: Mapping[str, object], place: Place) -> Any:
     """The object of a configuration.
 
-    Args:
-        plain: What ``write_config`` has made, or the same written by hand: a name alone, or a mapping with the name as
-            ``type`` and the options that differ from their defaults.
-        base: Class that the object must be of, or inherit from.
-        given: Objects that cannot be written, by the names that stand for them.
-        place: Where it stands.
-
     Raises:
         InvalidArgument: if a name is not known, or an option is out of its range; the message says where it is.
     """
@@ -78,12 +71,6 @@ def read_config(plain: object, base: type, given: Mapping[str, object], place: P
 
 def read_option(value: object, hint: Any, given: Mapping[str, object] | None, place: Place) -> Any:
     """An option of which a part may be a configuration. What is none, or cannot be one by its type hint, stays as it is.
-
-    Args:
-        value: The option.
-        hint: Its type hint.
-        given: Objects for the names that stand for them. None if none can stand for another.
-        place: Where it stands.
 
     Raises:
         InvalidArgument: if a name is not known, or an option is out of its range; the message says where it is.

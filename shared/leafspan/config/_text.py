@@ -72,10 +72,6 @@ def config_text(plain: object, *, json_text: bool = False) -> str:
 def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
     """The plain values of a text in YAML or JSON, and the place of the whole, which knows the line of each part.
 
-    Args:
-        text: The text.
-        source: Name of the file that it is from. Default: none.
-
     Raises:
         InvalidArgument: if it is neither, a key occurs twice, or it has aliases, tags or values that are not plain.
     """

@@ -19,12 +19,6 @@ GIVEN = "given"
 def write_config(value: object, given: Mapping[str, object], *, base: Any = Any, full: bool = False) -> Any:
     """The plain values from which ``read_config`` makes an equal object.
 
-    Args:
-        value: An object of a registered class.
-        given: Objects that cannot be written, such as functions, by the names that stand for them.
-        base: Class for which it will be read. If no other can be meant, its name is left out. Default: any.
-        full: Whether to write all options. If not, those with their default are left out.
-
     Raises:
         InvalidArgument: if it, or something in it, cannot be written; the message says where it is.
     """

@@ -27,13 +27,6 @@ def read_documents(
 ) -> Iterator[Document]:
     """The documents that a user adds, as they will be stored, in order.
 
-    Args:
-        things: A leafspan, LangChain, LlamaIndex or Haystack Document, a mapping with ``id`` and ``text``, ``Files`` or a
-            Path, which stands for ``Files`` of it, or an iterable of these.
-        reading: What reads files, notes those that cannot be read, and checks all documents. Default: a new one, for
-            absolute paths as ids.
-        flatten_metadata: Whether ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``. Default: False, it is an error.
-
     Raises:
         InvalidDocument: if one of them is no document, or cannot be stored.
     """
@@ -90,12 +83,6 @@ def to_document(thing: object, *, flatten_metadata: bool = False, volatile_keys:
     The metadata's ``title`` is the title of a framework's Document. A Document without an id of its own gets one that tells
     it apart from every other: see ``made_id``.
 
-    Args:
-        thing: A leafspan, LangChain, LlamaIndex or Haystack Document, or a mapping with ``id`` and ``text``, which may have
-            ``title`` and ``metadata`` too.
-        flatten_metadata: Whether ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``. Default: False, it is an error.
-        volatile_keys: See ``made_id``. Default: none.
-
     Raises:
         InvalidDocument: if it is none of these, or cannot be stored.
     """
@@ -119,11 +106,6 @@ def check_document(
     given: Document | GivenDocument, *, flatten_metadata: bool = False, volatile_keys: Collection[str] = ()
 ) -> Document:
     """The document as it will be stored.
-
-    Args:
-        given: A document; a framework's may have no id, and then gets one.
-        flatten_metadata: Whether ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``. Default: False, it is an error.
-        volatile_keys: See ``made_id``. Default: none.
 
     Raises:
         InvalidDocument: if the id is empty, reserved or too long, a field has a wrong type, a text holds a lone surrogate,

@@ -52,14 +52,6 @@ def made_id(
 
     The same document always gets the same id, so that it can be added again without harm. A document with another text
     or other metadata gets another id, except that volatile keys do not matter, such as dates of files.
-
-    Args:
-        text: Text of the document.
-        metadata: Its metadata, as they will be stored.
-        source: Id of the document that it was split from. It is not part of the id if the metadata say a source, since it
-            may be random. Default: none.
-        position: Further values that say which part of the source it is. Default: none.
-        volatile_keys: Further keys whose values change without a change of the text. Default: none.
     """
     told = {**metadata, **(position or {})}
     origin = source_of(metadata) or source or ""

@@ -20,11 +20,6 @@ _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]\s*|\n\s*\n\s
 def make_leaves(document: Document, version: str, cuts: Sequence[Cut]) -> list[Leaf]:
     """The leaves between the cuts, in order, each with its ancestors up to the whole document.
 
-    Args:
-        document: The document.
-        version: Its version, 8 hexadecimal digits.
-        cuts: The cuts of its text.
-
     Raises:
         InvalidDocument: if the leaves do not partition the text.
     """
@@ -60,16 +55,7 @@ def _ancestors(
     new_words: Sequence[int],
     level: int,
 ) -> list[Ancestor]:
-    """Each leaf's ancestor at one level.
-
-    Args:
-        lasts: The last leaf of each node of the level.
-        cuts: The cut at the end of each leaf.
-        starts: The first character of each leaf.
-        words: Length of each leaf in words.
-        new_words: The same, without a word that began in the leaf before.
-        level: The level, 1 for the parents of leaves.
-    """
+    """Each leaf's ancestor at one level."""
     ancestors: list[Ancestor] = []
     first = 0
     for last in lasts:
@@ -115,12 +101,6 @@ def indexed_texts(document: Document, leaves: Sequence[Leaf], *, context_sentenc
     """The text to index for each leaf: its own text, with sentences of its neighbours if wanted.
 
     Such sentences do what overlapping chunks do elsewhere.
-
-    Args:
-        document: The document.
-        leaves: All of its leaves, in order.
-        context_sentences: Number of sentences from the previous and the next leaf to index with each leaf, >= 0.
-            Default: 0.
     """
     if context_sentences:
         return [_with_neighbours(document.text, leaves, leaf.ordinal, context_sentences) for leaf in leaves]
@@ -128,13 +108,7 @@ def indexed_texts(document: Document, leaves: Sequence[Leaf], *, context_sentenc
 
 
 def titles_of_leaves(title: str | None, sections: Sequence[Section], leaves: int) -> list[list[str]]:
-    """The titles to index with each leaf: that of the document, then the headings that the leaf stands under.
-
-    Args:
-        title: Title of the document, None if it has none.
-        sections: Its sections.
-        leaves: Number of its leaves.
-    """
+    """The titles to index with each leaf: that of the document, then the headings that the leaf stands under."""
     titles: list[list[str]] = [[title] if title else [] for _ in range(leaves)]
     for section in sections:
         if section.text and section.text != title:

@@ -25,13 +25,7 @@ def moved_down(packed: str, lines: int) -> str:
 
 
 def lines_of(packed: str, first: int, text: str) -> tuple[int, int] | None:
-    """The first and the last line of a run of leaves that are not blank, counted from 1 as an editor does.
-
-    Args:
-        packed: The result of ``pack_lines``. Empty if it is not known.
-        first: Ordinal of the first leaf.
-        text: Text of the leaves.
-    """
+    """The first and the last line of a run of leaves that are not blank, counted from 1 as an editor does."""
     if not packed:
         return None
     begin = _unpacked(packed)[first]

@@ -37,10 +37,6 @@ def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str
     What means that there is no value is left out: None, an empty list, NaN, and NaT and NA of pandas. Tuples become lists,
     and scalars what ``plain_value`` says.
 
-    Args:
-        document_id: Id of the document, for error messages.
-        metadata: Its metadata.
-
     Raises:
         InvalidDocument: if a key is reserved or no string, a value is anything but a str, int, float, bool, or a list of
             one of these types, or there are more than Chroma can store. The message names document and key.

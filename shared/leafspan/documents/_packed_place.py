@@ -39,11 +39,6 @@ def _pack_ancestor(ancestor: Ancestor) -> str:
 def unpack_place(id_: LeafId, packed: object, *, checked: bool = False) -> Leaf:
     """The leaf with this id, from its packed place.
 
-    Args:
-        id_: Id of the leaf.
-        packed: The result of ``pack_place``.
-        checked: Whether it is known to be the one that was written. Default: False.
-
     Raises:
         IndexMismatch: if the string has another format.
         ValueError: if no leaf with this id has such a place. The message says what is wrong.

@@ -98,14 +98,6 @@ def put_together(
 ) -> Document:
     """The document that pieces were split from, with a chunk for each of them. It hides what any of them does.
 
-    Args:
-        id_: Its id, None to make one.
-        pieces: The pieces. If their places are known, they are sorted by them; of those that start at one place, the
-            longest counts. Otherwise they follow each other.
-        overlap: Most characters that two pieces share which do not say where they start, >= 0. Default: 0.
-        text: The text that they were split from, if it is known. All places must be known then.
-        flat: Whether nested metadata are flattened. Default: False.
-
     Raises:
         InvalidDocument: if pieces differ from the text or from each other where they overlap, only some places are known,
             or metadata cannot be stored.

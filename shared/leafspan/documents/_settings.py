@@ -28,15 +28,6 @@ class OpenOptions:
 
     None stands for the setting that the index was made with, or for the default if there is no index yet.
 
-    Args:
-        splitter: How documents are cut into leaves. Default of a new index: ``HierarchicalSplitter()``.
-        context_sentences: Number of sentences from the previous and the next leaf to index with each leaf, >= 0. Default of
-            a new index: 0.
-        title_weight: Weight, >= 0, of the title and the headings in a leaf's vector, beside 1 for its text. Default of a
-            new index: 0.3.
-        analyzer: How texts become terms. Default of a new index: ``Analyzer()``.
-        bm25: k1, b and the variant of BM25. Default of a new index: ``BM25Settings()``.
-
     Raises:
         InvalidArgument: if an option is out of its range.
     """
@@ -128,10 +119,6 @@ class IndexSettings:
     @classmethod
     def recorded(cls, record: Mapping[str, Any], wanted: OpenOptions) -> IndexSettings:
         """The settings that an index was made with.
-
-        Args:
-            record: The stored settings.
-            wanted: The options that it is opened with. They give the splitter and the analyzer if these are functions.
 
         Raises:
             DamagedIndex: if they are not what leafspan stores.

@@ -17,15 +17,6 @@ def blend(texts: Any, heads: Any, head_of: Sequence[int | None], weight: float) 
 
     A head is the title and the headings of a leaf. If it were put before the text, a long head would dominate a short leaf.
     With a weight of its own it counts the same, however long both are. Vectors of length 0 stay as they are.
-
-    Args:
-        texts: Vector of each leaf's text, of shape (leaves, dimension).
-        heads: Vectors of heads, of shape (heads, dimension).
-        head_of: Row of each leaf's head, None for a leaf without a head.
-        weight: Weight of a head, >= 0, beside 1 for the text.
-
-    Returns:
-        An array of shape (leaves, dimension).
     """
     import numpy as np
 

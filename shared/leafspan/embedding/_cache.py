@@ -97,10 +97,6 @@ class EmbeddingCache:
 def find_cache(wanted: bool | EmbeddingCache | None, embedder: Embedder) -> CacheFile | None:
     """The cache for an embedder, None for none.
 
-    Args:
-        wanted: What the user wants. None is on for embedders that are not local: theirs cost money or a network.
-        embedder: The embedder.
-
     Raises:
         InvalidArgument: if ``wanted`` is anything else.
     """
@@ -128,10 +124,6 @@ class CacheFile:
     """The vectors in one file. It is opened for each use, so it can be shared by threads and processes, also after a fork.
 
     Nothing that goes wrong with it is an error: vectors are then missing. A file that is no database any more is deleted.
-
-    Args:
-        path: The file.
-        max_bytes: Its largest size.
     """
 
     def __init__(self, path: Path, max_bytes: int) -> None:

@@ -27,28 +27,12 @@ class IdentityRecord(Protocol):
         ...
 
     def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
-        """Store this identity, unless another writer was first.
-
-        Args:
-            identity: Identity of the embedder.
-            timeout: Seconds to wait for another writer.
-
-        Returns:
-            The identity that is stored now.
-        """
+        """Store this identity, unless another writer was first."""
         ...
 
 
 class CheckedEmbedder:
-    """Embeds texts for an index. The first embedding checks that the index was made with this embedder.
-
-    Args:
-        record: Where the index stores the identity of its embedder.
-        embedder: The embedder.
-        timeout: Seconds to wait for another writer when the identity is stored.
-        cache: Vectors of texts that were embedded before. None for none.
-        index_id: What tells the index apart from all others in the cache.
-    """
+    """Embeds texts for an index. The first embedding checks that the index was made with this embedder."""
 
     def __init__(
         self,
@@ -80,11 +64,6 @@ class CheckedEmbedder:
 
     def documents(self, texts: Sequence[str], *, view: str = "") -> Flow[Any]:
         """A vector, as a row, for each text that will be stored. Texts in the cache are not embedded again.
-
-        Args:
-            texts: The texts.
-            view: Name of the view that they are stored through, "" for the whole index. No other view finds them in the
-                cache, not even by the time that embedding takes.
 
         Raises:
             IndexMismatch: if the index was made with another embedder.
@@ -131,9 +110,6 @@ class CheckedEmbedder:
     def confirm(self, *, record: bool) -> Flow[None]:
         """Check that the index was made with this embedder.
 
-        Args:
-            record: Whether to store the embedder's identity if there is none yet.
-
         Raises:
             IndexMismatch: if the index was made with another embedder.
         """
@@ -147,9 +123,6 @@ class CheckedEmbedder:
 
     def warm(self) -> Flow[EmbedderIdentity | None]:
         """Load the embedder, and check that the index was made with it.
-
-        Returns:
-            Its identity, None before the first document.
 
         Raises:
             IndexMismatch: if the index was made with another embedder.

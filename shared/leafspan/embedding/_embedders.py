@@ -71,11 +71,6 @@ class Embedder:
 def to_embedder(thing: object) -> Embedder:
     """An ``Embedder`` from an embedder of any library, which is recognised by its methods.
 
-    Args:
-        thing: LangChain's ``Embeddings``, LlamaIndex's ``BaseEmbedding``, Chroma's ``EmbeddingFunction``, a
-            ``SentenceTransformer`` or another model with ``encode``, or a function from a list of texts to a list of
-            vectors.
-
     Raises:
         InvalidArgument: if it is none of these.
     """
@@ -115,13 +110,7 @@ Embed = Callable[[Sequence[str]], Flow[Any]]
 
 
 def embed_in_batches(embed: Embed, texts: Sequence[str], done: Callable[[int], None] = lambda _: None) -> Flow[list[Any]]:
-    """A vector for each text.
-
-    Args:
-        embed: Function that embeds a batch.
-        texts: The texts. A batch has 128 of them.
-        done: Function to call after each batch, with the number of its texts. Default: none.
-    """
+    """A vector for each text."""
     vectors: list[Any] = []
     for start in range(0, len(texts), _BATCH):
         batch = texts[start : start + _BATCH]
@@ -132,12 +121,6 @@ def embed_in_batches(embed: Embed, texts: Sequence[str], done: Callable[[int], N
 
 def check_vectors(vectors: Any, texts: Sequence[str], *, name: str, dimension: int | None = None) -> Vectors:
     """The vectors as an array of shape (number of texts, dimension), float32.
-
-    Args:
-        vectors: What the embedder returned.
-        texts: The texts that it was given.
-        name: Name of the embedder, for error messages.
-        dimension: Length that the vectors must have. Default: None, any.
 
     Raises:
         UnusableResult: if the number of vectors or their length is wrong, or they hold anything but finite numbers. It

@@ -27,9 +27,6 @@ class RetryingEmbedder:
 
     A batch is tried four times: after about 1, 2 and 4 seconds, or as many as the service asks for, but no longer than two
     minutes in all. A batch that is refused as too large is halved, and so are those after it.
-
-    Args:
-        embedder: The embedder.
     """
 
     def __init__(self, embedder: Embedder) -> None:

@@ -26,13 +26,7 @@ _DIMENSIONS = 64  # of 256: the model is trained so that the first ones suffice,
 
 
 def soft_matches(question: Mapping[str, float], vectors: NDArray[np.float32], counts: Sequence[int]) -> list[float]:
-    """For each text, a score in [0, 1]: the weighted mean, over the question's words, of the best squared similarity.
-
-    Args:
-        question: The words of the question, each with its weight > 0.
-        vectors: The vectors of the texts' words, one text after the other: see ``WordVectors``.
-        counts: The number of words of each text.
-    """
+    """For each text, a score in [0, 1]: the weighted mean, over the question's words, of the best squared similarity."""
     import numpy as np
 
     scores = np.zeros(len(counts))
@@ -64,11 +58,7 @@ class WordRows(NamedTuple):
 
 
 class WordVectors:
-    """The vectors of words, of length 1, each made when it is first asked for. Threads may share it.
-
-    Args:
-        most: Number of words whose vectors are kept. Default: 20,000, which take 5 to 10 MB.
-    """
+    """The vectors of words, of length 1, each made when it is first asked for. Threads may share it."""
 
     def __init__(self, most: int = 20_000) -> None:
         self._most = most

@@ -26,10 +26,6 @@ def decode(data: bytes, encoding: str) -> str:
     Bytes beyond ASCII that are valid UTF-8 are UTF-8, whatever the encoding is: text in another encoding practically never
     is, and a folder may hold files in both. ASCII alone does not tell: it may be ISO-2022-JP, or UTF-16 without a mark.
 
-    Args:
-        data: The bytes.
-        encoding: What they are in, if they have no mark and are not UTF-8.
-
     Raises:
         Unreadable: if the bytes are not in that encoding, or are no text.
     """
@@ -56,11 +52,6 @@ def whole_characters(text: str) -> str:
 
 def wide_lines(file: BinaryIO, encoding: str, most: int) -> Iterator[str] | None:
     """The lines of a file in UTF-16 or UTF-32, whose lines do not end with a single byte; None if it is in neither.
-
-    Args:
-        file: The file, at its beginning, where it is left if it is in neither.
-        encoding: What it is in, if it has no mark and begins as such a text does.
-        most: The most characters of a line.
 
     Raises:
         Unreadable: while lines are read, if they are not in that encoding, or longer.

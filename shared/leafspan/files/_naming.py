@@ -11,14 +11,7 @@ from leafspan.values import Document
 
 @dataclass(frozen=True, slots=True)
 class FileDocument(Document):
-    """A document that was read from a file.
-
-    Args:
-        file: Name of the file. Its documents have it as their id or as the beginning of it, unless the file gives them ids.
-        path: Path of the file, absolute and without links.
-        spelling: What they have in its place, if the index has the file under another spelling. Empty if it has not.
-        lines_before: Number of lines of the file before the text.
-    """
+    """A document that was read from a file."""
 
     file: str = ""
     path: Path = Path()
@@ -28,11 +21,7 @@ class FileDocument(Document):
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """The names of files: relative to a folder for those below it, otherwise absolute. With ``/`` on every system.
-
-    Args:
-        root: The folder, without links. None if all names are absolute.
-    """
+    """The names of files: relative to a folder for those below it, otherwise absolute. With ``/`` on every system."""
 
     root: Path | None = None
     _folders: dict[Path, Path] = field(default_factory=dict, init=False, repr=False, compare=False)

@@ -38,14 +38,7 @@ class Skipped:
 
 
 class FileReading:
-    """Reads files for one call of an index. A file that is met twice is read once.
-
-    Args:
-        check: Function that checks a document, and returns it as it will be stored. It is asked for all documents of the
-            call, also for those of no file.
-        root: Folder that the names of files are relative to, where ``Files`` has none. None for absolute names.
-        stored_name: Function from the name of a file to that which is stored. Default: the same.
-    """
+    """Reads files for one call of an index. A file that is met twice is read once."""
 
     def __init__(
         self, check: Callable[..., Document], root: Path | None = None, stored_name: Callable[[str], str] = str
@@ -172,10 +165,6 @@ def no_match(files: Files) -> str:
 
 def check_paths(paths: Iterable[Path], *, remedy: str = "") -> None:
     """Check that each path that the user named is there, and is a folder or a file of a known kind.
-
-    Args:
-        paths: The paths.
-        remedy: What can be done about one that is not there, as the end of a sentence. Default: nothing.
 
     Raises:
         InvalidDocument: if one is not.

@@ -43,10 +43,6 @@ class Reader(Protocol):
     def __call__(self, path: Path, files: Files) -> Iterator[Record | BadRecord]:
         """The documents of a file.
 
-        Args:
-            path: Its path.
-            files: How files are read.
-
         Raises:
             Unreadable: if the file cannot be read.
             OSError: if the file cannot be read.

@@ -29,11 +29,6 @@ def find_files(
 
     A link that stays in the folder is passed over: what it leads to is found where it stands. So nothing is found twice,
     and no loop of links is entered. A hidden folder is left out as one. Of the files of an index nothing is said.
-
-    Args:
-        folder: The folder, without links.
-        takes: Whether a file is to be read.
-        enters: Whether a folder is to be looked into.
     """
     waiting = [iter([folder])]
     indexes = set()

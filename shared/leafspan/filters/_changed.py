@@ -10,12 +10,7 @@ from leafspan.filters._logic import all_of, any_of
 
 
 def with_conditions(where: Where, change: Callable[[Condition], Where]) -> Where:
-    """The same filter, with another one in place of each of its conditions.
-
-    Args:
-        where: The filter.
-        change: Function from a condition to what takes its place.
-    """
+    """The same filter, with another one in place of each of its conditions."""
     if isinstance(where, And):
         return all_of(with_conditions(part, change) for part in where.parts)
     if isinstance(where, Or):

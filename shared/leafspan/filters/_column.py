@@ -34,9 +34,6 @@ class Column:
     Different values are numbered from 0, and each document has the number of its value. A condition is decided once for
     each different value, and then looked up for each document. Order comparisons bisect sorted Python objects, since
     numpy's floats of 64 bits cannot represent all ints.
-
-    Args:
-        values: Value of the key in each document, None if the document does not have the key.
     """
 
     def __init__(self, values: Sequence[object]) -> None:

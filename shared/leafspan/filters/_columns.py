@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 class Columns:
-    """Decides filters for many documents at once. Each key is indexed when a filter first uses it.
-
-    Args:
-        documents: Id and metadata of each document. The mappings must not change; after a change, make new ``Columns``.
-    """
+    """Decides filters for many documents at once. Each key is indexed when a filter first uses it."""
 
     def __init__(self, documents: Sequence[tuple[str, Mapping[str, object]]]) -> None:
         self._documents = tuple(documents)

@@ -38,9 +38,6 @@ def value_of(key: str, metadata: Mapping[str, object], document_id: str) -> obje
 class Condition(Where):
     """A filter that depends on the value of a single key.
 
-    Args:
-        key: Name of the key.
-
     Raises:
         InvalidArgument: if no document can have the key, or a subclass refuses one of its operands.
     """
@@ -128,11 +125,6 @@ class Ordered(Condition):
 
     If ``bound`` is an ISO date, values are compared as points in time, and texts that are no ISO dates do not match. Other
     texts are compared by code points.
-
-    Args:
-        key: Name of the key.
-        operator: ``"<"``, ``"<="``, ``">"`` or ``">="``.
-        bound: A number or a text.
     """
 
     operator: str

@@ -18,12 +18,6 @@ def to_filter(thing: object) -> Where | None:
 
     Each dialect keeps the meaning of its operators; see docs/filters.md.
 
-    Args:
-        thing: A ``Where``, its text, such as ``'F("year") >= 2020'``, a mapping in the dialect of Chroma or Haystack, or
-            LlamaIndex's ``MetadataFilters`` or ``MetadataFilter``. A mapping with at least two of the keys ``field``,
-            ``operator``, ``value`` and ``conditions`` is Haystack's, any other Chroma's. None, ``{}`` and
-            ``MetadataFilters`` without a filter allow every document.
-
     Raises:
         InvalidArgument: if it is none of these, or breaks a rule of its dialect. The message shows the part that does.
     """

@@ -15,11 +15,6 @@ def failing_parts(
 
     Of parts that are joined by ``&``, these are those that do not match; of parts that are joined by ``|``, all of them. A
     negation stays whole. A value is None if the document does not have the key. Empty if the document matches.
-
-    Args:
-        where: The filter.
-        metadata: The document's metadata.
-        document_id: The document's id. Default: empty.
     """
     if where.matches(metadata, document_id):
         return []

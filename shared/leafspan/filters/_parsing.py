@@ -29,9 +29,6 @@ _RULE = 'where, given as a text, must be like (F("year") >= 2020) & ~F("tags").c
 def filter_from_text(text: str) -> Where:
     """The filter whose ``repr`` this is, or that is written in the same way.
 
-    Args:
-        text: Comparisons of ``F`` and its methods with plain values, combined by ``&``, ``|`` and ``~``.
-
     Raises:
         InvalidArgument: if it is anything else, or no document can have a key or value in it.
     """

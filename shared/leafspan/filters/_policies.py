@@ -15,12 +15,6 @@ FilterPolicy: TypeAlias = Literal["replace", "merge"]
 def apply_policy(own: Where | None, runtime: Where | None, policy: FilterPolicy = "replace") -> Where | None:
     """The filter of a call to a retriever that has a filter of its own. None if there is neither.
 
-    Args:
-        own: Filter that the retriever was made with.
-        runtime: Filter of the call.
-        policy: ``"replace"`` uses the call's filter if there is one. ``"merge"`` requires both filters to match. Default:
-            ``"replace"``.
-
     Raises:
         InvalidArgument: if there is no such policy.
 

@@ -30,9 +30,6 @@ class Aside:
     """A flow that goes on in a thread until it asks for something to be waited for, and then in another one.
 
     Calls that only compute are made in the same thread.
-
-    Args:
-        flow: The flow.
     """
 
     def __init__(self, flow: Flow[Any]) -> None:

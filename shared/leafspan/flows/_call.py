@@ -12,17 +12,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One piece of blocking work: ``function(*arguments, **options)``.
-
-    Args:
-        function: What ``run`` calls, and ``arun`` calls in a thread. None if only asyncio can do the work.
-        arguments: Its positional arguments.
-        options: Its keyword arguments.
-        native: A coroutine function with the same arguments, which ``arun`` awaits instead of using a thread.
-        finish: Whether a cancelled task waits for the end of the work, such as a write under a lock.
-        what: Who or what is waited for, for errors. Default: the name of the function.
-        computes: Whether the work is computing alone, which waits for nobody. Then it is done where the flow itself runs.
-    """
+    """One piece of blocking work: ``function(*arguments, **options)``."""
 
     function: Callable[..., Any] | None
     arguments: tuple[Any, ...] = ()

@@ -25,11 +25,6 @@ def run_together(flows: Sequence[Flow[Any]], *, finish: bool = True) -> Call:
     flow runs in the caller's thread, and before it every flow for which no thread is free. So calls can nest: no thread
     waits for a flow that has not begun, and a flow never waits for the one that runs it. The last flow may wait for the
     others, as for a ``HeadStart``. A cancelled task waits until each flow has let go of what it holds, such as a lock.
-
-    Args:
-        flows: The flows.
-        finish: Whether an interruption (Ctrl-C) of the caller waits for the end of the other flows. Otherwise each of them
-            ends at its next call, and lets go of what it holds. Default: True.
     """
     return Call(_run_in_spare_threads, (flows, finish), native=_arun_together, what="")
 

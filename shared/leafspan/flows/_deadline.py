@@ -26,12 +26,7 @@ def stop_flow(flow: Flow[object]) -> None:
 
 
 class Deadline:
-    """When a retrieval must be done.
-
-    Args:
-        seconds: Seconds from now on.
-        outer: The deadline of the retrieval that this one is a part of.
-    """
+    """When a retrieval must be done."""
 
     __slots__ = ("_at", "_outer", "_seconds", "_stopped", "_waiting")
 

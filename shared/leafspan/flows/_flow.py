@@ -38,10 +38,6 @@ _MOST_THREADS = 32  # that are waited for in one event loop
 def run(flow: Flow[T], deadline: Deadline | None = None) -> T:
     """The flow's result. Blocks until it is there.
 
-    Args:
-        flow: The flow.
-        deadline: When to go no further. The call that is being made then is waited for. Default: never.
-
     Raises:
         RetrievalTimeout: if the deadline is over before the flow is done.
     """
@@ -74,15 +70,7 @@ def run(flow: Flow[T], deadline: Deadline | None = None) -> T:
 
 
 async def arun(flow: Flow[T], deadline: Deadline | None = None, *, reads: bool = False) -> T:
-    """The flow's result, without blocking the event loop. Independent calls run together.
-
-    Args:
-        flow: The flow.
-        deadline: What is told what the flow waits for. To end in time, cancel the task. Default: none.
-        reads: Whether the flow only reads, and so may be left where it is when the task is cancelled. Then the flow itself
-            runs in threads, as many at a time as there are cores: what it computes does not hold up the event loop.
-            Default: False.
-    """
+    """The flow's result, without blocking the event loop. Independent calls run together."""
     answer: Any = None
     failure: BaseException | None = None
     request: Call | Sequence[Call] | Returned

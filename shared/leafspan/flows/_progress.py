@@ -20,12 +20,6 @@ class Progress:
     seen to move while a single step takes long. It fits the terminal: in a narrow one the bar and the time are left out
     first, then the counts. It is text in a notebook, too.
 
-    Args:
-        total: Number of things to do, None if it is not known.
-        show: Whether to show the line. None shows it only in a terminal or a notebook.
-        what: What is being done, at the start of the line.
-        unit: What is counted.
-
     Raises:
         InvalidArgument: if ``show`` is neither True nor False nor None.
     """
@@ -58,14 +52,7 @@ class Progress:
             self._bar.update(0)
 
     def say(self, what: str, counts: str, *, done: int = 0, total: int | None = None) -> None:
-        """Show what is being done now.
-
-        Args:
-            what: What is being done.
-            counts: What is shown beside the bar instead of how many of the total are done.
-            done: How far the bar is, of the total. It never goes back.
-            total: The total, None if it is not known.
-        """
+        """Show what is being done now."""
         if self._bar is not None:
             self._what, self._counts = what, counts
             self._bar.total = total or None

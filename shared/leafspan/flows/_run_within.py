@@ -24,10 +24,6 @@ def run_within(flow: Flow[T], seconds: float | None) -> T:
     than the call that it is in, and its result is dropped. Where this is called by what another flow calls, it goes no
     further than that one may either.
 
-    Args:
-        flow: The flow.
-        seconds: Longest time to wait, > 0. None for no limit.
-
     Raises:
         RetrievalTimeout: if the time is over.
     """

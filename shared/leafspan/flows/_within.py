@@ -19,12 +19,6 @@ def call_within(seconds: float, name: str, function: Callable[..., T], *argument
 
     A late function goes on in its thread, and its result is dropped. The thread keeps no process alive.
 
-    Args:
-        seconds: Longest time to wait.
-        name: Whose answer is waited for, for the error.
-        function: The function. It has the context variables of the caller.
-        arguments: Its arguments.
-
     Raises:
         SourceTimeout: if the time is over.
     """

@@ -26,13 +26,6 @@ CALL_OPTIONS = (*LIMITS, "min_score")
 def make_strategy(kind: type[S], retriever: object, converted: Mapping[str, object]) -> S:
     """The strategy that a retriever stands for.
 
-    Args:
-        kind: Class of the strategy, a dataclass.
-        retriever: Object with the options as attributes of the same names. An option without an attribute keeps its
-            default.
-        converted: Options that take the place of the retriever's, such as a base made into a strategy. One that is None
-            keeps its default, if it has one.
-
     Raises:
         InvalidArgument: if an option is out of its range.
     """
@@ -44,14 +37,7 @@ def make_strategy(kind: type[S], retriever: object, converted: Mapping[str, obje
 def plain_options(
     kind: type[Strategy], retriever: object, strategy: Strategy, converted: Collection[str]
 ) -> dict[str, object]:
-    """The options of a retriever as its strategy has them, which understands other names and types for some.
-
-    Args:
-        kind: Class of the strategy that the retriever stands for.
-        retriever: The retriever.
-        strategy: The strategy that it has made. There are no such options if a subclass has made one of another class.
-        converted: Names of the options that the two have in different forms.
-    """
+    """The options of a retriever as its strategy has them, which understands other names and types for some."""
     if not isinstance(strategy, kind):
         return {}
     return {name: getattr(strategy, name) for name in _plain_names(kind, retriever, converted)}
@@ -75,27 +61,14 @@ def _required(kind: type[Strategy]) -> frozenset[str]:
 
 
 def to_strategies(retrievers: object, to_strategy: Callable[[str, object], Strategy]) -> object:
-    """The retrievers of an ensemble as a list of strategies.
-
-    Args:
-        retrievers: List of strategies and retrievers of the host. Anything else is returned as it is, and ``Ensemble``
-            refuses it.
-        to_strategy: Function from a retriever's name in errors, such as ``"retriever 1"``, and the retriever to a strategy.
-    """
+    """The retrievers of an ensemble as a list of strategies."""
     if not isinstance(retrievers, Sequence) or isinstance(retrievers, str):
         return retrievers
     return [to_strategy(f"retriever {number}", each) for number, each in enumerate(retrievers, start=1)]
 
 
 def to_named_strategies(one: str, given: object, to_strategy: Callable[[str, object], Strategy]) -> object:
-    """The retrievers of a router, or the targets of references, as strategies by their names.
-
-    Args:
-        one: What one of them is called in errors, such as ``"target"``.
-        given: Mapping from names to strategies and retrievers of the host. Anything else is returned as it is, and the
-            strategy refuses it.
-        to_strategy: Function from a retriever's name in errors, such as ``"target 'a'"``, and the retriever to a strategy.
-    """
+    """The retrievers of a router, or the targets of references, as strategies by their names."""
     if not isinstance(given, Mapping):
         return given
     return {name: to_strategy(f"{one} {name!r}", each) if isinstance(name, str) else each for name, each in given.items()}
@@ -103,10 +76,6 @@ def to_named_strategies(one: str, given: object, to_strategy: Callable[[str, obj
 
 def check_index(index: object, strategy: Strategy | None = None) -> None:
     """Check that an option is an index or a view of one, or None, and that it is private if the strategy needs that.
-
-    Args:
-        index: The option.
-        strategy: What is asked through it. Default: None, anything.
 
     Raises:
         InvalidArgument: if it is not.

@@ -22,12 +22,6 @@ def write_options(
 ) -> dict[str, Any]:
     """The options of a retriever as plain values.
 
-    Args:
-        kind: Class of the strategy that the retriever stands for, None for any.
-        options: The options by name.
-        given: Objects that cannot be written, such as functions, by the names that stand for them.
-        strict: Whether an option that cannot be written is an error. If not, it stays as it is. Default: True.
-
     Raises:
         InvalidArgument: if an option cannot be written, and ``strict``.
     """
@@ -46,11 +40,6 @@ def read_options(
 ) -> dict[str, Any]:
     """The options of a retriever, of which some may be plain values. What is none, or needs nothing, stays as it is.
 
-    Args:
-        kind: Class of the strategy that the retriever stands for, None for any.
-        options: The options by name.
-        given: Objects for the names that stand for them as ``{"given": name}``. Default: none can stand for another.
-
     Raises:
         InvalidArgument: if a name is not known, or an option is out of its range; the message says where it is.
     """
@@ -62,14 +51,7 @@ def read_options(
 def own_options(
     options: Mapping[str, object], defaults: Mapping[str, object], unwrapped: Callable[[object], object]
 ) -> dict[str, Any]:
-    """The options of a retriever that differ from their defaults.
-
-    Args:
-        options: The options by name.
-        defaults: Their defaults.
-        unwrapped: Function from an option, or from an item of one, to what takes its place, such as the strategy of a
-            retriever.
-    """
+    """The options of a retriever that differ from their defaults."""
     own = {name: value for name, value in options.items() if not _same(value, defaults[name])}
     return {name: _each(value, unwrapped) for name, value in own.items()}
 

@@ -18,13 +18,6 @@ if TYPE_CHECKING:
 def search(index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any], *, for_several: str) -> Any:
     """What ``View.retrieve`` returns for a single query, or without an index ``leafspan.retrieve``.
 
-    Args:
-        index: The index of the retriever.
-        query: The question.
-        strategy: The strategy of the retriever.
-        options: Its limits.
-        for_several: Name of the retriever's method that takes several queries.
-
     Raises:
         InvalidArgument: if it is no query, or a list of them.
     """
@@ -62,13 +55,6 @@ def explain(
     index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any], piece: Mapping[str, Any]
 ) -> Explanation:
     """What ``leafspan.lab.explain`` returns for a retriever.
-
-    Args:
-        index: The index of the retriever.
-        query: The question.
-        strategy: The strategy of the retriever.
-        options: Its limits.
-        piece: ``document_id``, ``start``, ``end`` and ``text`` of ``leafspan.lab.explain``.
 
     Raises:
         InvalidArgument: if it has no index, or the piece is named by something else.

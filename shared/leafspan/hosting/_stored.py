@@ -26,14 +26,6 @@ def to_documents(
 ) -> list[Document]:
     """What a host adds, as it will be stored.
 
-    Args:
-        given: Documents of the host, or a single one.
-        ids: An id for each, in place of its own, or None for its own. None for the own ones of all. One that has none gets
-            the same one whenever it is added: see ``View.add``.
-        split: Whether the index cuts them into leaves. If not, each is one leaf.
-        flatten_metadata: Whether nested metadata are flattened: see ``View.add``.
-        volatile_keys: Metadata keys that are no part of made ids: see ``View.add``. Default: none.
-
     Raises:
         InvalidArgument: if there are more or fewer ids than documents.
         InvalidDocument: if one cannot be stored.

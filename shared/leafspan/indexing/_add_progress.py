@@ -17,9 +17,6 @@ class AddProgress:
     The number of leaves is that of the leaves which are stored at the end, whatever else is embedded with them. The bar is
     the share of the text that is done, where splitting, embedding and writing count the same. It is known as soon as all
     documents are read.
-
-    Args:
-        show: Whether to show a bar. None shows it only in a terminal or a notebook.
     """
 
     def __init__(self, show: bool | None) -> None:
@@ -64,13 +61,7 @@ class AddProgress:
             self._leaves += leaves
 
     def embedding(self, leaves: int, characters: int, texts: int) -> Callable[[int], None]:
-        """A function that counts texts of a group of documents as embedded.
-
-        Args:
-            leaves: Number of leaves of the group.
-            characters: Number of characters of the group.
-            texts: Number of texts to embed: those of the leaves, and their titles and headings.
-        """
+        """A function that counts texts of a group of documents as embedded."""
         return self._counter("Embedding", leaves, characters, texts)
 
     def writing(self, leaves: int, characters: int) -> Callable[[int], None]:

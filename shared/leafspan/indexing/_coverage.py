@@ -27,11 +27,7 @@ class Coverage(Protocol):
     """A source of documents that knows what it covers."""
 
     def read(self, known: Callable[[], Collection[Row]]) -> Iterator[Document]:
-        """The documents of the source.
-
-        Args:
-            known: Function that gives the documents of the index, as the source knows their files.
-        """
+        """The documents of the source."""
         ...
 
     def covers(self, row: Row) -> bool:
@@ -54,15 +50,6 @@ def to_coverage(
     flatten_metadata: bool,
 ) -> Coverage:
     """What a user's source covers.
-
-    Args:
-        source: What was given to ``sync``.
-        reading: What reads files.
-        scope: The view.
-        within: Filter for what documents cover.
-        source_key: Metadata key whose values among the documents say what they cover.
-        allow_empty: Whether a path that is not there counts as an empty one.
-        flatten_metadata: Whether nested metadata of documents are flattened.
 
     Raises:
         InvalidArgument: if it does not say, or says twice, what it covers.
@@ -112,13 +99,7 @@ def _as_files(source: Any) -> list[Files] | None:
 
 
 class FileCoverage:
-    """Files cover the documents that were read from the same paths, and would be read from there again.
-
-    Args:
-        files: The files.
-        reading: What reads them.
-        allow_empty: Whether a path that is not there counts as an empty one.
-    """
+    """Files cover the documents that were read from the same paths, and would be read from there again."""
 
     def __init__(self, files: Sequence[Files], reading: FileReading, *, allow_empty: bool) -> None:
         self._reading = reading

@@ -28,16 +28,6 @@ def delete_documents(
 ) -> Flow[list[str]]:
     """Delete documents; the ids of those that were there.
 
-    Args:
-        store: Where they are.
-        ids: Their ids. Unknown ones do not matter.
-        scope: The view that they are deleted through, None for the whole index.
-        timeout: Seconds to wait for another writer.
-        forget: Flow that deletes what was made of documents. It runs first: if the process is killed after it, the
-            documents are still there, and can be deleted again.
-        versions: The version of each document that is to be deleted: one that was replaced meanwhile stays. None for any.
-        dry_run: Whether to report only what would be deleted.
-
     Raises:
         InvalidArgument: if ``ids`` is anything but an iterable of strings.
         WriterBusy: if another writer holds the index for longer than the timeout.
@@ -98,14 +88,6 @@ def delete_matching(
     store: Store, where: object, *, scope: Scope | None, timeout: float, forget: Forget, dry_run: bool = False
 ) -> Flow[list[str]]:
     """Delete the documents that match a filter; their ids, in order.
-
-    Args:
-        store: Where they are.
-        where: The filter.
-        scope: The view that they are deleted through, None for the whole index.
-        timeout: Seconds to wait for another writer.
-        forget: See ``delete_documents``.
-        dry_run: Whether to report only what would be deleted.
 
     Raises:
         InvalidArgument: if ``where`` is no filter, or one that every document matches for lack of a condition.

@@ -60,13 +60,7 @@ class Verdict:
 def check_documents(
     reader: Reader, documents: Sequence[DocumentToCheck], check_leaf: CheckLeaf
 ) -> Flow[dict[str, Verdict]]:
-    """What is wrong with those of these documents that are not whole, by id.
-
-    Args:
-        reader: What reads the index.
-        documents: The documents. Those that have been written since are left out.
-        check_leaf: Function that reads a leaf.
-    """
+    """What is wrong with those of these documents that are not whole, by id."""
     now = yield from reader.rows([each.row.document_id for each in documents])
     unchanged = [each for each in documents if now.get(each.row.document_id) == each.row]
     ids = [

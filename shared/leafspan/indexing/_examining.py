@@ -63,10 +63,6 @@ def examine(store: Store, how: Examination) -> Flow[list[Finding]]:
     Nothing is deleted but what killed writers have left, and what certainly belongs to no document. A document whose
     content is in doubt loses its hash, so that the next ``add`` writes it anew, whatever its content.
 
-    Args:
-        store: Where to look.
-        how: How to look.
-
     Raises:
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
@@ -171,15 +167,7 @@ class _Litter:
         verdicts: Mapping[str, Verdict],
         how: Examination,
     ) -> _Litter:
-        """What is litter: nothing that may be what is left of a document.
-
-        Args:
-            rows: The rows.
-            there: The leaves that are there.
-            strange: Ids of records that are no leaves.
-            verdicts: What is wrong with documents.
-            how: How to look.
-        """
+        """What is litter: nothing that may be what is left of a document."""
         litter = cls()
         in_doubt = {id_ for id_, verdict in verdicts.items() if not verdict.repairs}
         for document_id, versions in there.items():

@@ -66,17 +66,6 @@ def ingest(
 ) -> Flow[Added]:
     """Add whatever a user adds. A list is checked as a whole before anything is written.
 
-    Args:
-        store: Where to write.
-        embed: What embeds texts.
-        documents: One document, or any iterable of them: see ``Index.add``.
-        settings: How the index splits and indexes.
-        intake: How documents get in.
-        scope: The view that they are added through, None for the whole index.
-        timeout: Seconds to wait for another writer.
-        show: Whether to show a bar, None for where a person is watching.
-        flatten_metadata: Whether nested mappings in metadata are flattened.
-
     Raises:
         IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
         InvalidDocument: if a document cannot be stored, or two different ones have the same id.
@@ -129,19 +118,6 @@ def take_in(
     row_keys: frozenset[str] = frozenset(),
 ) -> Flow[TakenIn]:
     """Add checked documents.
-
-    Args:
-        store: Where to write.
-        embed: What embeds texts.
-        documents: The documents.
-        settings: How the index splits and indexes.
-        scope: The view that they are added through, None for the whole index.
-        timeout: Seconds to wait for another writer.
-        show: Whether to show a bar, None for where a person is watching.
-        at_once: Whether to read all of them before anything is written.
-        dry_run: Whether to report only what would be done.
-        may_replace: Function that says whether the document of a row may be replaced. Default: None, all may.
-        row_keys: Metadata keys that stand in a document's row alone. Default: none.
 
     Raises:
         IndexMismatch: if the index was made with a splitter of the user's own that was not given again.

@@ -52,12 +52,7 @@ def file_name(row: Row) -> str | None:
 
 
 def other_than_the_file(document: Document, row: Row) -> str | None:
-    """What the index has under the id of a document, if it is not of the same file; None if the document is of no file.
-
-    Args:
-        document: The document that would replace it.
-        row: The row of what is there.
-    """
+    """What the index has under the id of a document, if it is not of the same file; None if the document is of no file."""
     if not isinstance(document, FileDocument) or document.spelling:
         return None  # what has another spelling was found by its file
     file = row.extra.get(FILE_KEY)
@@ -67,12 +62,7 @@ def other_than_the_file(document: Document, row: Row) -> str | None:
 
 
 class KnownFiles:
-    """The ids that documents of files have in an index.
-
-    Args:
-        store: The index.
-        scope: The view, None for the whole index.
-    """
+    """The ids that documents of files have in an index."""
 
     def __init__(self, store: Store, scope: Scope | None) -> None:
         self._store = store

@@ -19,9 +19,6 @@ class Moved:
 
     What is compared is the hash that a row has of its document, so that no text of the index is read. Files keep
     their names when their folder gets another one: only documents of files of the same name are compared.
-
-    Args:
-        rows: Rows of the index, by id.
     """
 
     def __init__(self, rows: Mapping[str, Row]) -> None:
@@ -39,13 +36,7 @@ class Moved:
             yield document
 
     def pairs(self, added: Collection[str], left: Sequence[Row], names: FileNames) -> tuple[tuple[str, str], ...]:
-        """For documents that are new the document that stays with the same text, and whose file is not there, as two ids.
-
-        Args:
-            added: Ids of the documents that are new.
-            left: Rows of the documents that stay and were not in the source.
-            names: What files are called.
-        """
+        """For each new document: the stored document with the same text whose file is gone, as a pair of ids."""
         if not self._found:
             return ()
         new, old = set(added), {row.document_id: row for row in left}
@@ -61,11 +52,7 @@ class Moved:
 
 
 def moved_warning(pairs: Sequence[tuple[str, str]]) -> str:
-    """What tells a user of new documents that have the text of others.
-
-    Args:
-        pairs: The ids, at least one pair.
-    """
+    """What tells a user of new documents that have the text of others."""
     (new, old), count = pairs[0], len({new for new, _ in pairs})
     what = (
         "1 new document has the same text as a document"

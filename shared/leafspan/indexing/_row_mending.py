@@ -19,12 +19,6 @@ def mended_row(document_id: str, stored: Any, records: Mapping[str, Any], there:
     """The row of a document, made of what can be read of it and of its leaves; None if it may have been another one.
 
     It is certain to be what it was if its checksum is the same.
-
-    Args:
-        document_id: Stored id of the document.
-        stored: What Chroma has in place of the row.
-        records: Records of Chroma by id, among them those of the leaves.
-        there: Ordinals of the leaves, by version.
     """
     loose = read_loosely(stored)
     if loose is None:

@@ -83,13 +83,6 @@ def split_document(
 ) -> SplitDocument:
     """Cut a document into leaves.
 
-    Args:
-        document: The document.
-        hash_: Its content hash. The version is made of it, and differs from the one that counts now.
-        settings: How to split and index.
-        old: Its row in the manifest, None for a new document.
-        done: Function to call with each number of characters that are split, together all of them. Default: none.
-
     Raises:
         InvalidDocument: if the document's chunks do not partition the text.
         FunctionFailed: if the splitter fails, or returns anything but cuts that partition the text.

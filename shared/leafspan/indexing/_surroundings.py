@@ -47,12 +47,6 @@ class Reach(NamedTuple):
 def surrounding_text(store: Store, passage: object, reach: Reach, scope: Scope | None = None) -> Flow[Passage]:
     """A passage with the leaves around it, as one passage with score 0.
 
-    Args:
-        store: Where the documents are.
-        passage: A passage, a host's document or node of one, or its id. What has another id is known by its citation.
-        reach: How much text to take.
-        scope: What is visible, None for the whole index.
-
     Raises:
         InvalidArgument: if it is none of these, or a summary.
         DamagedIndex: if what is stored of the document is not as it was written.

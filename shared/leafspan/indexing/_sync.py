@@ -96,18 +96,6 @@ def sync(
     Deleting comes last, and only if the whole source could be read. So a process that is killed leaves documents that are
     no longer in the source, but never lacks one that is.
 
-    Args:
-        store: Where to write.
-        embed: What embeds texts.
-        source: The source: see ``Index.sync``.
-        settings: How the index splits and indexes.
-        options: The options.
-        intake: How documents get in.
-        scope: The view, None for the whole index.
-        timeout: Seconds to wait for another writer.
-        show: Whether to show a bar, None for where a person is watching.
-        forget: Flow that deletes what was made of documents.
-
     Raises:
         EmptySource: if documents would be deleted because a part of the source has none at all.
         InvalidArgument: if the source does not say what it covers.

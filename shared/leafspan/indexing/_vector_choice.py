@@ -50,15 +50,7 @@ class VectorChoice(NamedTuple):
 def choose_vectors(
     store: Store, embed: Embed | None, settings: IndexSettings, rows: Sequence[Row], pairs: Mapping[str, VectorPair]
 ) -> Flow[VectorChoice]:
-    """Which of each two vectors counts: the one that the text has when it is embedded again, or else Chroma's.
-
-    Args:
-        store: Where the texts are.
-        embed: What embeds texts again. None for Chroma's vectors.
-        settings: How the index embeds.
-        rows: Rows of the documents.
-        pairs: The vectors, by id of the leaf.
-    """
+    """Which of each two vectors counts: the one that the text has when it is embedded again, or else Chroma's."""
     made: Mapping[str, Any] = {}
     if pairs and embed is not None:
         try:

@@ -33,11 +33,6 @@ def examine_database(store: Store) -> Flow[list[Finding]]:
 def examine_files(store: Store, *, repair: bool, timeout: float) -> Flow[list[Finding]]:
     """What is wrong with the files of Chroma's vectors, with their copies, and with Chroma's log; and repair it.
 
-    Args:
-        store: Where to look.
-        repair: Whether to repair.
-        timeout: Seconds to wait for another writer.
-
     Raises:
         WriterBusy: if another writer holds the index, or another process the files, for longer than the timeout.
     """
@@ -49,14 +44,6 @@ def examine_vectors(
     store: Store, copy: Mirror | None, embed: Embed | None, settings: IndexSettings, *, repair: bool, timeout: float
 ) -> Flow[list[Finding]]:
     """Count the leaves without a vector, and those that a search by their own vector does not find, and repair both.
-
-    Args:
-        store: Where to look.
-        copy: Mirror of the vectors. None if there is none.
-        embed: What embeds texts whose vectors are not in the mirror. None leaves them without.
-        settings: How the index embeds.
-        repair: Whether to repair.
-        timeout: Seconds to wait for another writer.
 
     Raises:
         WriterBusy: if another writer holds the index for longer than the timeout.

@@ -47,15 +47,6 @@ def make_vectors_anew(
 ) -> Flow[Remade]:
     """Look which leaves have no vector in Chroma, and make them anew. If that is interrupted, the next call goes on.
 
-    Args:
-        store: Where to look.
-        copy: Mirror of the vectors. None if there is none.
-        embed: What embeds texts whose vectors are not in the mirror. None leaves them without.
-        settings: How the index embeds.
-        timeout: Seconds to wait for another writer.
-        repair: Whether to make them anew, and not only to count them. Default: True.
-        again: Ids of leaves whose vectors are to be written again, though they are there.
-
     Raises:
         WriterBusy: if another writer holds the index for longer than the timeout.
     """

@@ -33,13 +33,6 @@ def verify(
     What is missing beside Chroma is no difference: the next question that needs it makes it. Documents that are damaged in
     Chroma are left to ``examine``.
 
-    Args:
-        store: Where to look.
-        copies: The copies of it.
-        embed: What embeds texts again. None for Chroma's vectors in every case.
-        settings: How the index embeds.
-        how: How to look.
-
     Raises:
         WriterBusy: if another writer holds the index, or another thread a copy, for longer than the timeout.
     """

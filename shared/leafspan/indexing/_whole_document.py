@@ -13,12 +13,7 @@ from leafspan.values import Chunk, Document, Leaf, LeafId
 
 
 def problem_of_content(row: Row, document: Document) -> str | None:
-    """What is wrong with a document whose leaves are all there; None if nothing is.
-
-    Args:
-        row: Its row. A private view has masked the document before its hash was made, and so it is compared.
-        document: The document, as it is stored.
-    """
+    """What is wrong with a document whose leaves are all there; None if nothing is."""
     if len(document.text) != row.characters:
         return f"its leaves have {len(document.text)} characters, and it had {row.characters}"
     if row.hash and content_hash(document, lines_before(row.extra)) == row.hash:
@@ -29,13 +24,7 @@ def problem_of_content(row: Row, document: Document) -> str | None:
 
 
 def put_together(row: Row, records: Mapping[str, Any], read_leaf: Callable[..., Any]) -> Document | None:
-    """A document of its leaves, as it is stored. None for a tree, whose hash is not that of its summaries.
-
-    Args:
-        row: Its row.
-        records: Records of Chroma by id, among them those of its leaves, which have been checked.
-        read_leaf: Function that reads a leaf.
-    """
+    """A document of its leaves, as it is stored. None for a tree, whose hash is not that of its summaries."""
     if LeafId(row.document_id, row.version or "", 0).is_summary:
         return None
     found = [(LeafId.parse(id_), records[id_]["document"], records[id_]["metadata"]) for id_ in row.leaf_ids]

@@ -22,17 +22,6 @@ def write_group(
 ) -> Flow[dict[str, bool]]:
     """Write documents, each as a whole, but for those that are there with the same content.
 
-    Args:
-        store: Where to write.
-        documents: The documents, as many as Chroma takes at once.
-        vectors: For each document a matrix, with a row for each leaf.
-        scope: The view that they are added through, None for the whole index.
-        timeout: Seconds to wait for another writer.
-        wrote: Function to call with each number of leaves that are written. Default: none.
-
-    Returns:
-        For each stored id, whether there was a document of that id before.
-
     Raises:
         DamagedIndex: if one of the ids is that of a damaged document whose leaves are another view's.
         ConcurrentUpdate: if another process has meanwhile given one of the ids to a document that the view does not show.
@@ -72,12 +61,7 @@ def _refusal(stored_id: str) -> DamagedIndex:
 
 
 def finish(store: Store, ids: Sequence[str]) -> Flow[None]:
-    """Finish what a killed writer left half done of unchanged documents, unless another writer is at work.
-
-    Args:
-        store: Where they are.
-        ids: Their stored ids. In a folder, all documents of the index are finished.
-    """
+    """Finish what a killed writer left half done of unchanged documents, unless another writer is at work."""
     try:
         writer = yield from store.start_writing(0.0, ids)
     except WriterBusy:
@@ -93,9 +77,6 @@ def finish_interrupted(store: Store) -> Flow[None]:
 
     Without it what is decided by the rows that are known here, such as that a document is unchanged, would be overtaken by
     the next writer, which finishes the interrupted one's work: a version that was written, but not announced to readers.
-
-    Args:
-        store: Where it may be. Behind a server nothing is done: the rows are read again there until a writer has finished.
     """
     if store.interrupted:
         yield from finish(store, ())

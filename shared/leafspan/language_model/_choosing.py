@@ -32,14 +32,7 @@ def check_choosing_prompt(prompt: object) -> None:
 
 
 def fill_choosing_prompt(prompt: str, question: str, descriptions: Mapping[str, str], count: int) -> str:
-    """The prompt for one question.
-
-    Args:
-        prompt: A template that ``check_choosing_prompt`` accepts.
-        question: The question.
-        descriptions: What is in each source, by its name; "" if that is not known.
-        count: Most names to ask for, >= 1.
-    """
+    """The prompt for one question."""
     lines = [f"- {name}: {about}" if about else f"- {name}" for name, about in descriptions.items()]
     return prompt.format(retrievers="\n".join(lines), question=question, count=count)
 
@@ -50,11 +43,6 @@ def read_names(answer: str, names: Sequence[str], most: int) -> list[str]:
     A name counts where it stands alone in a line or between commas, also in quotes, in brackets, behind a number, or on
     one side of a colon. If there is none, names within sentences count, if they mention at most ``most`` of them. Case
     does not matter, unless two names differ in nothing else.
-
-    Args:
-        answer: The answer.
-        names: All names.
-        most: Most names to return, >= 1.
     """
     parts = [part for line in answer.splitlines() for part in _parts(line)]
     alone = _known([each for part in parts for each in _spellings(part)], names)

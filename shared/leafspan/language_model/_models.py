@@ -25,13 +25,7 @@ class GenerateOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class LanguageModel:
-    """A language model as a function from a prompt to a text.
-
-    Args:
-        name: Name of the model.
-        generate: Function from a prompt to a text.
-        agenerate: Coroutine function like ``generate`` that does not block. Default: None, ``generate`` in a thread.
-    """
+    """A language model as a function from a prompt to a text."""
 
     name: str
     generate: Callable[[str], str]
@@ -44,12 +38,7 @@ class LanguageModel:
 
 
 def find_language_model(thing: object) -> LanguageModel | None:
-    """A ``LanguageModel`` from a model of LangChain or LlamaIndex, None if it is neither.
-
-    Args:
-        thing: A ``LanguageModel``, a LangChain chat model, LLM or other Runnable, or a LlamaIndex ``LLM``. It is recognised
-            by its methods.
-    """
+    """A ``LanguageModel`` from a model of LangChain or LlamaIndex, None if it is neither."""
     if isinstance(thing, LanguageModel):
         return thing
     if isinstance(thing, type):
@@ -62,12 +51,7 @@ def find_language_model(thing: object) -> LanguageModel | None:
 
 
 def from_langchain(model: Any, config: Any = None) -> LanguageModel:
-    """A ``LanguageModel`` from a LangChain model.
-
-    Args:
-        model: A chat model, an LLM or another Runnable.
-        config: Config for each call, a RunnableConfig. Default: None, no config.
-    """
+    """A ``LanguageModel`` from a LangChain model."""
     arguments = () if config is None else (config,)
 
     def generate(prompt: str) -> str:

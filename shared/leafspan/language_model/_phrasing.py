@@ -25,10 +25,6 @@ _QUOTES = [('"', '"'), ("'", "'"), ("“", "”"), ("„", "“"), ("‘", "’"
 def check_prompt(prompt: object, *, needs_count: bool = True) -> None:
     """Check that a prompt is a template with ``{question}`` and ``{count}``.
 
-    Args:
-        prompt: The prompt.
-        needs_count: Whether ``{count}`` may not be missing. Default: True.
-
     Raises:
         InvalidArgument: if it is not. Other braces in it must be doubled.
     """
@@ -36,13 +32,7 @@ def check_prompt(prompt: object, *, needs_count: bool = True) -> None:
 
 
 def fill_prompt(prompt: str, question: str, count: int) -> str:
-    """The prompt for one question.
-
-    Args:
-        prompt: A template that ``check_prompt`` accepts.
-        question: The question.
-        count: Number of phrasings to ask for, >= 1.
-    """
+    """The prompt for one question."""
     return prompt.format(question=question, count=count)
 
 
@@ -51,11 +41,6 @@ def read_phrasings(answer: str, *, known: Iterable[str], count: int) -> list[str
 
     Lines without a letter or digit are left out. So are lines that end with a colon or begin a fence, since they only
     introduce others, and repetitions, whatever their case. A JSON list may stand in a fence, or in an object by itself.
-
-    Args:
-        answer: Answer of the language model.
-        known: Phrasings to leave out.
-        count: Most phrasings, >= 0.
     """
     seen = {_key(text) for text in known}
     phrasings: list[str] = []

@@ -12,11 +12,6 @@ from leafspan.errors import InvalidArgument
 def check_template(prompt: object, fields: Mapping[str, object], *, optional: Collection[str] = ()) -> None:
     """Check that a prompt is a template with these fields, and no others.
 
-    Args:
-        prompt: The prompt.
-        fields: Name of each field, with an example of its values.
-        optional: Names of those that it may lack. Default: none.
-
     Raises:
         InvalidArgument: if it is not a text, a field is missing, it has other fields, or an example does not fit. Other
             braces in it must be doubled.

@@ -16,10 +16,6 @@ def without_reasoning(answer: str) -> str:
 
     Every answer is read through this function. Of a longer one, the first 100,000 characters after the thoughts are read:
     a model that goes on and on would otherwise keep its readers busy for minutes.
-
-    Args:
-        answer: The answer, in which thoughts stand between ``<think>`` and ``</think>``, or ``<thinking>`` and
-            ``</thinking>``, as many servers of models give them.
     """
     ends = [end.end() for end in _END.finditer(answer)]
     if ends:

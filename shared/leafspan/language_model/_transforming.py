@@ -43,14 +43,7 @@ Question: {question}
 
 
 def read_texts(how: Transformation, answer: str, *, known: Iterable[str], count: int) -> list[str]:
-    """The texts in an answer, at most ``count``: one in each line, or of a single passage the whole answer.
-
-    Args:
-        how: The transformation.
-        answer: Answer of the language model.
-        known: Texts to leave out.
-        count: Most texts, >= 1.
-    """
+    """The texts in an answer, at most ``count``: one in each line, or of a single passage the whole answer."""
     if how != "hyde" or count > 1:
         return read_phrasings(answer, known=known, count=count)
     passage = answer.encode(errors="ignore").decode().strip()  # text that is not valid Unicode cannot be embedded

@@ -51,13 +51,7 @@ class Analyzer:
         check_flag("stop_words", self.stop_words)
 
     def __call__(self, texts: Sequence[str], *, asked: bool = False) -> list[list[str]]:
-        """The terms of each text, in the order of its words.
-
-        Args:
-            texts: The texts.
-            asked: Whether they are questions. The terms of a question in Chinese, Japanese or Korean are pairs of
-                characters; a text has terms for single characters, too. Default: False.
-        """
+        """The terms of each text, in the order of its words."""
         terms = _terms(self.language, self.stem, self.stop_words, asked)
         return [[term for chunk in chunks(text) for term in terms[chunk]] for text in texts]
 

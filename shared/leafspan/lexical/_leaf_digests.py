@@ -29,9 +29,6 @@ def terms_digest(terms: Sequence[str]) -> int:
 def leaf_digests(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64]:
     """The digest of each leaf of an index. They take 8 bytes a leaf, and the postings are read in portions.
 
-    Args:
-        arrays: The arrays that ``build_postings`` or ``merge_postings`` made.
-
     Raises:
         IndexError: if the arrays do not fit together.
     """

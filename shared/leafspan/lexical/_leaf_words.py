@@ -55,11 +55,7 @@ def plain_words_of(text: str) -> list[str]:
 def merge_leaf_words(
     parts: Sequence[tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_] | None]],
 ) -> dict[str, NDArray[Any]]:
-    """The arrays for the kept leaves of all parts, part after part.
-
-    Args:
-        parts: The arrays of each part, with a mask that marks the leaves to keep. None instead of a mask keeps all.
-    """
+    """The arrays for the kept leaves of all parts, part after part."""
     import numpy as np
 
     numbers: dict[bytes, int] = {}
@@ -81,9 +77,6 @@ def merge_leaf_words(
 
 class LeafWords:
     """Looks up the words of leaves in the arrays of one index, and reads no more of them than it must.
-
-    Args:
-        arrays: The arrays of this module, among others. ``leaf_words`` may be read in parts.
 
     Attributes:
         count: Number of leaves.

@@ -16,10 +16,6 @@ def matching_words(analyzer: Analyzer, question: str) -> Callable[[str], list[tu
     """A function from a text to the places of words that are in the question, as (start, end), in order.
 
     A word is in the question if all of its terms are, or if it is a part of a compound, or a name, that has one of them.
-
-    Args:
-        analyzer: What makes terms of words.
-        question: The question.
     """
     asked = frozenset(analyzer([question], asked=True)[0])
 

@@ -62,11 +62,7 @@ class FoundTerm(NamedTuple):
 
 
 class Nodes:
-    """The nodes of a corpus.
-
-    Args:
-        parts: Its inverted indexes, whose leaves are numbered part after part.
-    """
+    """The nodes of a corpus."""
 
     def __init__(self, parts: Sequence[Postings]) -> None:
         import numpy as np
@@ -76,11 +72,7 @@ class Nodes:
         self._scales = [_Scale.of((starts & scale) != 0, lengths) for scale in SCALES]
 
     def count(self, counting: Mask | None) -> list[int]:
-        """The number of nodes of each scale that count, at least 1.
-
-        Args:
-            counting: Mask of the leaves that count, with all leaves of a document or none. None: all count.
-        """
+        """The number of nodes of each scale that count, at least 1."""
         import numpy as np
 
         firsts = (scale.firsts for scale in self._scales)
@@ -89,14 +81,7 @@ class Nodes:
     def score(
         self, terms: Sequence[FoundTerm], counts: Sequence[int], length: float, settings: BM25Settings
     ) -> list[NodeScores]:
-        """The scores of the nodes of each scale for a query.
-
-        Args:
-            terms: Terms of the query, each with the leaves that count and have it.
-            counts: The number of nodes of each scale that count.
-            length: Length of all leaves that count, in terms.
-            settings: k1 and b.
-        """
+        """The scores of the nodes of each scale for a query."""
         import numpy as np
 
         settings = BM25Settings(settings.k1, settings.b)
@@ -149,13 +134,7 @@ class _Scale(NamedTuple):
 def _by_node(
     numbers: NDArray[np.int32], counts: NDArray[Any], bounds: NDArray[np.intp]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.intp]]:
-    """The nodes that have each term, how often, and where those of each term begin and end.
-
-    Args:
-        numbers: The number of the node of each leaf that has a term, in ascending order for each term.
-        counts: How often each of the leaves has the term.
-        bounds: Where the leaves of each term begin and end.
-    """
+    """The nodes that have each term, how often, and where those of each term begin and end."""
     import numpy as np
 
     changes = np.ones(len(numbers) + 1, np.bool_)

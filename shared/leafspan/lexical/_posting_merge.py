@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 def merge_postings(
     parts: Sequence[tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_] | None]],
 ) -> dict[str, NDArray[Any]]:
-    """The arrays that ``build_postings`` gives for the kept leaves of all parts, part after part.
-
-    Args:
-        parts: The arrays of each part, with a mask that marks the leaves to keep. None instead of a mask keeps all.
-    """
+    """The arrays that ``build_postings`` gives for the kept leaves of all parts, part after part."""
     import numpy as np
 
     kept: list[_KeptLeaves] = []

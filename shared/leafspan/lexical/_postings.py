@@ -28,12 +28,7 @@ _LEAF_BITS = 32  # a term's place and a leaf's number share 64 bits, with the le
 
 
 def build_postings(leaves: Iterable[Sequence[str]], starts: NDArray[np.uint8] | None = None) -> dict[str, NDArray[Any]]:
-    """The arrays of an index of leaves, which are numbered in their order.
-
-    Args:
-        leaves: The terms of each leaf. Each is read once and not kept.
-        starts: Which larger nodes begin at each leaf. Default: None, each leaf is a document of its own.
-    """
+    """The arrays of an index of leaves, which are numbered in their order."""
     import numpy as np
 
     numbers: defaultdict[str, int] = defaultdict()
@@ -76,16 +71,7 @@ def assemble(
     rows: NDArray[Any],
     counts: NDArray[Any],
 ) -> dict[str, NDArray[Any]]:
-    """The arrays of an index, as the opening of this module lists them.
-
-    Args:
-        lengths: Number of terms of each leaf.
-        starts: Which larger nodes begin at each leaf.
-        words: The terms in UTF-8, sorted.
-        frequencies: Number of leaves that have each term.
-        rows: The leaves that have each term, in ascending order, term after term.
-        counts: How often the leaf has the term, for each of ``rows``.
-    """
+    """The arrays of an index, as the opening of this module lists them."""
     import numpy as np
 
     return {
@@ -101,10 +87,6 @@ def assemble(
 
 class Postings:
     """Looks up terms in the arrays of one index, and reads no more of them than it must.
-
-    Args:
-        arrays: The arrays that ``build_postings`` or ``merge_postings`` made. ``lengths``, ``starts``, ``rows``,
-            ``row_ends`` and ``counts`` are attributes under the same names.
 
     Attributes:
         terms: Number of different terms.

@@ -23,9 +23,6 @@ class RankBM25:
     The library keeps a dict for each leaf, and reads all of them for each term of a query. Its index is built anew for
     other settings, and for every query with ``counting``.
 
-    Args:
-        parts: The arrays of each inverted index, with a mask of its live leaves. None instead of a mask: all are live.
-
     Raises:
         MissingExtra: if rank-bm25 is not installed.
     """
@@ -43,11 +40,6 @@ class RankBM25:
 
     def score(self, terms: Sequence[str], *, settings: BM25Settings, counting: NDArray[np.bool_] | None = None) -> Scores:
         """The scores of all leaves, in the form of ``Corpus.score``, which also computes ``present`` and ``ideal``.
-
-        Args:
-            terms: Terms of the query. A term that stands there twice counts twice.
-            settings: k1 (> 0), b and epsilon. The variant must be okapi.
-            counting: Mask of the leaves that count. Default: None, all live leaves.
 
         Raises:
             InvalidArgument: if the variant is not okapi, if k1 is 0, for which the library divides 0 by 0, or if

@@ -57,9 +57,6 @@ class Corpus:
     count. So scores are the same, to the digit, as those of an index built anew from these leaves, whatever was added and
     deleted before. The arrays and masks must not change. After a change, make a new corpus; this costs next to nothing.
 
-    Args:
-        parts: The arrays of each index, with a mask of its live leaves. None instead of a mask: all are live.
-
     Attributes:
         leaves: Number of leaves of all parts, dead ones included.
 
@@ -87,11 +84,6 @@ class Corpus:
     def score(self, terms: Sequence[str], *, settings: BM25Settings, counting: Mask | None = None) -> Scores:
         """The scores of all leaves for a query.
 
-        Args:
-            terms: Terms of the query. A term that stands there twice counts twice.
-            settings: k1, b and the variant.
-            counting: Mask of the leaves that count; dead leaves never do. Default: None, all live leaves.
-
         Raises:
             InvalidArgument: if ``counting`` is not a bool for each leaf.
         """
@@ -103,11 +95,6 @@ class Corpus:
         """The scores of all leaves, those of the larger nodes, scale after scale, and the idf of each term among leaves.
 
         Larger nodes: see ``leafspan.lexical._nodes``.
-
-        Args:
-            terms: Terms of the query. A term that stands there twice counts twice.
-            settings: k1, b and the variant. Nodes are scored by Lucene's variant with the same k1 and b.
-            counting: Mask of the leaves that count, with all leaves of a document or none. Default: None, all live leaves.
 
         Raises:
             InvalidArgument: if ``counting`` is not a bool for each leaf.
@@ -169,12 +156,7 @@ class Corpus:
         return Scores(scores, present, sum(max(term.weight, 0.0) * term.bound for term in query_terms))
 
     def frequencies(self, terms: Iterable[str], counting: Mask | None = None) -> tuple[dict[str, int], int]:
-        """The number of leaves that have each term, and the number of all leaves.
-
-        Args:
-            terms: The terms.
-            counting: Mask of the leaves that count, as for ``score``.
-        """
+        """The number of leaves that have each term, and the number of all leaves."""
         import numpy as np
 
         _check_mask(counting, self.leaves)
@@ -265,16 +247,7 @@ class Corpus:
 
 
 def best(scores: Scores, count: int, order: Callable[[Sequence[int]], Sequence[Any]]) -> list[int]:
-    """The best leaves that are present, best first.
-
-    Args:
-        scores: The scores of a query.
-        count: Most leaves to return. Fewer are returned if fewer are present.
-        order: Function from leaves, by their numbers, to a sorting key for each.
-
-    Equal scores are sorted by ``order``, also at the last place. So the result depends on how leaves are spread over parts
-    only if their keys do.
-    """
+    """The best leaves that are present, best first."""
     import numpy as np
 
     if count <= 0:

@@ -53,11 +53,6 @@ def words_of(chunk: str, language: str, *, asked: bool = False) -> list[str]:
     - A word that a hyphen breaks at the end of a line is also one without the hyphen.
 
     English words have no accents, and an apostrophe is part of them. In other languages it mostly stands between two words.
-
-    Args:
-        chunk: The piece.
-        language: The language.
-        asked: Whether it is of a question, which is about pairs of characters where it has any. Default: False.
     """
     if _BREAK in chunk:
         words = words_of(chunk.replace(_BREAK, "-"), language, asked=asked)
@@ -178,12 +173,7 @@ def _joined(units: Sequence[str]) -> str:
 
 
 def _camel_parts(chunk: str, least: int) -> Iterator[str]:
-    """The parts of names in camel case, such as Http and Client of HttpClient; McGee, CoV and mRNA are no such names.
-
-    Args:
-        chunk: The names.
-        least: Fewest parts of a name that begins with a capital. In questions, PlayStation is one word.
-    """
+    """The parts of names in camel case, such as Http and Client of HttpClient; McGee, CoV and mRNA are no such names."""
     for name in _letters().findall(normalize("NFC", without_invisible(chunk))):
         if len(name) > _LONGEST_NAME:
             continue

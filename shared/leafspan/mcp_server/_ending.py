@@ -12,9 +12,6 @@ def end_process(code: int) -> NoReturn:
 
     The usual end would close Chroma while the threads of such calls still use it, which crashes, and would wait for the
     thread that reads standard input, which nothing can wake up.
-
-    Args:
-        code: Exit code.
     """
     sys.stderr.flush()
     os._exit(code)

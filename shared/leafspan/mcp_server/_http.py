@@ -47,12 +47,6 @@ def serve_http(
     Requests without the token are refused; so are those whose Host or Origin is another one than this machine's, which
     pages of a browser could send otherwise (DNS rebinding).
 
-    Args:
-        server: The server.
-        port: The port, in [0, 65535]. 0 for any free one. Default: 0.
-        token: What a client must send, 16 characters or more. Default: one is made.
-        started: What is told where the server can be reached.
-
     Raises:
         InvalidArgument: if the token is too short, or cannot stand in a header, or the port is taken.
     """

@@ -31,10 +31,6 @@ def make_server(tools: Sequence[AgentTool], *, name: str = "leafspan") -> Server
 
     What a tool refuses, and what else goes wrong in leafspan, is a result of the tool with leafspan's message, so that the
     model can do better. Of any other error the model only learns that there was one; the log has it.
-
-    Args:
-        tools: The tools.
-        name: What the server calls itself. Default: ``"leafspan"``.
     """
     by_name = {tool.name: tool for tool in tools}
 

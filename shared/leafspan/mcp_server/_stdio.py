@@ -21,10 +21,6 @@ def serve_stdio(server: Server[Any], *, started: Callable[[], None] = lambda: No
 
     Nothing but the protocol is written to standard output. The exit code is 0, or 128 and the number of the signal
     (SIGINT, SIGTERM).
-
-    Args:
-        server: The server.
-        started: What is called when signals end the process. Default: nothing.
     """
     for number in _SIGNALS:
         with suppress(ValueError):  # another thread than the first, which gets no signals

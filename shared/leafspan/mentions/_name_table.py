@@ -40,9 +40,6 @@ class NameTable:
     """The names and places of documents, as sorted arrays of hashes: some 50 bytes for each document.
 
     A hash has 64 bits, and whoever uses what is found compares the names, so that equal hashes do no harm.
-
-    Args:
-        documents: The documents.
     """
 
     def __init__(self, documents: Iterable[NamedDocument]) -> None:
@@ -91,11 +88,7 @@ class NameTable:
         return len(self._places) > 0
 
     def lengths(self, beginnings: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """How long names are that begin with these: bit n - 1 is set if there is one of n words.
-
-        Args:
-            beginnings: The hashes of single words, for names of one word, and of pairs of words for longer ones.
-        """
+        """How long names are that begin with these: bit n - 1 is set if there is one of n words."""
         import numpy as np
 
         if not len(self._beginnings):
@@ -105,13 +98,7 @@ class NameTable:
 
 
 class Names:
-    """What documents are called, where some have changed since the table was made.
-
-    Args:
-        table: The table.
-        outdated: Ids of its documents that have changed or gone.
-        changed: What those are called that have changed or come.
-    """
+    """What documents are called, where some have changed since the table was made."""
 
     def __init__(self, table: NameTable, outdated: Collection[str] = (), changed: NameTable | None = None) -> None:
         self._table = table
@@ -145,11 +132,7 @@ class Names:
         return found if len(found) <= most else []
 
     def find(self, words: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-        """Where names may stand in a text: the number of a word, and the names that may begin there, longest first.
-
-        Args:
-            words: The words of the text (``title_words``).
-        """
+        """Where names may stand in a text: the number of a word, and the names that may begin there, longest first."""
         import numpy as np
 
         if not words:

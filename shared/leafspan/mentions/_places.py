@@ -58,12 +58,7 @@ def places_of(document_id: str, metadata: Mapping[str, object]) -> list[Place]:
 
 
 def places_to_try(target: str, own: Sequence[Place]) -> tuple[list[Place], Place | None]:
-    """What the target of a link can be: places that it names wholly, and one that others may end with.
-
-    Args:
-        target: A path or an address, as it stands in a text.
-        own: The places of the document that the text is of, to which a path is relative.
-    """
+    """What the target of a link can be: places that it names wholly, and one that others may end with."""
     target = _without_fragment(target)
     if not target or len(target) > _LONGEST or _OTHER_SCHEME.match(target):
         return [], None

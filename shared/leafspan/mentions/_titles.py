@@ -32,11 +32,6 @@ def names_in(title: str | None, metadata: Mapping[str, object], aliases: str | N
     """What a document is called: its title, that without what stands in parentheses, and its aliases.
 
     What is longer than 1,000 characters is no name.
-
-    Args:
-        title: Its title, None if it has none.
-        metadata: Its metadata.
-        aliases: Metadata key of the aliases: a text, or a list of texts. None for no aliases.
     """
     names = []
     if title:

@@ -12,14 +12,7 @@ INDEX_IS_EMPTY = "the index is empty"
 
 
 def why_empty(result: Result, limits: Limits, reader: Reader, noted: str | None) -> Flow[str | None]:
-    """Why nothing is returned, as the end of a sentence. None if something is.
-
-    Args:
-        result: What is returned.
-        limits: The limits of the call.
-        reader: What was read.
-        noted: Why the strategy says that it found nothing. None if it does not say.
-    """
+    """Why nothing is returned, as the end of a sentence. None if something is."""
     if not result.passages and not result.too_low:
         catalogue = yield from reader.catalogue()
         if not catalogue.select(None).ids:
@@ -30,13 +23,7 @@ def why_empty(result: Result, limits: Limits, reader: Reader, noted: str | None)
 
 
 def why_found_none(result: Result, limits: Limits, noted: str | None) -> str | None:
-    """The same, going by what the strategy found alone.
-
-    Args:
-        result: What is returned.
-        limits: The limits of the call.
-        noted: Why the strategy says that it found nothing. None if it does not say.
-    """
+    """The same, going by what the strategy found alone."""
     if result.passages:
         return None
     if limits.min_score is None or not result.too_low:

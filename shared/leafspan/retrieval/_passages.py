@@ -33,13 +33,7 @@ def to_passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Ro
 
 
 def without_damaged(found: list[list[Passage]], documents: Collection[str], trees: Collection[str]) -> list[list[Passage]]:
-    """The passages, whose traces say what was left out.
-
-    Args:
-        found: The passages for each query.
-        documents: Ids of the documents that were left out.
-        trees: Ids of the documents whose trees were left out, and of summaries of several documents.
-    """
+    """The passages, whose traces say what was left out."""
     if not documents and not trees:
         return found
     notes = tuple(f"the tree of {id_!r} was left out, since what is stored of it is damaged" for id_ in trees)
@@ -116,14 +110,7 @@ def to_results(
     analyzer: Analysis | None,
     reasons: Iterable[str | None],
 ) -> list[Passages]:
-    """The passages of each query as a result.
-
-    Args:
-        queries: What was asked.
-        found: The passages of each.
-        analyzer: That of the index. A function of the user's own is not called for pictures.
-        reasons: Why there are none for each, None where there are some.
-    """
+    """The passages of each query as a result."""
     known = analyzer if isinstance(analyzer, Analyzer) else None
     return [
         Passages(passages, question=query.text or None, analyzer=known, why_empty=reason)

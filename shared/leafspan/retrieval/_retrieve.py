@@ -32,13 +32,6 @@ def retrieve_from_index(
 ) -> Flow[Passages | list[Passages]]:
     """The passages for what was asked.
 
-    Args:
-        sources: The open index.
-        asked: A query in any of its forms, or a list of them, for which the result is a list of lists.
-        strategy: What finds.
-        limits: How much to look at and to return.
-        scope: The view that is asked, None for the whole index.
-
     Raises:
         InvalidArgument: if ``asked`` is no query, a vector has another length than the index's, or ``strategy`` is no
             strategy.
@@ -95,17 +88,7 @@ def look_at(
     limits: Limits,
     scope: Scope | None,
 ) -> Flow[list[Result]]:
-    """What a strategy finds for each query in what one reader sees, and what is returned of it.
-
-    Args:
-        sources: The open index.
-        answers: What answers the strategy's requests. It may be used for several retrievals of one reader.
-        reader: What is visible of the index.
-        strategy: What finds.
-        queries: The queries.
-        limits: How much to look at and to return.
-        scope: The view that is asked, None for the whole index.
-    """
+    """What a strategy finds for each query in what one reader sees, and what is returned of it."""
     identity = yield from sources.embedder.identity()
     # With a lowest score all that reach it are returned, as of a strategy that has one itself.
     first = limits.context(at_least(strategy, limits.min_score), identity.name if identity else None)

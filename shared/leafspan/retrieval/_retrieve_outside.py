@@ -25,12 +25,6 @@ def retrieve_outside(
 ) -> Flow[list[Passage] | list[list[Passage]]]:
     """The passages for what was asked, by a strategy that needs no index.
 
-    Args:
-        embedder: What embeds questions, if the strategy needs that.
-        asked: A query in any of its forms, or a list of them, for which the result is a list of lists.
-        strategy: What finds.
-        limits: How much to return.
-
     Raises:
         InvalidArgument: if ``asked`` is no query, or ``strategy`` no strategy, or one that searches an index.
     """

@@ -23,9 +23,6 @@ def import_numpy() -> None:
 def warm(sources: Sources) -> Flow[None]:
     """Load the embedder, the mirrors and, where they are needed, Chroma's vectors, of the documents and of the trees.
 
-    Args:
-        sources: The open index.
-
     Raises:
         IndexMismatch: if the index was made with another embedder.
         ConcurrentUpdate: if what was read was replaced at every one of ten attempts.

@@ -49,11 +49,6 @@ def look_until_full(
     """The result for each query, with four times as many candidates as long as a result is short and grows by it.
 
     Each query is looked at on its own account, so that the others do not change its result.
-
-    Args:
-        look: What is found for queries in a context.
-        queries: The queries.
-        context: The first context.
     """
     results = yield from look(queries, context)
     short = [number for number, result in enumerate(results) if result.more]

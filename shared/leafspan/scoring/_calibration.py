@@ -34,12 +34,7 @@ EMBEDDER = "WordLlama(l2_supercat_256)"
 
 
 def total_weight(fused: Iterable[float], share: float) -> float:
-    """The denominator: the weights of all leaves, and the weight of the case that none holds the answer.
-
-    Args:
-        fused: Fused score of each leaf that was looked at.
-        share: The best leaf's BM25 score as a share, in [0, 1], of the highest possible score.
-    """
+    """The denominator: the weights of all leaves, and the weight of the case that none holds the answer."""
     weights = [exp(SHARPNESS * score) for score in fused]
     weights.append(_absence_weight(share))
     return fsum(weights)
@@ -49,11 +44,6 @@ def same_absence(total: float, share: float, changed: Iterable[tuple[float, floa
     """The denominator when fused scores have changed that say nothing of whether there is an answer.
 
     The probability that the index holds an answer stays the same, and the leaves share it by their new scores.
-
-    Args:
-        total: The result of ``total_weight``, for the scores before.
-        share: As for ``total_weight``.
-        changed: The scores that have changed, each as it was and as it is. A leaf that was not looked at had none: -inf.
     """
     before = total - _absence_weight(share)
     more = fsum(exp(SHARPNESS * new) - exp(SHARPNESS * old) for old, new in changed)
@@ -61,23 +51,13 @@ def same_absence(total: float, share: float, changed: Iterable[tuple[float, floa
 
 
 def probability(fused: float, total: float) -> float:
-    """The probability that a leaf holds the answer, in [0, 1].
-
-    Args:
-        fused: Its fused score.
-        total: The result of ``total_weight``.
-    """
+    """The probability that a leaf holds the answer, in [0, 1]."""
     # A summary, whose weight is not in the total, can score any number of times as much as the leaves.
     return min(1.0, exp(min(SHARPNESS * fused, _LARGEST)) / total)
 
 
 def answer_probability(share: float, total: float) -> float:
-    """The probability that one of the leaves holds an answer, in [0, 1].
-
-    Args:
-        share: As for ``total_weight``.
-        total: The result of ``total_weight``.
-    """
+    """The probability that one of the leaves holds an answer, in [0, 1]."""
     return 1 - _absence_weight(share) / total
 
 

@@ -28,16 +28,6 @@ def maximal_marginal_relevance(
     The marginal relevance of a result is (1 - ``diversity``) * its relevance - ``diversity`` * its cosine similarity to the
     one among the results before it that is most like it. For the first result this similarity is 0. Ties go to the result
     that comes first in what was given. A vector of zeros is like nothing, with a cosine of 0.
-
-    Args:
-        relevance: A number for each result.
-        vectors: Matrix with a row for each result.
-        diversity: Weight of the similarity, in [0, 1].
-        count: Number of results to choose, >= 0. Default: all.
-
-    Source: Carbonell and Goldstein, SIGIR 1998, with 1 - lambda for ``diversity``. LangChain's
-    ``maximal_marginal_relevance(query, vectors, lambda_mult=m, k=n)`` does the same, with 1 - m for ``diversity``, n for
-    ``count`` and the cosines with the query as relevance. LlamaIndex compares with the last result before instead of all.
     """
     import numpy as np
 

@@ -72,14 +72,6 @@ def reciprocal_rank_fusion(
 
     With normalised weights, scores are in (0, 1 / (rank_constant + 1)]. The scores in the rankings are ignored.
 
-    Args:
-        rankings: The rankings, whose order is taken as it is.
-        weights: A number > 0 for each ranking. Default: None, equal weights.
-        normalize_weights: Whether to divide the weights by their sum. Otherwise None stands for 1 each. Default: True.
-        rank_constant: How little the first ranks stand out, >= 0. Default: 60.
-        as_share: Whether to divide scores by the highest possible one, so that a key that comes first in every ranking has
-            1. Default: False.
-
     Raises:
         InvalidArgument: if there is not one weight > 0 for each ranking, or ``rank_constant`` is negative or not finite.
 
@@ -108,12 +100,6 @@ def relative_score_fusion(
     With normalised weights, scores are in [0, 1], and 1 means best in every ranking. The last key of a ranking gets nothing
     from it.
 
-    Args:
-        rankings: The rankings.
-        weights: A number > 0 for each ranking. Default: None, equal weights.
-        normalize_weights: Whether to divide the weights by their sum. Otherwise None stands for 1 each. Default: True.
-        equal_scores: What the scores of a ranking become if they are all equal. Default: 1.
-
     Raises:
         InvalidArgument: if there is not one weight > 0 for each ranking, a score is not finite, or ``equal_scores`` is
             not one of its values.
@@ -134,12 +120,6 @@ def distribution_based_fusion(
     Unlike in ``relative_score_fusion``, one outlier does not press the other scores together, the last key of a ranking
     still gets something from it, and scores may lie outside of [0, 1].
 
-    Args:
-        rankings: The rankings.
-        weights: A number > 0 for each ranking. Default: None, equal weights.
-        normalize_weights: Whether to divide the weights by their sum. Otherwise None stands for 1 each. Default: True.
-        equal_scores: What the scores of a ranking become if they are all equal. Default: 0.5.
-
     Raises:
         InvalidArgument: if there is not one weight > 0 for each ranking, a score is not finite, or ``equal_scores`` is
             not one of its values.
@@ -158,11 +138,6 @@ def sum_fusion(
 ) -> list[tuple[K, float]]:
     """Each key with the weighted sum of its scores, for rankings whose scores mean the same.
 
-    Args:
-        rankings: The rankings.
-        weights: A number > 0 for each ranking. Default: None, equal weights.
-        normalize_weights: Whether to divide the weights by their sum. Otherwise None stands for 1 each. Default: True.
-
     Raises:
         InvalidArgument: if there is not one weight > 0 for each ranking, or a score is not finite.
 
@@ -177,11 +152,6 @@ def maximum_fusion(
 ) -> list[tuple[K, float]]:
     """Each key with the best of its weighted scores, for rankings whose scores mean the same.
 
-    Args:
-        rankings: The rankings.
-        weights: A number > 0 for each ranking, which its scores are multiplied by. Weights are never normalised. Default:
-            None, the scores as they are.
-
     Raises:
         InvalidArgument: if there is not one weight > 0 for each ranking, or a score is not finite.
 
@@ -193,11 +163,6 @@ def maximum_fusion(
 
 def min_max(ranking: Sequence[tuple[K, float | None]], *, equal_scores: EqualScores = 1.0) -> list[tuple[K, float]]:
     """The ranking in its order, scaled so that its lowest score is 0 and its highest 1.
-
-    Args:
-        ranking: The ranking.
-        equal_scores: What the scores become if they are all equal, as a single score is. Default: 1, since something was
-            found.
 
     Raises:
         InvalidArgument: if a score is not finite, or ``equal_scores`` is not one of its values.
@@ -211,10 +176,6 @@ def three_sigma(ranking: Sequence[tuple[K, float | None]], *, equal_scores: Equa
 
     Scores that are further away from the mean lie outside of [0, 1]: of n scores, between 0.5 - sqrt(n - 1) / 6 and
     0.5 + sqrt(n - 1) / 6. It is the standard deviation of a population.
-
-    Args:
-        ranking: The ranking.
-        equal_scores: What the scores become if they are all equal. Default: 0.5, since they all are the mean.
 
     Raises:
         InvalidArgument: if a score is not finite, or ``equal_scores`` is not one of its values.

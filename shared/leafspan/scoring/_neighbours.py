@@ -14,10 +14,6 @@ def neighbour_bonuses(scores: Mapping[LeafId, float], share: float) -> dict[Leaf
 
     Neighbours of leaves with a score get a bonus too, even without a score of their own. Among them may be an ordinal
     behind the end of a document; the caller has to drop it.
-
-    Args:
-        scores: Score of each leaf.
-        share: Share of the better neighbour's score, >= 0. At 0 every bonus is 0.
     """
     if not share:
         return dict.fromkeys(scores, 0.0)

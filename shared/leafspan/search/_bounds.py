@@ -34,10 +34,6 @@ class Bounds:
     Codes are compared in blocks, since that does not hold Python's lock. Each thread takes one whenever it is done with
     another, so nobody waits for a thread that the processor has no time for. Where several questions are asked at once,
     each is answered by its own thread: together they take longer if each wakes another core.
-
-    Args:
-        parts: The arrays of segments, each with the rows of it that are compared, in ascending order.
-        queries: Matrix with a row of length 1 for each query.
     """
 
     def __init__(self, parts: Iterable[Part], queries: NDArray[np.float32]) -> None:

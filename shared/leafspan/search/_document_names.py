@@ -27,13 +27,7 @@ class DocumentNames:
             self._known.clear()
 
     def of(self, visible: Catalogue, scope: Visibility | None, aliases: str | None) -> Names:
-        """What the documents of a catalogue are called.
-
-        Args:
-            visible: The catalogue of the view.
-            scope: What the view shows, None for all.
-            aliases: Metadata key of their aliases, None for no aliases.
-        """
+        """What the documents of a catalogue are called."""
         key = scope, aliases
         with self._mutex:
             known = self._known.get(key)

@@ -18,15 +18,6 @@ _NODES = (100, 100, 50)  # parents, sections and documents that count
 class Evidence:
     """The best nodes of each scale, in the order of their leaves, and what they and leaves' own BM25 say of each leaf.
 
-    Args:
-        rows: The leaves that match best, best first.
-        scores: Their scores.
-        nodes: The scores of the nodes of each scale, the last of which is that of documents.
-        wanted: Mask of the leaves that may be found, with all leaves of a document or none. None for all.
-        weights: How much leaves and nodes count.
-        order: Function from leaves, by their rows, to a sorting key for each.
-        leaves: Number of all leaves.
-
     Attributes:
         nodes: The best nodes of each scale, in the order of their rows. A leaf's number is its row.
     """

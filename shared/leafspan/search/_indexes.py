@@ -34,12 +34,7 @@ class SearchIndexes:
 
     @classmethod
     def of(cls, store: Store, settings: IndexSettings) -> SearchIndexes:
-        """The indexes of a store, which are loaded when they are first needed.
-
-        Args:
-            store: The store.
-            settings: How its documents are indexed.
-        """
+        """The indexes of a store, which are loaded when they are first needed."""
         folder, read_only = store.cache_folder, store.cache_read_only
         words = LexicalIndex(folder, settings.analyzer, settings.bm25, read_only=read_only)
         vectors, records = (

@@ -12,10 +12,6 @@ def page_of_leaves(reader: Reader, request: ListLeaves) -> Flow[list[Hit]]:
     """A page of the leaves of the visible documents that match a filter, each with a score of 1.
 
     The order is by document id, then position.
-
-    Args:
-        reader: Reader of the index.
-        request: The filter, and which page.
     """
     visible = yield from reader.whole_catalogue(request.where)
     matching = visible.select(request.where).ids

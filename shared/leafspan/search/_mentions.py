@@ -39,13 +39,6 @@ def find_mentions(
 
     Only documents that the reader sees have names. So no other document is found, and none hides a name from a view or
     makes it ambiguous.
-
-    Args:
-        reader: Reader of the index.
-        names: What documents are called.
-        words: The lexical index, which knows how rare words are.
-        request: The leaves, and the filter.
-        texts: Their texts, by id.
     """
     visible = yield from reader.whole_catalogue(request.where)
     looking = _Looking(visible, names, reader, request)

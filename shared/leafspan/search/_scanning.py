@@ -26,15 +26,7 @@ _MORE = 24
 
 
 class Scan:
-    """The leaves of a selection that are nearest to each vector, which are being looked for while other work is done.
-
-    Args:
-        snapshot: The mirror of the vectors.
-        visible: The visible documents.
-        chosen: The selection, which is not empty.
-        vectors: Matrix with a row for each query.
-        count: Number of leaves for each query.
-    """
+    """The leaves of a selection that are nearest to each vector, which are being looked for while other work is done."""
 
     def __init__(self, snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vectors: Any, count: int) -> None:
         import numpy as np
@@ -117,15 +109,7 @@ def best(
     leaves_at: Callable[[NDArray[np.intp]], list[LeafId]],
     count: int,
 ) -> list[Hit]:
-    """The ``count`` best leaves, best first. Ties are ordered as above.
-
-    Args:
-        bounds: A number for each leaf that its cosine does not exceed.
-        vectors_at: Function from places in ``bounds``, in ascending order, to the vectors of the leaves there, as a matrix.
-        query: The vector they are compared with.
-        leaves_at: Function from places in ``bounds`` to the ids of the leaves there.
-        count: Number of leaves that are wanted.
-    """
+    """The ``count`` best leaves, best first. Ties are ordered as above."""
     import numpy as np
 
     def cosines_at(places: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 
 
 def words_of(question: str, analyzer: Analysis, idf: Mapping[str, float]) -> dict[str, float]:
-    """The words of a question that are in the language of the vectors and no stop words, each with an idf.
-
-    Args:
-        question: The question.
-        analyzer: How the index makes terms of it.
-        idf: The idf of each of its terms.
-    """
+    """The words of a question that are in the language of the vectors and no stop words, each with an idf."""
     if not keeps_leaf_words(analyzer):
         return {}
     words = list(dict.fromkeys(find_plain_words(question)))
@@ -42,11 +36,7 @@ def soft_matches_of(words: Mapping[str, float], texts: Sequence[str]) -> list[fl
 
 
 class SoftMatcher:
-    """Compares questions with leaves of a snapshot, by the words that it keeps of each.
-
-    Args:
-        parts: The arrays of each segment, as ``LeafWords`` takes them.
-    """
+    """Compares questions with leaves of a snapshot, by the words that it keeps of each."""
 
     def __init__(self, parts: Sequence[Mapping[str, Any]]) -> None:
         self._parts = [_Part(LeafWords(arrays)) for arrays in parts]

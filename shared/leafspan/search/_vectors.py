@@ -75,17 +75,6 @@ def nearest_leaves(
 
     Scores are cosine similarities. Ties are ordered by document, then position.
 
-    Args:
-        reader: Reader of the index.
-        copy: Mirror of the index's vectors; None to fetch them.
-        vectors: Matrix with a row for each query.
-        count: Number of leaves for each query.
-        where: The filter. None for all documents.
-        most: Number of the best of them that are needed: an exact search returns no more. Default: None, all.
-        load: Whether Chroma is to load its vectors at once, where it is to search. Default: False, only when that pays.
-        complete: Whether leaves with equal vectors must all be found, however many there are. Default: False.
-        exact: Whether Chroma has missed some already. Default: False.
-
     Raises:
         StaleRead: if a leaf was met that may just have been replaced.
     """
@@ -123,14 +112,7 @@ def nearest_leaves(
 
 
 def misses_some(reader: Reader, found: Nearest[Any], count: int, *, complete: bool) -> Flow[bool]:
-    """Whether Chroma's graph may have missed some of the nearest leaves, since very many vectors are equal.
-
-    Args:
-        reader: Reader of the index.
-        found: What Chroma has found for each vector.
-        count: Number of leaves that are wanted for each vector.
-        complete: Whether leaves with equal vectors must all be found.
-    """
+    """Whether Chroma's graph may have missed some of the nearest leaves, since very many vectors are equal."""
     if complete and any(map(_are_equal, found.rows)):
         return True
     # A part of the graph to which no link leads has more leaves than links, and so has what is found of it.
@@ -145,13 +127,6 @@ def _are_equal(row: Sequence[Scored]) -> bool:
 
 def begin_scan(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where: Where | None) -> Flow[Scan | None]:
     """The search that gives what ``nearest_leaves`` does, begun; None if that looks in another way.
-
-    Args:
-        reader: Reader of the index.
-        copy: Mirror of the index's vectors; None if there is none.
-        vectors: Matrix with a row for each query.
-        count: Number of leaves for each query.
-        where: The filter. None for all documents.
 
     Raises:
         StaleRead: if a document is replaced meanwhile.
@@ -171,12 +146,6 @@ def _loading_pays(reader: Reader, copy: Mirror, searches: int, *, load: bool) ->
 
     It pays once the exact searches of an unchanged index have taken as long as loading takes. Then one question waits for
     it, while the mirror goes on answering others.
-
-    Args:
-        reader: Reader of the index.
-        copy: Mirror of the index's vectors.
-        searches: Number of vectors that are searched for.
-        load: Whether not to wait until it pays.
     """
     snapshot = yield from copy.current_if_made(reader)
     if snapshot is None:
@@ -193,15 +162,6 @@ def _loading_pays(reader: Reader, copy: Mirror, searches: int, *, load: bool) ->
 def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequence[str]) -> Flow[NDArray[np.float64]]:
     """The cosine similarities of leaves to vectors.
 
-    Args:
-        reader: Reader of the index.
-        copy: Mirror of the index's vectors; None to fetch them.
-        vectors: Matrix with a row for each query.
-        ids: Shown ids of the leaves.
-
-    Returns:
-        A matrix with a row for each vector and a column for each leaf.
-
     Raises:
         StaleRead: if one of the leaves has been replaced.
     """
@@ -215,11 +175,6 @@ def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequenc
 
 def leaf_vectors(reader: Reader, copy: Mirror | None, ids: Sequence[str]) -> Flow[NDArray[np.float32]]:
     """The vectors of leaves, a row for each.
-
-    Args:
-        reader: Reader of the index.
-        copy: Mirror of the index's vectors; None to fetch them.
-        ids: Shown ids of the leaves, at least one.
 
     Raises:
         StaleRead: if one of the leaves has been replaced.
@@ -269,16 +224,7 @@ def _cosines_of(stored: Any, vectors: Any) -> NDArray[np.float64]:
 def _overfetch(
     reader: Reader, vectors: Any, count: int, chosen: Selection, *, share: float, most: int
 ) -> Flow[list[list[Hit]]]:
-    """The leaves of a selection that are among the nearest to each vector, best first.
-
-    Args:
-        reader: Reader of the index.
-        vectors: Matrix with a row for each query.
-        count: Number of leaves that are wanted for each query.
-        chosen: The selection.
-        share: Share of the index's leaves that are in the selection.
-        most: Number of nearest leaves beyond which no more are asked for, if those found are not complete yet.
-    """
+    """The leaves of a selection that are among the nearest to each vector, best first."""
     asked = min(MOST_RESULTS, math.ceil(count / share * (_MORE if share < 1 else 1)) + 1)
     while True:
         found = yield from reader.nearest(vectors, asked, chosen)

@@ -25,14 +25,7 @@ ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
 
 
 class LexicalIndex:
-    """BM25 over the leaves that a reader sees. It brings itself up to date at each search.
-
-    Args:
-        folder: Folder for its files. None to keep everything in memory.
-        analyzer: How texts become terms. None if the index was made with a function that was not given again.
-        settings: How to score, unless a search says otherwise.
-        read_only: Whether nothing must be written or removed in the folder. Default: False.
-    """
+    """BM25 over the leaves that a reader sees. It brings itself up to date at each search."""
 
     def __init__(
         self, folder: Path | None, analyzer: Analysis | None, settings: BM25Settings, *, read_only: bool = False
@@ -57,10 +50,6 @@ class LexicalIndex:
 
     def search(self, reader: Reader, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
         """The leaves that match the words of each query, best first. Ties are ordered by document, then position.
-
-        Args:
-            reader: Reader of the index.
-            request: The queries, the number of leaves for each, and how to score.
 
         Raises:
             IndexMismatch: if the index was made with an analyzer that is a function, and that was not given again.
@@ -106,10 +95,6 @@ class LexicalIndex:
         A leaf is indexed with its title, so those of the documents of that name are not counted. A name whose words are
         stop words, or nothing that the analyzer knows, is not rare, nor is any if the analyzer was not given again.
 
-        Args:
-            reader: Reader of the index.
-            names: The names, each with the number of leaves of its documents.
-
         Raises:
             StaleRead: if a document is replaced meanwhile.
         """
@@ -151,15 +136,7 @@ class LexicalIndex:
         counted: Selection | None,
         request: LexicalSearch,
     ) -> list[LexicalMatches]:
-        """The best leaves for each query.
-
-        Args:
-            snapshot: The postings.
-            visible: The visible documents.
-            matching: The documents whose leaves may be found. None for all.
-            counted: The documents over which idf and the average length are computed. None for all.
-            request: The queries.
-        """
+        """The best leaves for each query."""
         corpus = self._corpus(snapshot, request.engine)
         counting = None if counted is None else snapshot.mask(counted)
         wanted = None if matching is None else snapshot.mask(matching)

@@ -59,11 +59,6 @@ class Recipe(Protocol):
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
         """The arrays of the leaves of some documents.
 
-        Args:
-            reader: Reader of the index.
-            rows: Rows of the documents.
-            ids: Ids of all of their leaves, in order.
-
         Raises:
             StaleRead: if a document has been replaced.
         """
@@ -92,11 +87,6 @@ class Mirror:
     Segments never change. The catalogue alone decides which documents in a segment are current, so there is no list of
     segments that could be wrong. Any process may add a segment, or replace several by one, at any time and without a lock.
     Files that are lost or damaged are made again.
-
-    Args:
-        folder: Folder for the files of all mirrors of the index. None to keep the segments in memory.
-        recipe: How the arrays are made.
-        read_only: Whether nothing must be written or removed in the folder. Default: False.
     """
 
     def __init__(self, folder: Path | None, recipe: Recipe, *, read_only: bool = False) -> None:
@@ -189,11 +179,6 @@ class Mirror:
     def make_again(self, reader: Reader, wrong: Collection[OpenSegment], files: Collection[Path]) -> Flow[None]:
         """Make segments anew from Chroma alone. What was there is removed when all of it has been made.
 
-        Args:
-            reader: Reader of the index.
-            wrong: Segments that are not as Chroma has their documents, of the last ``stored``.
-            files: Files that are damaged.
-
         Raises:
             StaleRead: if a document is replaced meanwhile. The next call goes on.
             WriterBusy: if another thread makes segments, and none for a minute.
@@ -236,11 +221,7 @@ class Mirror:
             )
 
     def make(self, documents: Sequence[DocumentToWrite]) -> Flow[Segment | None]:
-        """A segment of documents that are being written, for ``take``. None if that fails, or they have no leaves.
-
-        Args:
-            documents: The documents.
-        """
+        """A segment of documents that are being written, for ``take``. None if that fails, or they have no leaves."""
         documents = [each for each in documents if each.texts]
         return (yield Call(self._made, (documents,))) if documents else None
 
@@ -272,11 +253,7 @@ class Mirror:
             self._segments = in_order([*(self._segments or []), self._folder.keep(segment)])
 
     def tidy(self, catalogue: Catalogue | None) -> Flow[None]:
-        """Merge segments that were taken, if they have become many. Otherwise, the next question does.
-
-        Args:
-            catalogue: The catalogue of the whole index. None if it is not at hand: segments are merged later.
-        """
+        """Merge segments that were taken, if they have become many. Otherwise, the next question does."""
         if self._taken <= _MOST_TAKEN or catalogue is None or not self._mutex.acquire(blocking=False):
             return
         try:
@@ -310,12 +287,7 @@ class Mirror:
     def _existing(
         self, catalogue: Catalogue, is_stale: Callable[[], bool] = lambda: False
     ) -> tuple[MirrorSnapshot, list[Row]]:
-        """A snapshot of the segments that exist, including new files of other processes, and the rows that they lack.
-
-        Args:
-            catalogue: The catalogue.
-            is_stale: Function that says whether there is a newer one, by which another process may have removed files.
-        """
+        """A snapshot of the segments that exist, including new files of other processes, and the rows that they lack."""
         if self._segments is None:
             return self._open_segments(catalogue)
         self._segments = self._without_damaged(self._segments)
@@ -453,10 +425,6 @@ def _segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment]) -> 
     Segments are merged if more than half of their leaves are dead, but not all of them. If there are too many segments, the
     smallest are merged as well. Of these, each is at most ``_SIZE_RATIO`` times as large as the smaller ones together, so a
     large segment is not written again until the index has grown in proportion.
-
-    Args:
-        live: Number of current leaves of each segment.
-        segments: The segments.
     """
     chosen = [number for number, each in enumerate(segments) if 0 < live[number] * 2 < each.leaves]
     others = [number for number in range(len(segments)) if number not in chosen and live[number]]

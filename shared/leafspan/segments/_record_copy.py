@@ -132,14 +132,7 @@ class _Records:
         self._metadata_of = arrays["metadata_of"].item
 
     def record(self, row: int, ordinal: int, checksums: str = "", *, with_metadata: bool = True) -> dict[str, Any] | None:
-        """The record of the leaf in this row; None if it is not as it was written.
-
-        Args:
-            row: The row.
-            ordinal: Number of the leaf in its document.
-            checksums: The checksums of the document's leaves. Default: "", there are none.
-            with_metadata: Whether its metadata is read, too. Default: True.
-        """
+        """The record of the leaf in this row; None if it is not as it was written."""
         text = self._texts.at(row)
         place = self._places.at(row) if with_metadata else None
         as_written = bytes_are_as_written(checksums, ordinal, text, place) if checksums else None

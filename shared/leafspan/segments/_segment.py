@@ -75,10 +75,6 @@ def write_segment(path: Path, segment: Segment) -> None:
 def read_segment(path: Path, *, whole: bool = False) -> Segment:
     """A segment with read-only arrays that are mapped from its file, and compared with checksums when they are first read.
 
-    Args:
-        path: The file.
-        whole: Whether to compare all of them at once. Default: False.
-
     Raises:
         Damaged: if the file is not as it was written.
         FileNotFoundError: if there is no such file.

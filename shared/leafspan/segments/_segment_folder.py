@@ -28,10 +28,6 @@ class SegmentFolder:
     A file that cannot be read or written never causes an error, but a RuntimeWarning. A segment that cannot be written is
     kept in memory.
 
-    Args:
-        folder: The folder. None to keep all segments in memory.
-        read_only: Whether nothing must be written or removed there. Default: False.
-
     Attributes:
         path: The folder.
         read_only: Whether nothing must be written or removed there.
@@ -50,9 +46,6 @@ class SegmentFolder:
         """The known segments and all others in the folder, as ``in_order``. Only files of unknown segments are read.
 
         Behind the files are known segments without one: another process has merged them, or the file is lost.
-
-        Args:
-            known: Segments that are open already.
         """
         if self.path is None:
             return list(known)
@@ -109,9 +102,6 @@ class SegmentFolder:
         A process that merges segments leaves its own file in the folder, and the catalogue will say that the documents it
         left out are no longer current. So a file counts as lost only when it is missing for the second time, unless the
         whole folder is empty or missing.
-
-        Args:
-            segments: Segments of the last ``read``.
         """
         missing = [each for each in segments if each.path is not None and not os.path.isfile(each.path)]
         all_lost = bool(missing) and (self.is_emptied() or not self._exists)

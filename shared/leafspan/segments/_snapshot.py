@@ -26,12 +26,7 @@ _MOST_MET = 5_000  # documents that are kept beside their columns, since questio
 
 
 class OpenSegment:
-    """A segment, and where its documents are in it.
-
-    Args:
-        segment: The segment.
-        path: Its file; None for a segment in memory.
-    """
+    """A segment, and where its documents are in it."""
 
     def __init__(self, segment: Segment, path: Path | None) -> None:
         import numpy as np
@@ -87,10 +82,6 @@ class MirrorSnapshot:
     The leaves of all segments, dead ones included, are numbered one after the other; a leaf's number is its row. A document
     that is current in several segments counts only in the first of them. All ids are stored ids.
 
-    Args:
-        catalogue: Catalogue of the whole index.
-        segments: The segments.
-
     Attributes:
         catalogue: The catalogue.
         parts: The arrays of each segment, with a mask of its current leaves; the mask is None if all are current.
@@ -144,11 +135,7 @@ class MirrorSnapshot:
         return of_all[order], np.concatenate(segment_numbers)[order], np.concatenate(numbers)[order]
 
     def _count_once(self, suspects: NDArray[np.uint32]) -> None:
-        """Let documents that are current in several segments count in the first of them only.
-
-        Args:
-            suspects: Numbers of documents among which they are.
-        """
+        """Let documents that are current in several segments count in the first of them only."""
         seen: set[str] = set()
         among = set(suspects.tolist())
         for place, (segment, current) in enumerate(zip(self._segments, self._current, strict=True)):

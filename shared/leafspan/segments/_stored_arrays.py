@@ -40,9 +40,6 @@ class StoredArray(NamedTuple):
 class _File:
     """What is known of a file. Its arrays have this in common, and not each other, so that it is closed with the last one.
 
-    Args:
-        what: The file, as words of a message.
-
     Attributes:
         problem: What was found to be wrong; None as long as nothing was.
     """
@@ -58,12 +55,7 @@ class _File:
 
 
 class StoredArrays(Mapping[str, Any]):
-    """The arrays of a file by name. One that is asked for is compared with its checksum, unless it was before.
-
-    Args:
-        arrays: The arrays.
-        what: The file, as words of a message.
-    """
+    """The arrays of a file by name. One that is asked for is compared with its checksum, unless it was before."""
 
     def __init__(self, arrays: Mapping[str, StoredArray], what: str) -> None:
         self._file = _File(what)
@@ -96,12 +88,7 @@ class StoredArrays(Mapping[str, Any]):
 
 
 class ArrayInParts:
-    """An array of which rows are taken, as of the array itself. Only the blocks that have them are read.
-
-    Args:
-        file: The file that it is in.
-        stored: The array.
-    """
+    """An array of which rows are taken, as of the array itself. Only the blocks that have them are read."""
 
     def __init__(self, file: _File, stored: StoredArray) -> None:
         import numpy as np

@@ -47,9 +47,6 @@ class WordPostings:
 
     The analyzer gets each of these by itself, without the white space around it. A leaf without a word has no terms, not
     even those of its title, so that a blank page is not found.
-
-    Args:
-        analyzer: How texts become terms.
     """
 
     task = "Indexing words"

@@ -13,12 +13,6 @@ def cut_to_fit(found: Candidate, limit: int, count: Callable[[str], int], texts:
     """The longest part of a run around its best hit that fits into a limit; the leaf of this hit, even if it does not fit.
 
     Leaves are added behind it and before it in turns, until the next one on either side does not fit.
-
-    Args:
-        found: A run of leaves, with or without a leaf that was hit.
-        limit: Largest length, >= 1.
-        count: Function from a text to its length.
-        texts: The texts of its leaves, by id.
     """
     span = found.span
     if span.size == 1:

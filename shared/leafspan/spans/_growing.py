@@ -10,14 +10,6 @@ def grown_within(first: int, last: int, lowest: int, highest: int, words: Mappin
 
     The side that has grown by fewer words grows next; of equal ones, that before. A side ends at the first leaf that does
     not fit.
-
-    Args:
-        first: Ordinal of the first leaf.
-        last: Ordinal of the last one (inclusive).
-        lowest: The lowest ordinal that may be reached.
-        highest: The highest one.
-        words: Length of each leaf from ``lowest`` to ``highest`` in words.
-        limit: Most words in all. Leaves that have more already do not grow.
     """
     left = limit - sum(words[each] for each in range(first, last + 1))
     before = after = 0

@@ -64,20 +64,6 @@ def auto_merge(
     Gaps between two hits of one parent are filled first, with the mean of the two scores. Then parents replace their
     children, level by level. Whatever else lies inside of a merged parent, since it was not merged at a lower level,
     becomes part of the parent without changing its score. Leaves that fill a gap are dropped if their parent is not merged.
-
-    Args:
-        hits: Leaves, each of them once.
-        threshold: Share of a parent's children, in [0, 1]; strictly more than this must be there.
-        fill_gaps: Longest gap to fill, in leaves, >= 0.
-        max_level: Highest level to merge into, >= 1 (the parents of leaves). None: the whole document.
-        max_words: Longest parent to merge into, in words, >= 1. None: any.
-        score: Score of a parent: ``"max"`` or ``"mean"`` of its children's scores. The mean of merged children is a mean of
-            means.
-        traced: Number of results, from the best one on, whose traces say which node above did not take their place. That is
-            worth its time only for what is used. Default: None, all.
-
-    Returns:
-        Hits and parents, sorted by score, then document, then position.
     """
     nodes = [_Node(hit, hit.leaf) for hit in hits if hit.leaf is not None]
     finished: list[_Finished] = []

@@ -59,14 +59,7 @@ class Budget:
 
 
 def longest_prefix(items: Iterable[T], sizes: Iterable[int], limit: int, *, least: int = 1) -> list[T]:
-    """The longest prefix of the items that fits into a limit.
-
-    Args:
-        items: The items.
-        sizes: Size of each item.
-        limit: Largest sum of sizes.
-        least: Number of items to return even if they do not fit, >= 0. Default: 1.
-    """
+    """The longest prefix of the items that fits into a limit."""
     kept: list[T] = []
     left = limit
     for item, size in zip(items, sizes, strict=True):
@@ -82,11 +75,6 @@ def shortlist(found: Sequence[Candidate], k: int | None, budget: Budget | None) 
 
     These are the first ``k``. If the budget counts words, candidates beyond it are left out, as far as lengths are known,
     but for the first one that can be cut to what is left. A summary that does not fit is passed over.
-
-    Args:
-        found: Candidates, best first.
-        k: Most passages. None: any number.
-        budget: Most words or tokens. None: any number.
     """
     if budget is None:
         return list(found[:k]), False
@@ -114,11 +102,6 @@ def within_budget(
 
     That one is cut to the leaves around its best hit that do fit. If it is the first of all, at least one leaf is kept even
     if it is over the budget. A summary that does not fit is passed over.
-
-    Args:
-        found: Candidates, best first.
-        budget: Most words or tokens. None: any number.
-        texts: The texts of all of their leaves, and of the summaries among them, by id.
     """
     if budget is None:
         return list(found), False

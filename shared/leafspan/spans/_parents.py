@@ -11,17 +11,7 @@ _Key = tuple[str, str, int, int]  # a span without its anchor, which is compared
 
 
 def parents_of(hits: Sequence[Candidate], *, level: int | None, max_words: int | None = None) -> list[Candidate]:
-    """The ancestors of the hits at one level, each once, with the best score among its hits.
-
-    Args:
-        hits: Leaves, best first.
-        level: Level of the ancestors, >= 1 (the parents of leaves). None, or more than there are: the whole document.
-        max_words: Longest ancestor in words. In place of a longer one comes the highest below it that is not, or the hit
-            itself if all are. Default: None, any.
-
-    Returns:
-        The ancestors in the order of their first hits.
-    """
+    """The ancestors of the hits at one level, each once, with the best score among its hits."""
     groups: dict[_Key, list[Candidate]] = {}
     ancestors: dict[_Key, tuple[int, Ancestor]] = {}
     for hit in hits:

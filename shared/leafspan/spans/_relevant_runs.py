@@ -45,14 +45,6 @@ def best_runs(
     it costs. Other leaves are part of a run only if bridging this gap costs less than a further run: less than
     ``run_cost``, or less than what would be lost because of ``count``. Without these two, no gap is bridged.
 
-    Args:
-        values: Relevance of each leaf, >= 0.
-        words: Length of each leaf in words.
-        cost: Cost of a word, >= 0.
-        max_words: Longest run in words, >= 1; a single leaf may be longer. None: any.
-        count: Most runs, >= 1. Default: None, any number.
-        run_cost: Cost of a run, >= 0. Default: 0.
-
     Raises:
         InvalidArgument: if ``values`` and ``words`` differ in length, or a number is out of its range or not finite.
 

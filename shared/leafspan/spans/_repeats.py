@@ -12,11 +12,6 @@ def without_repeats(found: Sequence[Candidate], *, results: int | None = None, w
 
     A caller that will use only the first results says so by ``results`` and ``words``. No summary is then left out because
     of leaves behind the first result that does not fit. So the results that are used do not depend on later ones.
-
-    Args:
-        found: Leaves and summaries, best first.
-        results: Number of results that will be used. Default: None, all.
-        words: Most words in the results that will be used. Default: None, any number.
     """
     kept: dict[str, Candidate] = {}
     leaves: set[str] = set()

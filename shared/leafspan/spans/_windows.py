@@ -24,18 +24,6 @@ def windows_around(
     Hits get their windows best first, until the next hit does not fit into the budget. Windows of one document that overlap
     or touch become one, with the best score among their hits. Where a window or the union of two would be too long, it ends
     before the leaf that does not fit, and windows that touch stay apart.
-
-    Args:
-        hits: Leaves.
-        before: Leaves before each hit, >= 0.
-        after: Leaves after each hit, >= 0.
-        max_words: Longest window in words, >= 1; a single leaf may be longer. Default: None, any.
-        budget: Most words in all windows together, >= 1; the first leaf may be longer. Default: None, any number.
-        words: Length in words of every leaf that may be in a window, by id. Only needed with ``max_words`` or ``budget``.
-
-    Returns:
-        The windows, and behind them the hits without one, which did not fit. Both are sorted by score, then document, then
-        position.
     """
     ordered = sorted((hit for hit in hits if hit.leaf is not None), key=lambda hit: hit.order)
     windows = _Windows(before, after, max_words or inf, inf if budget is None else budget, words or {})

@@ -32,18 +32,6 @@ def runs_within_budget(
     run of its own. If all runs at a price are too long together, and there are none at any higher price, the run with the
     best leaf comes first, and others follow as far as they fit. The rest of the budget is filled with the best other hits,
     up to the first that does not fit. A hit that touches a run joins it.
-
-    Args:
-        hits: Leaves with their scores.
-        budget: Most words in all runs together. One leaf is returned even if it is longer.
-        max_words: Longest run in words, >= 1; a single leaf may be longer. None: any.
-        run_cost: Cost of a run besides its own words, in words, >= 0.
-        between: Leaves that are no hits, in gaps that may be bridged. Their scores do not count. Default: none, so that
-            only gaps of hits with little relevance are bridged.
-
-    Returns:
-        The runs, sorted by score, then document, then position, where a run has the score of its best leaf; and the other
-        hits in the same order.
     """
     gaps = [replace(leaf, score=0.0, trace=_filled(leaf.span.first)) for leaf in between]
     chosen = _best_fitting_runs([*hits, *gaps], budget, max_words, run_cost)
@@ -191,10 +179,6 @@ def short_gaps(hits: Sequence[Candidate], words: float) -> list[str]:
 
     The words of leaves that are not loaded are not known, only how many characters lie between two hits. A word has up to
     ten of them here, with the space behind it, which is more than in most texts of most languages.
-
-    Args:
-        hits: Leaves, each of them once.
-        words: Longest gap, >= 0.
     """
     ids: list[str] = []
     ordered = sorted((hit for hit in hits if hit.leaf is not None), key=_place)

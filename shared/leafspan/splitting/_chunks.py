@@ -15,11 +15,6 @@ def cuts_at(starts: Sequence[Sequence[int]], text: str) -> list[Cut]:
 
     Text before the first chunk belongs to the first chunk, and text between two chunks to the first of the two. If two
     chunks overlap, the second begins at its own start.
-
-    Args:
-        starts: For each level, leaves first, the characters at which its chunks start. There is at least one. Wherever
-            a chunk of a higher level starts, a leaf must start too.
-        text: The text.
     """
     if not text:
         return []

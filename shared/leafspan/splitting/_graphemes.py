@@ -24,13 +24,7 @@ def at_grapheme_ends(text: str, ends: Sequence[int]) -> list[int]:
 
 
 def grapheme_end(text: str, start: int, place: int) -> int:
-    """The end of the cluster that a place is in, or the place if no cluster reaches across it.
-
-    Args:
-        text: The text.
-        start: An earlier place, at which a cluster begins.
-        place: The place.
-    """
+    """The end of the cluster that a place is in, or the place if no cluster reaches across it."""
     around = text[place - 1 : place + 1]
     if len(around) < 2 or (around.isascii() and around != "\r\n"):
         return place

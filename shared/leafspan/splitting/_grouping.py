@@ -10,14 +10,6 @@ def group(sizes: Sequence[int], penalties: Sequence[float], limit: int) -> list[
 
     The best grouping has the lowest cost: the sum of ``((limit - size) / limit) ** 2`` over all groups, which favours full
     groups, and of the penalty of each cut between two groups.
-
-    Args:
-        sizes: Size of each piece.
-        penalties: Penalty of a cut before each piece, >= 0.
-        limit: Largest size of a group, >= 1. A larger piece is a group by itself.
-
-    Of groupings with equal cost, it is the one with the longer last groups. Source: the dynamic programme of Knuth and
-    Plass, Breaking Paragraphs into Lines (1981), which is exact.
     """
     costs = [0.0]  # at index i: the lowest cost of the first i pieces
     begins = [0]  # at index i: where the last group of that grouping begins

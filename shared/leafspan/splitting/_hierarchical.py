@@ -67,13 +67,7 @@ class HierarchicalSplitter:
             raise InvalidArgument(f"unit must be 'words', 'characters' or a function, got {shown(self.unit)}")
 
     def __call__(self, text: str, done: Callable[[int], None] = lambda _: None) -> list[Cut]:
-        """The cuts of a text. Leaves are level 0, and nodes of ``parent_words[i]`` are level i + 1.
-
-        Args:
-            text: The text.
-            done: Function to call with each number of characters that are cut, together all of them, since a long text
-                takes long. Default: none.
-        """
+        """The cuts of a text. Leaves are level 0, and nodes of ``parent_words[i]`` are level i + 1."""
         if not text:
             return []
         headings = find_headings(text)

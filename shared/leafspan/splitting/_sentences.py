@@ -30,13 +30,6 @@ def cut_sentences(
     (Unicode Annex 29), and cuts a sentence that is longer than a leaf between words. A piece of white space alone joins the
     leaf before it, at the start of the text the one behind it. A piece of marks alone, such as that of a list or the end of
     a table, joins the leaf that it belongs to, if there is room.
-
-    Args:
-        text: The text.
-        size: Largest size of a leaf, >= 1.
-        measure: Function from a text to its size.
-        markdown: Whether lists, tables and code blocks are cut as Markdown. Default: False.
-        done: Function to call with each number of characters that are cut, together all of them. Default: none.
     """
     from semantic_text_splitter import MarkdownSplitter, TextSplitter
 

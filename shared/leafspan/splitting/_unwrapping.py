@@ -45,12 +45,7 @@ _ORIGINALS = str.maketrans({new: mark for marks in (_MARKS, _IN_RUNS, _CAPITALS)
 
 
 def unwrapped(text: str, *, markdown: bool) -> str:
-    """The text with its sentences in one line each. Its length stays the same.
-
-    Args:
-        text: The text.
-        markdown: Whether it is Markdown. Code and tables stay as they are then, and marks within sentences are replaced.
-    """
+    """The text with its sentences in one line each. Its length stays the same."""
     characters = list(text)
     for start, end in _markdown_paragraphs(text) if markdown else _paragraphs(text):
         for place in _wraps(text, start, end, markdown=markdown):
@@ -125,12 +120,6 @@ def _goes_on(line: str, following: str, width: int, *, markdown: bool) -> bool:
 
     It does behind a long line that does not end a sentence, and where the next word would have made the line longer than
     the longest one. (That is how a line is wrapped.)
-
-    Args:
-        line: The line, with its line end.
-        following: The following line.
-        width: Length of the longest line.
-        markdown: Whether it is a paragraph of Markdown.
     """
     line = line.rstrip("\r\n")
     following = following.rstrip()

@@ -41,12 +41,7 @@ class Caller:
 
     @classmethod
     def of(cls, thing: Any, timeout: float = 30.0) -> Caller:
-        """How a client, or a collection of one, is called.
-
-        Args:
-            thing: The client or collection, made by chromadb.
-            timeout: Seconds in which a server must answer; at least one second is waited. Default: 30.
-        """
+        """How a client, or a collection of one, is called."""
         native = iscoroutinefunction(getattr(thing, "get_collection", None) or getattr(thing, "get", None))
         server = server_of(thing)
         if hasattr(server, "get_api_url"):
@@ -65,15 +60,7 @@ class Caller:
         *,
         finish: bool = False,
     ) -> Call:
-        """The call of a method.
-
-        Args:
-            doing: What it does, for errors, such as "query the collection 'kb.leaves'".
-            function: The method.
-            arguments: Its positional arguments.
-            options: Its keyword arguments.
-            finish: Whether a cancelled task waits for its end.
-        """
+        """The call of a method."""
         options = options or {}
         if self.native:
             awaited = _named(partial(self._await, doing, finish, function), function)

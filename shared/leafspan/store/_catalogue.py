@@ -32,10 +32,6 @@ _CACHE_SIZE = 128  # entries of each cache of a catalogue: selections by filter,
 class Selection:
     """A set of documents, such as those that match a filter.
 
-    Args:
-        ids: Stored ids of the documents, or a function that gives them when they are asked for.
-        leaves: Number of leaves that they have in all.
-
     Attributes:
         leaves: That number.
     """
@@ -97,10 +93,6 @@ class Catalogue:
     Without a scope, a document is shown under its stored id. A scoped view shows the documents that match its filter; those
     that were added through it are shown without the suffix of their stored id. If a document of the view and another one
     would have the same shown id, the view's own is shown.
-
-    Args:
-        rows: Rows by shown id.
-        stored: Stored id of each shown id. None if the two are the same.
 
     Attributes:
         met: Stored (document, version) pairs that readers have found damaged since it was read. Replace it as a whole.
@@ -278,11 +270,6 @@ def _versions(rows: Mapping[str, Row]) -> Iterable[tuple[str, str | None, int]]:
 
 
 def shown_rows(rows: Mapping[str, Row], stored: Mapping[str, str]) -> dict[str, Row]:
-    """Rows by shown id, each with its shown id as ``document_id``.
-
-    Args:
-        rows: Rows by stored id.
-        stored: Stored id of each shown id.
-    """
+    """Rows by shown id, each with its shown id as ``document_id``."""
     chosen = {shown: rows[id_] for shown, id_ in stored.items()}
     return {shown: row if row.document_id == shown else replace(row, document_id=shown) for shown, row in chosen.items()}

@@ -31,9 +31,6 @@ class CatalogueFile:
     unbroken, if that reaches the count that the folder has now. So nobody waits for anybody.
 
     All methods may be called by any thread. Only the holder of the writer's lock may ``append`` changes.
-
-    Args:
-        path: Its path. It is made when something is first written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -61,12 +58,6 @@ class CatalogueFile:
     def append(self, name: str, counts: tuple[int, int], known: KnownIndex, changed: Collection[str]) -> None:
         """Write a change of an index, if the file has the index as it was before.
 
-        Args:
-            name: Name of the index.
-            counts: The counts of changes before and after this one.
-            known: The index after the change. If its embedder is None, the one that the file has stays.
-            changed: Ids of the documents whose rows have changed, or are gone.
-
         Raises:
             OSError: if it cannot be written.
         """
@@ -83,12 +74,6 @@ class CatalogueFile:
 
     def keep(self, name: str, count: int, known: KnownIndex, names: Iterable[str]) -> None:
         """Write an index that was read from Chroma.
-
-        Args:
-            name: Name of the index.
-            count: The count of changes that it belongs to.
-            known: The index.
-            names: The names of all indexes of the folder.
 
         Raises:
             OSError: if it cannot be written.
@@ -116,13 +101,7 @@ class CatalogueFile:
         self._places = {}
 
     def _follow(self, name: str, count: int, *, writing: bool = False) -> _Place | None:
-        """What the file has of an index at this count; None if the chain does not reach it.
-
-        Args:
-            name: Name of the index.
-            count: The count of changes.
-            writing: Whether something is to be written at the end, where others may have written meanwhile.
-        """
+        """What the file has of an index at this count; None if the chain does not reach it."""
         place = self._places.get(name)
         if place is not None and place.is_damaged:
             return None

@@ -54,12 +54,7 @@ class KnownIndex(NamedTuple):
         return any(rows[id_].damage is not None for id_ in documents if id_ in rows)
 
     def stored_beside(self, before: KnownIndex, changed: Iterable[str]) -> KnownIndex:
-        """The same, with all rows but those that have changed as the file has them: they need not be packed again.
-
-        Args:
-            before: The index as the file has it.
-            changed: Ids of the documents whose rows have changed since, or are gone.
-        """
+        """The same, with all rows but those that have changed as the file has them: they need not be packed again."""
         stored, rows = before.catalogue.rows, self.catalogue.rows
         assert isinstance(stored, StoredRows)
         return self._replace(catalogue=Catalogue(stored.with_rows({id_: rows.get(id_) for id_ in changed})))
@@ -92,13 +87,7 @@ class ChangedRows(NamedTuple):
 
     @classmethod
     def read(cls, content: bytes, source: RowSource, start: int) -> ChangedRows:
-        """What a record says.
-
-        Args:
-            content: Its body without the rows.
-            source: The file that has the rows.
-            start: Where they begin there.
-        """
+        """What a record says."""
         end = _LENGTH.size + _LENGTH.unpack_from(content)[0]
         return cls(json.loads(content[_LENGTH.size : end]), RowBlock.read(memoryview(content)[end:], source, start))
 
@@ -168,15 +157,7 @@ class Record(NamedTuple):
     def change(
         cls, name: str, counts: tuple[int, int], known: KnownIndex, old: KnownIndex, changed: Iterable[str]
     ) -> Record:
-        """One of a change.
-
-        Args:
-            name: Name of the index.
-            counts: The counts of changes before and after it.
-            known: The index after it.
-            old: The index before it.
-            changed: Ids of the documents whose rows have changed, or are gone.
-        """
+        """One of a change."""
         rows = known.catalogue.rows
         changed = list(changed)
         head: dict[str, Any] = {"gone": [id_ for id_ in changed if id_ not in rows]}

@@ -27,10 +27,6 @@ class ChangeFile:
     SQLite's own ``PRAGMA data_version`` is no alternative. It needs a second copy of SQLite on Chroma's file, and when that
     copy closes the file, the locks of Chroma's copy are dropped (sqlite.org/howtocorrupt.html, section 2.2.1).
 
-    Args:
-        path: The file. It is made if there is none. A link in its place is refused.
-        read_only: Whether the folder cannot be written. Then a missing file counts as one that never changes.
-
     Raises:
         StorageFailed: if the file cannot be opened.
     """

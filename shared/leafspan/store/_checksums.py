@@ -16,25 +16,14 @@ _BITS = 0xFFFFFF
 
 
 def pack_checksums(leaves: Iterable[tuple[str, str]]) -> str:
-    """The checksums of leaves as a string.
-
-    Args:
-        leaves: The text and the packed place of each, in order.
-    """
+    """The checksums of leaves as a string."""
     # A leaf has six bytes, so base64 has eight characters for it, wherever it stands.
     content = b"".join(_checksums(_encoded(text), _encoded(place)) for text, place in leaves)
     return b2a_base64(content, newline=False).decode()
 
 
 def is_as_written(checksums: str, ordinal: int, text: str, place: str) -> bool:
-    """Whether a leaf has the text and the packed place that were written.
-
-    Args:
-        checksums: The checksums of all leaves of its document.
-        ordinal: Number of the leaf, from 0.
-        text: Its text.
-        place: Its packed place.
-    """
+    """Whether a leaf has the text and the packed place that were written."""
     return bytes_are_as_written(checksums, ordinal, _encoded(text), _encoded(place))
 
 

@@ -13,12 +13,7 @@ _LATER = 0.5  # seconds that a request has longer than who waits for it, whose e
 
 
 class Chroma:
-    """A client of Chroma, whose methods are calls.
-
-    Args:
-        client: The client, made by chromadb.
-        timeout: Seconds in which a server must answer each request.
-    """
+    """A client of Chroma, whose methods are calls."""
 
     def __init__(self, client: Any, timeout: float = 30.0) -> None:
         self.caller = Caller.of(client, timeout)
@@ -30,12 +25,7 @@ class Chroma:
         return self.caller.native
 
     def collection(self, handle: Any, batch: int) -> Collection:
-        """A collection of the client, from Chroma's handle.
-
-        Args:
-            handle: The handle.
-            batch: Most records of one write.
-        """
+        """A collection of the client, from Chroma's handle."""
         return Collection(handle, batch, caller=self.caller)
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Call:

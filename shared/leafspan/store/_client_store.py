@@ -36,16 +36,6 @@ class ClientStore:
     Writers of other processes are not locked out, so a writer only changes the documents it was given, and replaces each
     as a whole. The leftovers of a killed writer are never shown; the next ``add`` of the document or ``Index.repair``
     deletes them. Two processes must not write the same document at the same time.
-
-    Args:
-        client: The Chroma client.
-        name: Name of the index.
-        settings: What the index was made with.
-        connection: The two collections of the index.
-        token: The last change of it.
-        id_: Id of the collection of the leaves.
-        cache: Folder for what is derived from all indexes of the client. None to keep that in memory.
-        read_only: Whether it must not be written. Default: False.
     """
 
     def __init__(
@@ -235,14 +225,7 @@ def last_token(manifest: Collection) -> Flow[str | None]:
 
 
 class Connection:
-    """The two collections of an index behind a client.
-
-    Args:
-        chroma: The client.
-        batch: Most records of one write.
-        leaves: Chroma's handle of the collection of the leaves.
-        manifest: Chroma's handle of the collection of the manifest.
-    """
+    """The two collections of an index behind a client."""
 
     def __init__(self, chroma: Chroma, *, batch: int, leaves: Any, manifest: Any) -> None:
         self.chroma = chroma

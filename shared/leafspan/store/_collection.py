@@ -34,12 +34,6 @@ class Collection:
     Writes are divided into batches, and reads of many records into pages. Where Chroma would hold up an event loop while it
     writes, batches are divided into portions. Records are returned by id, in no particular order; missing ones are left
     out, as in Chroma.
-
-    Args:
-        handle: Chroma's own collection.
-        batch: Most records of one write.
-        caller: How its methods are called. Default: as the handle says.
-        files: Use of Chroma's files, for each write. None where the client writes no files.
     """
 
     def __init__(self, handle: Any, batch: int, *, caller: Caller | None = None, files: Use | None = None) -> None:
@@ -74,16 +68,7 @@ class Collection:
         return dict(self._handle.metadata or {})
 
     def query(self, vectors: Any, count: int, include: Sequence[str]) -> Flow[dict[str, Any]]:
-        """The nearest records of each vector, as Chroma's columns.
-
-        Args:
-            vectors: Matrix with a row for each query.
-            count: Number of records for each query. At most ``MOST_RESULTS`` are returned.
-            include: Further columns, such as ``distances``.
-
-        Returns:
-            The columns ``ids`` and ``include``, each with a list for each query.
-        """
+        """The nearest records of each vector, as Chroma's columns."""
         import numpy as np
 
         vectors = without_extremes(np.asarray(vectors, dtype=np.float32))  # Chroma adds up their squares in 32 bits

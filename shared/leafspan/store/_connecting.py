@@ -44,19 +44,6 @@ def open_store(
 ) -> Flow[Store]:
     """The store of an index, made if there is none.
 
-    Args:
-        path: Folder of an embedded Chroma. Give either this or ``client``.
-        client: Client that chromadb made.
-        name: Name of the index.
-        settings: Settings that a new index is made with.
-        create: Whether to make the index if there is none.
-        timeout: Seconds to wait for another writer, or for one answer of a server, >= 0.
-        cache: Folder for what is derived from an index behind a client. Default: the user's cache folder, and memory for
-            an index in memory.
-        suggest: Whether to say that collections of others there can be adopted: in a warning if one of the same name is
-            beside an index that is made, and in the error if there is no index. Default: False.
-        read_only: Whether it must not be written. Default: False.
-
     Raises:
         InvalidArgument: if neither or both of ``path`` and ``client`` are given, or one is out of its range.
         IndexNotFound: if there is no such index, and ``create`` is False.

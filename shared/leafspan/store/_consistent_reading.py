@@ -28,12 +28,6 @@ def read_consistently(
 
     It also starts again whenever it meets a damaged document that it is to go on without.
 
-    Args:
-        store: Store to read from.
-        read: Flow from a reader to the result.
-        scope: What is visible to the reader. Default: the whole index.
-        leave_out: Whether to go on without damaged documents, whatever the store's rule. Default: False.
-
     Raises:
         ConcurrentUpdate: if documents were replaced during every one of ten attempts.
         DamagedIndex: if what is stored of a document is not as it was written, unless reading goes on without it.

@@ -39,19 +39,7 @@ def sort_out(
     within: Selection | None,
     stale: AbstractSet[tuple[str, str]],
 ) -> SortedOut:
-    """Sort out which leaves are current.
-
-    Args:
-        ids: Stored ids of the leaves.
-        leaves: The same ids, parsed.
-        texts: Their texts. None marks a leaf that another process has deleted, which an embedded Chroma still finds; or
-            one whose text is lost.
-        rows: Rows of the manifest by stored id.
-        shown_id: Function from a document's stored id to its shown id, or to None if it is not visible. None if all
-            documents are visible under their stored ids.
-        within: The documents whose leaves are wanted. None for all.
-        stale: (document, version) pairs that were not current when met before.
-    """
+    """Sort out which leaves are current."""
     found = SortedOut({}, set(), [], set(), set())
     for id_, leaf, text in zip(ids, leaves, texts, strict=True):
         document_id, version, ordinal = leaf

@@ -50,21 +50,13 @@ class DamageRule:
         return DamageRule(self.leave_out, "the tree of", "call repair(), then build_tree()")
 
     def error(self, damaged: Mapping[str, str]) -> DamagedIndex:
-        """The error that names the first of these, and says what repairs it.
-
-        Args:
-            damaged: What is wrong with each, by its shown id.
-        """
+        """The error that names the first of these, and says what repairs it."""
         document_id, problem = min(damaged.items())
         others = f" (and {len(damaged) - 1} more)" if len(damaged) > 1 else ""
         return DamagedIndex(f"{self.subject} {document_id!r} is damaged{others}: {problem}; {self.remedy}", document_id)
 
     def warn(self, damaged: Mapping[str, str]) -> None:
-        """Tell that these are left out, each once.
-
-        Args:
-            damaged: What is wrong with each, by its shown id.
-        """
+        """Tell that these are left out, each once."""
         for document_id, problem in damaged.items():
             if document_id not in self.warned:
                 self.warned.add(document_id)

@@ -37,9 +37,6 @@ class StoredVectors:
 def stored_vectors(folder: Path) -> dict[str, StoredVectors] | None:
     """The vectors of all collections, by the name of the folder that has their files; None if that cannot be told.
 
-    Args:
-        folder: Folder of the embedded Chroma.
-
     Raises:
         DamagedIndex: if the database cannot be read.
     """
@@ -56,13 +53,7 @@ def last_written(folder: Path) -> dict[str, int | None]:
 
 
 def count_missing(folder: Path, segment: str, there: Collection[str]) -> int | None:
-    """The number of a collection's records whose vectors are neither in its files nor in Chroma's log.
-
-    Args:
-        folder: Folder of the embedded Chroma.
-        segment: Name of the folder that has the collection's files.
-        there: Ids of the records whose vectors are in the files.
-    """
+    """The number of a collection's records whose vectors are neither in its files nor in Chroma's log."""
     stored, logged = _ask(folder, _RECORDS, segment), _ask(folder, _LOG, segment, segment)
     if stored is None or logged is None:
         return None
@@ -75,11 +66,6 @@ def refused_records(folder: Path, *, drop: bool) -> dict[str, int]:
     Chroma takes a write into its log, and then all that is new there into its tables. What the tables refuse stays in the
     log, before all that follows it, so that no later write of the collection can succeed. They refuse no deletion; Chroma
     leaves deletions in the log of a collection that has never had a record.
-
-    Args:
-        folder: Folder of the embedded Chroma. No other process must write there meanwhile.
-        drop: Whether to put deletions of nothing in the place of these writes. Nobody relies on them: each of them has
-            failed, or its process was killed.
     """
     found = dict(_ask(folder, f"select collections.name, count(*) {_REFUSED} group by collections.name") or ())
     if found and drop:

@@ -25,9 +25,6 @@ class DatabaseFile:
 
     Closing a file drops all locks that this process has on it, also those of Chroma's SQLite (sqlite.org/howtocorrupt.html,
     section 2.2.1). So it is opened once, before Chroma opens it, and closed after Chroma has closed it.
-
-    Args:
-        folder: Folder of the embedded Chroma, which has the file.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -74,9 +71,6 @@ class DatabaseFile:
 
     def check_not_older(self, noted: int | None) -> None:
         """Check that the file is not older than what lies beside it. Call it while no other process uses the file.
-
-        Args:
-            noted: The number of changes when leafspan had last used the file; None if that is not known.
 
         Raises:
             DamagedIndex: if it is older.

@@ -50,11 +50,7 @@ def write_at(descriptor: int, content: bytes, place: int) -> None:
 
 
 class OpenFile:
-    """A file that stays open for reading until nobody needs it any more, whatever is put in its place.
-
-    Args:
-        descriptor: Descriptor of the file, which is duplicated.
-    """
+    """A file that stays open for reading until nobody needs it any more, whatever is put in its place."""
 
     def __init__(self, descriptor: int) -> None:
         try:

@@ -17,12 +17,7 @@ _READ_ONLY_WORDS = ("readonly database", "read-only", "Permission denied", "unab
 
 
 def disk_error(error: OSError, doing: str) -> StorageFailed:
-    """What to raise from an error of the operating system.
-
-    Args:
-        error: The error.
-        doing: What could not be done: ``"write 'kb/leafspan.lock'"``.
-    """
+    """What to raise from an error of the operating system."""
     words = error.strerror or str(error)
     if explained := too_many_files(error, doing):
         return explained
@@ -38,14 +33,7 @@ def disk_error(error: OSError, doing: str) -> StorageFailed:
 
 
 def chroma_disk_error(error: BaseException, doing: str, path: Path, needed: int) -> StorageFailed | None:
-    """What to raise from a failure of Chroma that a full or a read-only disk explains; None for other failures.
-
-    Args:
-        error: The failure.
-        doing: What could not be done.
-        path: Folder of the index.
-        needed: Bytes that Chroma may have wanted to write. It often does not say itself that the disk was full.
-    """
+    """What to raise from a failure of Chroma that a full or a read-only disk explains; None for other failures."""
     if isinstance(error, StorageFailed):
         return None
     if isinstance(error, OSError):

@@ -36,14 +36,6 @@ class DocumentTable:
     """Documents, numbered from 0. Nothing is made of a document's columns before it is asked for.
 
     A document is found by its key, 64 bits of a hash of its id, in the sorted keys. Ids with the same key are compared.
-
-    Args:
-        keys: The keys of all documents, sorted (64 bits each).
-        order: The number of the document with each of the keys (32 bits).
-        id_ends: Where each document's id ends (64 bits).
-        leaves: Number of leaves of each document (32 bits).
-        versions: Version of each document in UTF-8, filled up with zeros to the length of the longest; only zeros for None.
-        ids: The ids in UTF-8, one after the other.
     """
 
     __slots__ = ("_id_ends", "_ids", "_keys", "_leaves", "_order", "_versions", "_width")

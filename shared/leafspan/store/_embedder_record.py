@@ -20,13 +20,6 @@ class EmbedderRecord:
     def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
         """Record this embedder, unless another writer was first.
 
-        Args:
-            identity: The embedder.
-            timeout: Seconds to wait for another writer.
-
-        Returns:
-            The embedder that is recorded now.
-
         Raises:
             WriterBusy: if another writer holds the index for more than ``timeout`` seconds.
         """

@@ -84,15 +84,7 @@ def is_refused(error: BaseException) -> bool:
 
 
 def translated(error: BaseException, doing: str, place: str, *, server: bool, writing: bool) -> BaseException | None:
-    """The error of ours that says the same. None for those that are to pass as they are, such as an interruption.
-
-    Args:
-        error: What Chroma raised.
-        doing: What it was to do, such as "query the collection 'kb.leaves'".
-        place: Where it is, such as "the folder 'kb'".
-        server: Whether it is a server.
-        writing: Whether something was to be written.
-    """
+    """The error of ours that says the same. None for those that are to pass as they are, such as an interruption."""
     if isinstance(error, LeafspanError | StaleRead | MemoryError | RecursionError):
         return None
     if not isinstance(error, Exception) and not _is_chromas(error):
@@ -131,13 +123,7 @@ def translated(error: BaseException, doing: str, place: str, *, server: bool, wr
 
 
 def not_opened(error: BaseException, name: str, folder: str) -> LeafspanError | None:
-    """The error of ours for a collection of a folder that Chroma cannot open. None for those that are to pass as they are.
-
-    Args:
-        error: What Chroma raised.
-        name: Name of the collection.
-        folder: The folder.
-    """
+    """Our error for a collection that Chroma cannot open, or None for an error that passes as it is."""
     doing, place = f"open {name!r}", f"the folder {folder!r}"
     if explained := too_many_files(error, f"{doing} in {place}"):
         return explained

@@ -19,10 +19,6 @@ class FileLock:
     """A lock that one thread of one process holds at a time.
 
     A forked process does not hold what its parent holds, and cannot release it.
-
-    Args:
-        path: The file. It is made if there is none, and stays. A link in its place is refused.
-        read_only: Whether the folder cannot be written. Then a missing file counts as free, since nobody can write either.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:

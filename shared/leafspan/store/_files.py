@@ -56,10 +56,6 @@ class Files:
        files, and may have removed it from the log. The files are set aside, and Chroma begins anew. What is missing then is
        noted (``LostVectors``), and made anew from the mirror or the texts.
 
-    Args:
-        path: Folder of the embedded Chroma.
-        changes: Counter file of the folder, which notes that the files are in use.
-
     Attributes:
         forget: Function to call when others than leafspan have written, for what was copied from the database.
     """
@@ -107,10 +103,6 @@ class Files:
     def locked(self, deadline: float, *, opening: bool = False) -> Iterator[None]:
         """A context in which no other process uses the files. Others use them for one call of Chroma at a time.
 
-        Args:
-            deadline: Until when to wait for the others, in seconds of ``time.monotonic``.
-            opening: Whether Chroma is to open the files, so that they must be checked. Default: False.
-
         Raises:
             WriterBusy: if another process does not let go of the files in time.
             DamagedIndex: if they are damaged, and cannot be repaired.
@@ -147,12 +139,6 @@ class Files:
 
     def damage(self, deadline: float, *, repair: bool, in_use: bool) -> FileDamage:
         """Compare all vector files, and their copies, with their checksums, though Chroma may have them open already.
-
-        Args:
-            deadline: Until when to wait for others, in seconds of ``time.monotonic``.
-            repair: Whether to make a damaged copy of whole files again, and to drop what Chroma's tables refuse. Damaged
-                files are repaired when Chroma opens them next.
-            in_use: Whether this process has them open. If not, they are checked and repaired first, as Chroma opens them.
 
         Raises:
             WriterBusy: if another process does not let go of the files in time.
@@ -212,13 +198,7 @@ class Files:
                 self._known[name] = files.stamp
 
     def _settle(self, files: VectorFiles, *, unsure: bool, silent: bool) -> None:
-        """See to it that vector files are whole.
-
-        Args:
-            files: The files.
-            unsure: Whether they may have been written since they were copied.
-            silent: Whether damage is no surprise, since a process was killed.
-        """
+        """See to it that vector files are whole."""
         recorded = files.recorded()
         if files.ids_stamp is None and not self._is_stored(files, copied=recorded is not None or files.has_copy):
             return
@@ -248,12 +228,7 @@ class Files:
         files.back_up(last_written(self.path).get(files.place.name))
 
     def _is_stored(self, files: VectorFiles, *, copied: bool) -> bool:
-        """Whether there should be vector files, where there are none.
-
-        Args:
-            files: The files.
-            copied: Whether there is a copy of them.
-        """
+        """Whether there should be vector files, where there are none."""
         name = files.place.name
         if copied:
             self._stored = stored_vectors(self.path) or self._stored  # the collection may have been deleted

@@ -68,11 +68,6 @@ class Use:
     """Calls of one open client that write.
 
     After a failure, a later call of the same client can hang for ever. So it is not called again, but replaced by another.
-
-    Args:
-        files: The files.
-        state: Whether the client can be used.
-        timeout: Seconds to wait for other processes.
     """
 
     def __init__(self, files: LockableFiles, state: ClientState, timeout: float) -> None:

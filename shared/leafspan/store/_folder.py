@@ -47,14 +47,6 @@ class Folder:
     An embedded Chroma never sees vectors that another process adds. So the change counter is compared before each use, and
     Chroma is opened again if another process has changed it.
 
-    Args:
-        path: The folder. It is made if there is none, so that only this user can read it.
-        tenant: Tenant of Chroma.
-        database: Database of Chroma.
-        read_only: Whether nothing must be written, though it can be.
-        client: Client that the user gave. None to open one.
-        deadline: Until when to wait for other processes, in seconds of ``time.monotonic``.
-
     Attributes:
         read_only: Whether the folder cannot, or must not, be written.
         only_to_read: Whether it must not, though it can.
@@ -156,15 +148,7 @@ class Folder:
         return self._catalogue_file.anew().read(name, count)
 
     def keep(self, name: str, count: int, known: KnownIndex, names: Iterable[str], *, anew: bool = False) -> None:
-        """Keep an index as it was read from Chroma at a count of changes, so that others need not open Chroma for it.
-
-        Args:
-            name: Name of the index.
-            count: The count.
-            known: The index.
-            names: The names of all indexes of the folder.
-            anew: Whether to forget what is kept. Default: only if it is not believed.
-        """
+        """Keep an index as it was read from Chroma at a count of changes, so that others need not open Chroma for it."""
         if self.read_only or self.changes.count != count:
             return
         if anew or not self._is_trusted:
@@ -216,9 +200,6 @@ class Folder:
     def reopened_reader(self, deadline: float) -> Opened:
         """The open client, entered by one more reader, and reopened first if it is out of date. That may take a while.
 
-        Args:
-            deadline: Until when to wait for other threads and processes, in seconds of ``time.monotonic``.
-
         Raises:
             WriterBusy: if they do not let go of the files in time.
         """
@@ -228,11 +209,7 @@ class Folder:
             return opened
 
     def opened(self, deadline: float) -> Opened:
-        """The open client, not entered. Only a process that holds the writer's lock can be sure that it is not replaced.
-
-        Args:
-            deadline: Until when to wait for others if it has to be opened first.
-        """
+        """The open client, not entered. Only a process that holds the writer's lock can be sure that it is not replaced."""
         if self._opened is None or self._opened.process != os.getpid():
             self.reopened_reader(deadline).leave()
         assert self._opened is not None
@@ -244,20 +221,12 @@ class Folder:
         return self._opened is not None and self._opened.process == os.getpid()
 
     def let_go(self, deadline: float) -> None:
-        """Have Chroma opened anew when it is needed next. Only for the writer.
-
-        Args:
-            deadline: Until when to wait for other threads, in seconds of ``time.monotonic``.
-        """
+        """Have Chroma opened anew when it is needed next. Only for the writer."""
         with held(self._mutex, deadline, self._what):
             self._retire()
 
     def shown_client(self, deadline: float) -> Any:
-        """The open client for a user, who may keep it. So from now on it is this process that writes.
-
-        Args:
-            deadline: Until when to wait for others if it has to be opened first.
-        """
+        """The open client for a user, who may keep it. So from now on it is this process that writes."""
         self.reopened_reader(deadline).leave()
         return self.opened(deadline).client
 
@@ -266,12 +235,7 @@ class Folder:
         return FileLock(self.path / "leafspan.lock", read_only=self.read_only)
 
     def try_writing(self, lock: FileLock, deadline: float) -> bool:
-        """Try to acquire the lock without waiting, and reopen Chroma if others have written. False if the lock is taken.
-
-        Args:
-            lock: The lock.
-            deadline: Until when to wait for those who use the files, in seconds of ``time.monotonic``.
-        """
+        """Try to acquire the lock without waiting, and reopen Chroma if others have written. False if the lock is taken."""
         if not lock.try_acquire():
             return False
         with held(self._mutex, deadline, self._what):
@@ -285,13 +249,7 @@ class Folder:
         return True
 
     def stop_writing(self, lock: FileLock, *, whole: bool = True) -> None:
-        """Release the lock, if it is held.
-
-        Args:
-            lock: The lock.
-            whole: False if something may be half written, or written and not counted as a change. Then the mark of a
-                writer stays, if there is one: who could not begin has not made any.
-        """
+        """Release the lock, if it is held."""
         if lock.is_locked:
             try:
                 if whole and not self.read_only:
@@ -301,11 +259,6 @@ class Folder:
 
     def advance(self, lock: FileLock, deadline: float, change: Change | None = None) -> int:
         """Count a change, so that all readers notice it, and return the new count. Only for the writer.
-
-        Args:
-            lock: The writer's lock.
-            deadline: Until when to wait for other threads, in seconds of ``time.monotonic``.
-            change: What has changed of an index, if it is known.
 
         Raises:
             StorageReadOnly: if the folder cannot, or must not, be written.
@@ -424,12 +377,7 @@ def _can_be_written(path: Path) -> bool:
 
 
 def fresh_client(path: Path, **database: str) -> Any:
-    """A client of the Chroma in a folder, which shares no state with other clients.
-
-    Args:
-        path: The folder.
-        database: ``tenant`` and ``database`` of Chroma. Default: Chroma's own.
-    """
+    """A client of the Chroma in a folder, which shares no state with other clients."""
     use_embedded_chroma()
     import chromadb
     from chromadb.config import Settings
@@ -441,15 +389,7 @@ def fresh_client(path: Path, **database: str) -> Any:
 
 
 def folder_at(path: Path, client: Any, deadline: float, *, read_only: bool = False) -> Folder:
-    """The embedded Chroma in a folder, the same instance for all users in this process.
-
-    Args:
-        path: The folder.
-        client: Client to use if the instance is new. None for a new client.
-        deadline: Until when to wait for others, in seconds of ``time.monotonic``.
-        read_only: Whether nothing in it must be written. Default: False.
-
-    """
+    """The embedded Chroma in a folder, the same instance for all users in this process."""
     tenant, database = (client.tenant, client.database) if client else (None, None)
     key = (path.resolve(), tenant or _DEFAULT[0], database or _DEFAULT[1], read_only)
     mutex = _mutexes.setdefault(key, threading.Lock())  # in one step, whatever other threads do

@@ -35,16 +35,7 @@ from leafspan.store._writer import Follower, Writer
 
 
 class FolderStore:
-    """The store of an index in a folder. The manifest is kept in memory, and read again when the change counter changes.
-
-    Args:
-        folder: The embedded Chroma.
-        name: Name of the index.
-        settings: What the index was made with.
-        id_: Id of the collection of the leaves.
-        timeout: Seconds to wait for other processes that use the folder.
-        embedder: The embedder that it was made with, as it is stored, if that is known. Default: Chroma is asked.
-    """
+    """The store of an index in a folder. The manifest is kept in memory, and read again when the change counter changes."""
 
     def __init__(
         self,
@@ -117,12 +108,7 @@ class FolderStore:
         )
 
     def _catalogue(self, folder: Folder, *, of_chroma: bool = False) -> Flow[tuple[int, Catalogue]]:
-        """The catalogue as it is now, and the count of changes that it belongs to.
-
-        Args:
-            folder: The folder.
-            of_chroma: Whether Chroma itself must have been read. Default: what is known of it will do.
-        """
+        """The catalogue as it is now, and the count of changes that it belongs to."""
         count = folder.changes.count  # first, so that what is read below can only be newer
         found = folder.catalogues.get(self._manifest_name)  # read once: another thread may replace it at any time
         if (

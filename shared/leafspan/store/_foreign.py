@@ -26,12 +26,7 @@ _PAGE = 1_000  # records that are read at a time
 
 
 class ForeignCollection:
-    """A collection that leafspan did not make.
-
-    Args:
-        handle: Chroma's own collection, of a blocking or an asynchronous client.
-        timeout: Seconds in which a server must answer each request. Default: 30.
-    """
+    """A collection that leafspan did not make."""
 
     def __init__(self, handle: Any, timeout: float = 30.0) -> None:
         self._collection = Collection(handle, _PAGE, caller=Caller.of(handle, timeout))
@@ -86,12 +81,6 @@ def find_collection(
     client: Any, name: str | None, *, place: str = "behind this client", timeout: float = 30.0
 ) -> Flow[ForeignCollection]:
     """A collection of a client.
-
-    Args:
-        client: The Chroma client.
-        name: Its name. None for the only one that leafspan did not make.
-        place: Where it is looked for, for error messages.
-        timeout: Seconds in which a server must answer each request. Default: 30.
 
     Raises:
         IndexNotFound: if there is none of that name, or no single one to choose.

@@ -37,9 +37,6 @@ def can_use_embedded_chroma() -> bool:
 def check_process(process: int) -> None:
     """Check that an index is used in the process that has opened it.
 
-    Args:
-        process: Id of the process that has opened it.
-
     Raises:
         ForkedProcess: if that was another process.
     """

@@ -50,13 +50,7 @@ class Current(NamedTuple):
     def stored_leaves(
         self, answer: Iterable[tuple[str, str, Any, float]], problems: dict[str, str], checked: Container[str] = ()
     ) -> Iterator[StoredLeaf]:
-        """The leaves that are current, with all that is stored of them.
-
-        Args:
-            answer: Their stored ids, texts, metadatas and distances.
-            problems: Where to put what is wrong with leaves that are not as they were written, by stored id.
-            checked: Stored ids of leaves that are known to be as they were written. Default: none.
-        """
+        """The leaves that are current, with all that is stored of them."""
         for id_, text, metadata, distance in answer:
             if (leaf := self.leaves.get(id_)) is not None:
                 try:

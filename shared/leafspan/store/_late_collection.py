@@ -28,11 +28,7 @@ class ReadableCollection(Protocol):
 
 
 class LateChroma:
-    """Chroma for one reader and all who use it: entered when it is first asked, and left with the last of them.
-
-    Args:
-        enter: Flow that opens Chroma, and enters it.
-    """
+    """Chroma for one reader and all who use it: entered when it is first asked, and left with the last of them."""
 
     def __init__(self, enter: Callable[[], Flow[Opened]]) -> None:
         self._enter = enter
@@ -67,11 +63,7 @@ class LateChroma:
 
 
 class LateCollection:
-    """A collection whose methods are those of ``Collection``.
-
-    Args:
-        find: Flow that gives the collection.
-    """
+    """A collection whose methods are those of ``Collection``."""
 
     def __init__(self, find: Callable[[], Flow[Collection]]) -> None:
         self._find = find

@@ -26,11 +26,7 @@ class Loss(NamedTuple):
 
 
 class LostVectors:
-    """The notes, a file for each collection.
-
-    Args:
-        folder: Folder of the notes.
-    """
+    """The notes, a file for each collection."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -86,11 +86,7 @@ class Row:
         return leaf_ids(self.document_id, self.version or "", range(self.leaves))
 
     def headings(self, runs: Iterable[tuple[int, int]]) -> tuple[str, ...]:
-        """The headings that all of these leaves stand under, outermost first.
-
-        Args:
-            runs: The leaves as runs, each as the ordinals of its first and last leaf.
-        """
+        """The headings that all of these leaves stand under, outermost first."""
         runs = list(runs)
         first, last = min(run[0] for run in runs), max(run[1] for run in runs)
         # Two headings without text between them share a leaf, but the second one does not stand under the first. A section

@@ -13,12 +13,7 @@ _SOME = 16  # descriptors: Chroma and SQLite need some for anything that they do
 
 
 def too_many_files(error: BaseException, doing: str) -> StorageFailed | None:
-    """What to raise from an error that says that no more files can be opened; None for other errors.
-
-    Args:
-        error: The error, of the operating system or of Chroma.
-        doing: What could not be done: ``"write 'kb/leafspan.lock'"``.
-    """
+    """What to raise from an error that says that no more files can be opened; None for other errors."""
     if isinstance(error, StorageFailed) or not _says_so(error):
         return None
     if getattr(error, "errno", None) == errno.ENFILE:

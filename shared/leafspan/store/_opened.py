@@ -18,12 +18,6 @@ from leafspan.store._waiting import held
 class Opened:
     """An open Chroma client with its collections. It is closed when it is retired and its last reader has left.
 
-    Args:
-        client: The Chroma client.
-        files: Lock on Chroma's files.
-        owned: Whether to close the client. A client that the user gave is closed by the user.
-        place: Where the client has opened the files.
-
     Attributes:
         lost: Names of the collections that have lost vectors, until these are made anew.
         process: Id of the process that has opened it.
@@ -46,10 +40,6 @@ class Opened:
 
     def collection(self, name: str, deadline: float) -> Collection:
         """The collection with this name. Loading it takes a while, if it is not in ``collections`` yet.
-
-        Args:
-            name: Name of the collection.
-            deadline: Until when to wait for other threads and processes, in seconds of ``time.monotonic``.
 
         Raises:
             CollectionGone: if there is no such collection.

@@ -17,10 +17,6 @@ _MOST_NAMED = 10  # indexes in an error
 def find_manifest(chroma: Chroma, name: str) -> Flow[Any]:
     """Chroma's handle of an index's manifest; None if there is no such index.
 
-    Args:
-        chroma: The Chroma client.
-        name: Name of the index.
-
     Raises:
         IndexMismatch: if a collection that an index of this name has is somebody else's.
     """

@@ -21,17 +21,7 @@ def leaf_passage(
     trace: Trace | None = None,
     ancestors: Sequence[Ancestor] = (),
 ) -> Passage:
-    """A span with its text. Leaves partition the text, so the place of one leaf gives that of every other.
-
-    Args:
-        span: The leaves.
-        texts: Their texts by id.
-        row: Row of their document.
-        metadata: Metadata of the document.
-        score: Score of the passage. Default: 0.
-        trace: How it came about. Default: an empty trace.
-        ancestors: The nodes above it, if it is a single leaf. Default: none are known.
-    """
+    """A span with its text. Leaves partition the text, so the place of one leaf gives that of every other."""
     pieces = [texts[id_] for id_ in span.leaf_ids]
     ordinal, place = span.anchor
     start = place - sum(len(piece) for piece in pieces[: ordinal - span.first])
@@ -56,14 +46,7 @@ def leaf_passage(
 def outline_of(
     row: Row, runs: tuple[tuple[int, int], ...], pieces: Iterable[str] = (), ancestors: Iterable[Ancestor] = ()
 ) -> Outline:
-    """The shape of a document, of which all but the pieces is at hand already.
-
-    Args:
-        row: Row of the document.
-        runs: The leaves that are drawn, as (first, last) ordinals.
-        pieces: Their texts. Default: none, as for a summary.
-        ancestors: The nodes above them. Default: none.
-    """
+    """The shape of a document, of which all but the pieces is at hand already."""
     return Outline(
         row.leaves,
         row.characters,

@@ -26,20 +26,11 @@ class Portions:
         self._rates: tuple[float, ...] = ()  # records a second, of the last writes
 
     def next(self, remaining: int) -> int:
-        """Number of records of the next write.
-
-        Args:
-            remaining: Number of records that are still to be written, >= 1. They are divided evenly.
-        """
+        """Number of records of the next write."""
         return -(-remaining // max(round(remaining / self._size), 1))
 
     def measured(self, call: Call, records: int) -> Call:
-        """The same call, which notes how long it takes.
-
-        Args:
-            call: Call that writes records.
-            records: Their number, >= 1.
-        """
+        """The same call, which notes how long it takes."""
         function = call.function
         assert function is not None
 

@@ -28,11 +28,6 @@ class ReadOnlyFiles:
 
     Chroma writes to its database even to open it. So it opens a copy of it, in a temporary folder, with links to the vector
     files. Damaged vector files are replaced there by leafspan's copy, if that is whole.
-
-    Args:
-        path: The folder.
-        changes: Counter file of the folder.
-        asked: Whether it is the user who wants it so. Default: False.
     """
 
     def __init__(self, path: Path, changes: ChangeFile, *, asked: bool = False) -> None:
@@ -61,10 +56,6 @@ class ReadOnlyFiles:
     @contextmanager
     def locked(self, deadline: float, *, opening: bool = False) -> Iterator[None]:
         """A context in which no other process uses the files.
-
-        Args:
-            deadline: Until when to wait for the others, in seconds of ``time.monotonic``.
-            opening: Whether Chroma is to open the files. Default: False.
 
         Raises:
             WriterBusy: if another process does not let go of the files in time.

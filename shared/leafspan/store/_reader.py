@@ -39,17 +39,6 @@ class Reader(VisibleDocuments):
     """Reads what is visible of an index at one moment. All ids, in arguments and in results, are shown ids.
 
     Each user of a reader calls ``leave`` when done with it.
-
-    Args:
-        leaves: Collection of the leaves, which stays open until the reader is left.
-        has_lost: Function that says whether what is current in ``known`` may have lost leaves meanwhile, since a writer of
-            this process has replaced or deleted a document. Default: never.
-        stay: Function that registers one more user of the reader.
-        leave: Function that unregisters a user. The collections may be closed after the last one.
-        copied: Flow that reads leaves from a copy of them, where there is one. Default: none.
-        is_loaded: Function that says whether Chroma has loaded the vectors as they are now. Default: it has.
-
-    The other arguments are those of ``VisibleDocuments``.
     """
 
     def __init__(
@@ -151,11 +140,6 @@ class Reader(VisibleDocuments):
 
     def nearest(self, vectors: Any, asked: int, within: Selection) -> Flow[list[list[Hit]]]:
         """The leaves of a selection that are among the nearest to each vector, best first. Only ids and scores are read.
-
-        Args:
-            vectors: Matrix with a row for each query.
-            asked: Number of nearest leaves to ask Chroma for, before the others are left out.
-            within: The selection.
 
         Raises:
             StaleRead: if a leaf is met that may just have been replaced.

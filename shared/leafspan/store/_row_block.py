@@ -51,9 +51,6 @@ class PackedRow(NamedTuple):
 class RowSource:
     """The file that rows are read from.
 
-    Args:
-        file: The file.
-
     Attributes:
         is_damaged: Whether a row was found that is not as it was written.
     """
@@ -69,15 +66,7 @@ class RowSource:
 
 
 class RowBlock:
-    """Rows, numbered from 0.
-
-    Args:
-        documents: Their documents.
-        ends: Where each row ends, counted from the first (64 bits each).
-        checksums: CRC-32 of each row (32 bits each).
-        source: The file that has them.
-        start: Where the first one begins there.
-    """
+    """Rows, numbered from 0."""
 
     def __init__(
         self, documents: DocumentTable, ends: memoryview, checksums: memoryview, source: RowSource, start: int

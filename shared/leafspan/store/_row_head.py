@@ -31,11 +31,7 @@ class RowHead(NamedTuple):
 
 
 def read_title(packed: bytes) -> tuple[str | None, Mapping[str, object]]:
-    """The title and the metadata of a row that is as ``Row.packed`` has made it.
-
-    Args:
-        packed: The row, encoded.
-    """
+    """The title and the metadata of a row that is as ``Row.packed`` has made it."""
     start = packed.index(_TITLE) + len(_TITLE)
     if packed.startswith(_NOTHING, start):
         return None, {}

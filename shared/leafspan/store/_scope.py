@@ -91,10 +91,6 @@ class Scope:
     def place(self, shown: str, rows: Mapping[str, Row]) -> str:
         """The id to store a document under: that of the document it replaces, or else a free one.
 
-        Args:
-            shown: Shown id of the document.
-            rows: Rows by stored id.
-
         Raises:
             InvalidDocument: if no stored id is free.
         """
@@ -119,10 +115,6 @@ class Scope:
 
     def stamped(self, document: Document, stored_id: str) -> Document:
         """The document as it is stored: the values that the filter asks for are added to its metadata.
-
-        Args:
-            document: The document. Its own values are kept.
-            stored_id: Id to store it under.
 
         Raises:
             InvalidDocument: if the view would not show it, or a value that the filter asks for cannot be stored.

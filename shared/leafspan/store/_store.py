@@ -51,21 +51,11 @@ class Store(Protocol):
         ...
 
     def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
-        """A reader of everything that has been written so far.
-
-        Args:
-            met: Stored (document, version) pairs that were not current when met before. The reader adds to them.
-            scope: What is visible to the reader. Default: the whole index.
-            again: Whether an earlier reader met a stale leaf, so that a catalogue in memory may be out of date.
-        """
+        """A reader of everything that has been written so far."""
         ...
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """The writer. It holds the lock until its ``stop`` is called.
-
-        Args:
-            timeout: Seconds to wait for another writer.
-            ids: Stored ids of the documents to write; a store may give the writer more rows than theirs. None for all.
 
         Raises:
             WriterBusy: if another writer does not finish within ``timeout`` seconds.
@@ -105,20 +95,11 @@ class Store(Protocol):
         """What is wrong with Chroma's vector files, with leafspan's copies of them, and with Chroma's log, by their names.
 
         Those of other indexes beside this one are checked as well. Behind a server they are out of reach.
-
-        Args:
-            timeout: Seconds to wait for others.
-            repair: Whether to make copies again, to have Chroma opened anew, which repairs its files, and to drop from its
-                log what its tables refuse.
         """
         ...
 
     def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
-        """The rows as Chroma has them now, compared with those that are kept beside it.
-
-        Args:
-            repair: Whether to write those beside it again if they differ.
-        """
+        """The rows as Chroma has them now, compared with those that are kept beside it."""
         ...
 
     def vectors_found(self) -> None:

@@ -33,10 +33,6 @@ class StoredRows(Mapping[str, Row]):
     """Rows by stored id: those of one block, and what has changed since. It does not change.
 
     Some rows that were asked for are kept, so it takes no more memory the more of them were asked for.
-
-    Args:
-        block: The rows.
-        changes: Where rows are that have changed since, or what they are now; None for those that are gone.
     """
 
     def __init__(self, block: RowBlock, changes: Mapping[str, _Place | Row | None] | None = None) -> None:

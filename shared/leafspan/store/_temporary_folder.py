@@ -22,9 +22,6 @@ class TemporaryFolder:
     A process that is killed cannot remove its folder. So whoever makes one of the same beginning removes those that nobody
     uses any more.
 
-    Args:
-        beginning: How its name begins.
-
     Attributes:
         path: The folder.
 

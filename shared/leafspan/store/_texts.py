@@ -30,10 +30,6 @@ class Texts:
     """Texts by key, in a Chroma collection of their own. Writing one does not count as a change of the index.
 
     Each text has an owner, such as the document that it was made of.
-
-    Args:
-        lease: Flow that gives the collection. For writing (True) it makes the collection if there is none; for reading
-            (False) its result is then None.
     """
 
     def __init__(self, lease: Callable[[bool], Flow[CollectionLease | None]]) -> None:
@@ -60,11 +56,6 @@ class Texts:
 
     def put(self, key: str, text: str, owner: str) -> Flow[None]:
         """Store a text. It is stored when this returns.
-
-        Args:
-            key: Its key. A text that has this key already is replaced.
-            text: The text.
-            owner: Its owner.
 
         Raises:
             WriterBusy: if another writer does not finish in time.

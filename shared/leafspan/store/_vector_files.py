@@ -34,10 +34,6 @@ class VectorFiles:
 
     The copy has a record of size and checksum of each file, and of the last change that is in them. It is made of the files
     when a writer has used them, so the files must be as the record says, unless a writer was killed since.
-
-    Args:
-        place: Folder of the files. Its name is the id that Chroma gave to the vectors.
-        copies: Folder of all copies.
     """
 
     def __init__(self, place: Path, copies: Path) -> None:
@@ -124,9 +120,6 @@ class VectorFiles:
 
     def back_up(self, last: int | None = None) -> None:
         """Make a new copy of the files, with its record. It takes the place of the old one when it is complete.
-
-        Args:
-            last: Number of the last change that is in the files, as the database says. None if it does not.
 
         Raises:
             OSError: if that cannot be written.

@@ -26,12 +26,7 @@ class VerifiedRows(NamedTuple):
 
 
 def differences_of(kept: KnownIndex, known: KnownIndex) -> dict[str, str]:
-    """What is otherwise in an index as it is kept than in the same as Chroma has it, by document.
-
-    Args:
-        kept: The index as it is kept.
-        known: The index as Chroma has it.
-    """
+    """What is otherwise in an index as it is kept than in the same as Chroma has it, by document."""
     found = {}
     for field in ("id", "settings", "embedder"):
         if getattr(kept, field) != getattr(known, field):

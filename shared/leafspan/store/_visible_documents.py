@@ -25,19 +25,6 @@ class VisibleDocuments:
     """Which documents are visible of an index at one moment, and which leaves are those of their current versions.
 
     All ids, in arguments and in results, are shown ids, unless they are called stored ids.
-
-    Args:
-        manifest: Collection of the manifest, which stays open for as long as this is used.
-        known: The catalogue of the whole index, if it is in memory. If it is None, the manifest is asked for each document
-            that is met.
-        load: Flow that loads the catalogue, for reading that needs to know all documents.
-        has_changed: Function that says whether the index has changed since. None if that is not known.
-        met: Stored (document, version) pairs that were not current when met before, and what else was met.
-        scope: What is visible. None for the whole index.
-        rule: What to do about damaged documents. None for errors.
-        has_moved_on: Flow that says whether the index may have changed since a catalogue was read, where other processes
-            can delete leaves that are found with it. None where they cannot.
-        last: The last change that was seen, where the manifest is asked for each document. None if there was none.
     """
 
     def __init__(
@@ -95,9 +82,6 @@ class VisibleDocuments:
 
     def whole_catalogue(self, where: Where | None = None) -> Flow[Catalogue]:
         """Like ``catalogue``, for reading that would lack what damaged documents have.
-
-        Args:
-            where: Filter on the documents that are read. Default: all.
 
         Raises:
             DamagedIndex: if a visible document that may match is known to be damaged, unless reading goes on without it.
@@ -261,13 +245,6 @@ class VisibleDocuments:
         queried: bool = False,
     ) -> Flow[Current]:
         """The leaves that are current, visible and in the selection.
-
-        Args:
-            ids: Stored ids of the leaves.
-            texts: Their texts; None marks one that has been deleted.
-            within: The selection. Default: all documents.
-            queried: Whether a query has found them, so that of a document with leaves among them others may be gone.
-                Default: False.
 
         Raises:
             DamagedIndex: if a document is known to be damaged, or a text is missing, unless reading goes on without it.

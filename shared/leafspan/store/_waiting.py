@@ -29,12 +29,6 @@ def wait_for_lock(
 
     No thread blocks meanwhile. In an event loop, blocked threads could use up the pool that the writer with the lock needs.
 
-    Args:
-        try_acquire: Function that tries to acquire the lock without waiting, and says whether it has.
-        timeout: Most seconds to wait.
-        what: Name of what is locked, for the error.
-        holder: Function that says who holds the lock, such as ``" (process 7)"``. Default: that is not known.
-
     Raises:
         WriterBusy: if the lock is not free within ``timeout`` seconds.
     """
@@ -60,11 +54,6 @@ def deadline_after(timeout: float) -> float:
 @contextmanager
 def held(mutex: threading.Lock, deadline: float, what: str) -> Iterator[None]:
     """A context that holds a mutex of this process.
-
-    Args:
-        mutex: The mutex.
-        deadline: Until when to wait for it, in seconds of ``time.monotonic``.
-        what: What another thread is doing with it, for the error.
 
     Raises:
         WriterBusy: if it is not free by then.

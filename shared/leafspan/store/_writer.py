@@ -95,18 +95,6 @@ class Writer:
 
     If nothing is known of the old leaves, since the row is damaged, or if they have the ids of the new ones, they are
     deleted before the second step: Chroma would leave them as they are.
-
-    Args:
-        leaves: Collection of the leaves.
-        manifest: Collection of the manifest.
-        rows: Rows of the manifest by stored id. The writer keeps them up to date.
-        advance: Flow that lets readers notice a change, from the ids of the documents whose rows have changed, or are gone.
-            Its option ``settled`` is False if more changes follow at once.
-        stop: Function that releases the lock. Its argument is False if something is left for the next writer to finish.
-        follower: What makes what is derived of documents. Default: nothing is.
-        catalogue: Function that gives the catalogue of the whole index, if it is at hand. Default: it is not.
-        notes_changes: Whether each change of rows gives the manifest a new token, for clients of a server that has the
-            folder later. Default: False, ``advance`` does so.
     """
 
     def __init__(
@@ -155,12 +143,7 @@ class Writer:
         documents: Sequence[DocumentToWrite],
         done: Callable[[int], None] = lambda _: None,
     ) -> Flow[None]:
-        """Add documents, or replace those that are there.
-
-        Args:
-            documents: The documents.
-            done: Function to call with each number of leaves that are written. Default: none.
-        """
+        """Add documents, or replace those that are there."""
         documents = yield Call(_all_with_checksums, (documents,))
         there = yield from self._leaves_of({id_ for each in documents if self._is_damaged(id_ := each.row.document_id)})
         in_the_way = [id_ for ids in there.values() for id_ in ids]
@@ -195,12 +178,7 @@ class Writer:
             yield from derived.tidy(self._catalogue())
 
     def shows_all_leaves(self, row: Row, scope: Scope) -> Flow[bool]:
-        """Whether a view may write a document: of a damaged row, which says nothing, the leaves' own metadata must match.
-
-        Args:
-            row: The row. One that is whole has been compared with the view's filter already.
-            scope: The view.
-        """
+        """Whether a view may write a document. For a damaged row, the leaves' metadata must match."""
         if row.damage is None:
             return True
         there = yield from self._leaves_of({row.document_id})

@@ -25,12 +25,7 @@ _LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
 def to_microseconds(value: object) -> int | None:
-    """Microseconds since 1970 (UTC) of a date, None for what is none.
-
-    Args:
-        value: An ISO text, as filters understand it; a datetime or a date; a year, which is a whole number from 1000 to
-            9999; or any other number up to the year 9999, in seconds since 1970.
-    """
+    """Microseconds since 1970 (UTC) of a date, None for what is none."""
     if isinstance(value, str):
         return instant(value)
     if isinstance(value, date):  # a datetime is one, too

@@ -18,15 +18,6 @@ def diversify(
 ) -> StrategyFlow[Rows]:
     """The results of each query by maximal marginal relevance: see ``maximal_marginal_relevance``.
 
-    Args:
-        queries: The queries.
-        instruction: Text that stands before each query when it is embedded.
-        rows: What was found for each.
-        diversity: Weight of being unlike what stands before, in (0, 1].
-        by_score: Whether the relevance of a result is its score, scaled to [0, 1] over the results of the query. If not, it
-            is the cosine similarity of the vectors of the query and of the result.
-        count: Most results for each query. None for all.
-
     Raises:
         InvalidArgument: if a query's vector has another length than those of the results.
     """

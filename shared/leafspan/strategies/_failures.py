@@ -19,12 +19,6 @@ def split_failures(
 ) -> tuple[list[list[list[Candidate]] | None], dict[str, Exception]]:
     """The results of each strategy, None if it failed; and the errors of those that did, by their names.
 
-    Args:
-        names: What each strategy is called in notes and errors, such as ``"retriever 1 (BM25)"``.
-        answers: The answer to ``RunStrategies``.
-        on_failure: Whether a failure is raised.
-        owner: What ran them, such as ``"ensemble"``.
-
     Raises:
         Exception: the first failure, if it is to be raised, or if one of them is an InvalidArgument.
     """

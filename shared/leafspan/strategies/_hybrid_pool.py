@@ -39,12 +39,6 @@ def vouched_for(
     several give to a document, the most counts. Half of it goes to the leaf of the document that has the best score, and
     the other half to each of its leaves by their share of that score: so the best one gets all. If none of its leaves has
     a score, the first one gets all. There is one step only: what a leaf gets, it does not pass on.
-
-    Args:
-        sums: The score of each leaf.
-        best: The leaves that were looked through, best first.
-        mentions: What they mention, by the ids of leaves. A document does not mention itself.
-        references: Share of a leaf's score to pass on.
     """
     given: dict[str, _Given] = {}
     for leaf in best:
@@ -217,17 +211,6 @@ def fused_pool(
     The weights of all parts that count for this query are brought to a sum of 1, so that a score means the same whichever
     these are. Summaries have no larger nodes and no soft matches: both searches together give them up to 1, and more where
     a summary matches better than any leaf.
-
-    Args:
-        matches: What BM25 found, None for a query without text.
-        near: What vectors found.
-        weights: Of BM25 and of vectors.
-        fusion: How scores become one.
-        scales: Weights of the best parent, the best section and the best document, for the ``nodes`` of the matches. Those
-            of BM25 and of vectors are 1 together.
-        soft_matches: Weight of soft matches, for the ``words`` of the matches.
-        neighbour_bonus: Share of the better neighbour's score to add.
-        with_summaries: Whether summaries are among the hits.
     """
     by_words, by_vectors = SEARCHES
     searches = [(by_vectors, near, weights[1])]
@@ -275,14 +258,7 @@ def leaves_to_compare(pool: Pool, count: int) -> list[LeafId]:
 
 
 def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[float], weight: float) -> None:
-    """Add to leaves what soft matches say of them: most to the best, nothing to the last, to others in proportion.
-
-    Args:
-        pool: What was found.
-        leaves: Leaves that were compared with the question.
-        scores: The score of each.
-        weight: Weight of soft matches, where those of BM25 and vectors are 1 together.
-    """
+    """Add to leaves what soft matches say of them: most to the best, nothing to the last, to others in proportion."""
     weight *= pool.unit
     ranking = sorted(zip(leaves, scores, strict=True), key=lambda each: -each[1])
     shares = shares_of(ranking, weight, "relative_score")
@@ -309,15 +285,6 @@ def best_of(
     """The best of a pool by score, then document, then position.
 
     ``count`` of them are sure to exist. Among them can be neighbours of leaves that were found, which perhaps do not.
-
-    Args:
-        pool: What was found, added up.
-        count: Number of results wanted.
-        probabilities: Whether scores become probabilities.
-        min_score: Lowest score of a result.
-        min_answer_probability: Lowest probability that the pool holds an answer; below it, the list is empty.
-        summaries: Whether summaries can be results.
-        whatever: Number of them that are in the list whatever their score. Default: 0.
     """
     bonuses, sums = pool.neighbour_bonuses, pool.sums
     # Of the leaves alone: summaries must not make them less probable.

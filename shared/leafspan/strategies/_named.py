@@ -46,11 +46,6 @@ def _stands_alone(name: str) -> bool:
 def check_named_strategies(option: str, one: str, value: object) -> dict[str, Strategy]:
     """The strategies by their names, as a copy that nobody else changes.
 
-    Args:
-        option: Name of the option in errors, such as ``"targets"``.
-        one: What one of them is called, such as ``"target"``.
-        value: What was given.
-
     Raises:
         InvalidArgument: if it is no mapping from texts that are not blank to strategies.
     """

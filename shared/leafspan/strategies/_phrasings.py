@@ -37,14 +37,7 @@ class Phrased:
 def search_phrasings(
     base: Strategy, asked: Sequence[Phrased], context: RetrievalContext, fusion: Fusion
 ) -> StrategyFlow[list[list[Candidate]]]:
-    """What ``base`` finds for the phrasings of each query, all in one search, in one list a query.
-
-    Args:
-        base: The strategy.
-        asked: The queries.
-        context: The context of the call.
-        fusion: How scores of several phrasings become one.
-    """
+    """What ``base`` finds for the phrasings of each query, all in one search, in one list a query."""
     together = [query for each in asked for _, query in each.phrasings]
     rows = iter((yield from base.retrieve(together, context.for_base)))
     results = []
@@ -76,15 +69,7 @@ def write_phrasings(
     generate: Callable[[str], str],
     agenerate: Callable[[str], Awaitable[str]] | None,
 ) -> StrategyFlow[list[tuple[list[str], str]]]:
-    """For each query the texts that a language model writes, and why there are none, should there be none.
-
-    Args:
-        queries: The queries. Those without a text have no phrasings.
-        prompt: Function from a question to what the model is asked.
-        read: Function from an answer, and the number of its query, to the texts in it.
-        generate: The language model.
-        agenerate: Its coroutine function.
-    """
+    """For each query the texts that a language model writes, and why there are none, should there be none."""
     answers = yield from ask_for_each(queries, prompt, generate, agenerate, name="generate")
     written: list[tuple[list[str], str]] = []
     for number, (answer, reason) in enumerate(answers):
@@ -106,13 +91,6 @@ def ask_for_each(
     name: str,
 ) -> StrategyFlow[list[tuple[Any, str]]]:
     """For each query what a function returns, and why it returned nothing; "" if it returned something.
-
-    Args:
-        queries: The queries. The function is not called for those without a text.
-        prompt: Function from the text of a query to what the function is called with.
-        function: The function.
-        native: Its coroutine function.
-        name: The option that the function was given as.
 
     Raises:
         UnusableResult: if the function returns a coroutine.

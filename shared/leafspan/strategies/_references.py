@@ -84,14 +84,7 @@ def _text(reference: object) -> str:
 def follow_once(
     passages: Sequence[Referring], results: Mapping[Asked, Sequence[Candidate] | str], seen: set[Asked], key: str
 ) -> list[Referring]:
-    """Let passages lead to what their references have led to, and return that, so that its references can be followed.
-
-    Args:
-        passages: The passages, in their order.
-        results: What each reference has led to, or a remark on why it has not.
-        seen: What was followed already. What is followed now is added.
-        key: Metadata key of references.
-    """
+    """Let passages lead to what their references have led to, and return that, so that its references can be followed."""
     for passage in passages:
         found = {name: results[passage.query, name] for name in passage.names}
         for name, result in found.items():  # before the others, which say in their traces what was not found
@@ -126,16 +119,6 @@ def nearest_leaves_of(
     """The leaves of each document or passage that are nearest to a query: all that are asked for in one comparison.
 
     Documents are listed before they are read, so that no id leads to what the view or the filter does not show.
-
-    Args:
-        asked: Pairs of the number of a query and the id of a document or passage.
-        queries: The queries.
-        where: Filter on the documents, None for all.
-        most: Most leaves of each pair, >= 1.
-        instruction: Text before each query when it is embedded.
-
-    Returns:
-        A list of leaves, best first, for each pair whose id is that of something.
     """
     names = list(dict.fromkeys(name for _, name in asked))
     runs = {name: run for name in names if (run := run_of_id(name)) is not None}

@@ -23,12 +23,6 @@ def call_for_each(
 ) -> StrategyFlow[list[Any]]:
     """What a function returns for each of several arguments, or the Exception that it raised. In an event loop all at once.
 
-    Args:
-        function: The function.
-        native: Its coroutine function.
-        jobs: The arguments of each call.
-        keys: What tells each call apart from others of the function in this retrieval.
-
     Raises:
         InvalidArgument: if the function raised it.
     """
@@ -102,13 +96,6 @@ def rerank_by_scores(
     keeps_on_failure: bool,
 ) -> StrategyFlow[Rows]:
     """The results of each question with the scores that a function gives them, best first.
-
-    Args:
-        rerank: Function from a question and texts to scores.
-        arerank: Its coroutine function.
-        questions: The questions.
-        rows: What was found for each.
-        keeps_on_failure: Whether the results of a question stay as they are if the function fails.
 
     Raises:
         InvalidArgument: if the function does not return a finite number for each text.
@@ -188,12 +175,6 @@ def rerank_by_host(
     reranker: HostReranker, questions: Sequence[str], rows: Rows, *, keeps_on_failure: bool
 ) -> StrategyFlow[Rows]:
     """Those results of each question that a reranker keeps, in its order.
-
-    Args:
-        reranker: The reranker, which is given passages as the call would return them.
-        questions: The questions.
-        rows: What was found for each.
-        keeps_on_failure: Whether the results of a question stay as they are if the reranker fails.
 
     Raises:
         InvalidArgument: if the reranker returns anything but results that it was given.

@@ -28,14 +28,7 @@ class Route:
 
 
 def nearest_route(similarities: Sequence[float], names: Sequence[str], most: int, least: float | None) -> Route:
-    """The retrievers whose descriptions are nearest to the question. Ties keep the order of the names.
-
-    Args:
-        similarities: Cosine of the question and each description.
-        names: Name of each retriever.
-        most: Most to choose, >= 1.
-        least: Lowest similarity, None for any.
-    """
+    """The retrievers whose descriptions are nearest to the question. Ties keep the order of the names."""
     ranked = sorted(zip(names, similarities, strict=True), key=lambda each: -each[1])
     listed = ", ".join(f"{name} {similarity:.3f}" for name, similarity in ranked[:_COMPARED])
     near = tuple(name for name, similarity in ranked[:most] if least is None or similarity >= least)
@@ -46,11 +39,6 @@ def nearest_route(similarities: Sequence[float], names: Sequence[str], most: int
 
 def answered_route(answer: object, names: Sequence[str], most: int) -> Route:
     """The retrievers that a language model named.
-
-    Args:
-        answer: Its answer, or the Exception that came instead.
-        names: Names of all retrievers.
-        most: Most to choose, >= 1.
 
     Raises:
         InvalidArgument: if it is a coroutine.
@@ -68,11 +56,6 @@ def answered_route(answer: object, names: Sequence[str], most: int) -> Route:
 
 def ruled_route(answer: Any, names: Sequence[str], most: int | None) -> Route:
     """The retrievers that a function of the user's named.
-
-    Args:
-        answer: What it returned, or the Exception that it raised.
-        names: Names of all retrievers.
-        most: Most to choose, >= 1. None for any number.
 
     Raises:
         InvalidArgument: if it is a coroutine.

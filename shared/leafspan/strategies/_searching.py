@@ -84,14 +84,7 @@ T = TypeVar("T")
 def those_that_reach(
     min_score: float | None, queries: Sequence[Query], rows: Sequence[Sequence[T]], score_of: Callable[[T], float]
 ) -> StrategyFlow[list[list[T]]]:
-    """What is found for each query, without what scores below ``min_score``.
-
-    Args:
-        min_score: Lowest score of a result. None for any.
-        queries: The queries.
-        rows: What is found for each.
-        score_of: Function from a result to its score.
-    """
+    """What is found for each query, without what scores below ``min_score``."""
     if min_score is None:
         return [list(row) for row in rows]
     kept = [[each for each in row if score_of(each) >= min_score] for row in rows]
@@ -102,11 +95,5 @@ def those_that_reach(
 
 
 def note_too_low(query: Query, min_score: float, best: float) -> StrategyFlow[None]:
-    """Note that no result reaches ``min_score``.
-
-    Args:
-        query: What was asked.
-        min_score: Lowest score of a result.
-        best: The score of the best one.
-    """
+    """Note that no result reaches ``min_score``."""
     yield NoteWhyEmpty(query, f"no result reaches the strategy's min_score={min_score:g}, the best has {best:.3g}")

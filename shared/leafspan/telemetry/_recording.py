@@ -32,12 +32,7 @@ class Recording:
         self._found: Any = None
 
     def note(self, asked: Any, found: Any) -> None:
-        """Note what was asked, in any of its forms, and what was found.
-
-        Args:
-            asked: A query, or a list of queries.
-            found: A list of passages, or for a list of queries a list for each. None as long as nothing is known.
-        """
+        """Note what was asked, in any of its forms, and what was found."""
         self._asked, self._found = asked, found
 
     def of(self, flow: Flow[T], asked: Any) -> Flow[T]:
@@ -74,12 +69,6 @@ def recorded(strategy: object, options: Mapping[str, object], *, private: bool =
 
     For a list of queries it is a span of the kind ``CHAIN``, with one of the kind ``RETRIEVER`` for each query. Spans of
     what the retrieval calls, such as a language model, are below it. An error is recorded, and raised.
-
-    Args:
-        strategy: What finds; spans have the name of its class.
-        options: The options of the call, None for those that were not given.
-        private: Whether a private view is asked. Then only the message of an error of ours is recorded, which quotes
-            nothing in the clear, and no stack trace. Default: False.
     """
     trace = opentelemetry()
     if trace is None:

@@ -35,10 +35,6 @@ def fold(text: str, *, accents: bool = False) -> str:
 
     Letters that Unicode does not decompose lose their strokes (ł, ø, đ); æ, œ and ß become two letters. All four letters i
     of Turkish are one. Apostrophes are ``'``, and hyphens ``-``.
-
-    Args:
-        text: The text.
-        accents: Whether accents, strokes and the dotless ı stay. Default: False.
     """
     if text.isascii():
         return text.lower()
@@ -58,9 +54,6 @@ def fold_with_places(text: str) -> tuple[str, list[tuple[int, int]] | None]:
 
     Invisible characters and accents belong to the character before them. Texts that ``fold`` makes equal are also equal
     here.
-
-    Returns:
-        The folded text, and the list. The list is None if each character stands where it stood.
     """
     if text.isascii():
         return text.lower(), None
@@ -81,14 +74,7 @@ def without_invisible(text: str) -> str:
 
 
 def normalize(form: str, text: str) -> str:
-    """``unicodedata.normalize`` in time proportional to the text: of a run of combining marks, the first 30 stay.
-
-    Args:
-        form: ``"NFC"``, ``"NFD"``, ``"NFKC"`` or ``"NFKD"``.
-        text: The text.
-
-    Source: Unicode Standard Annex 15, Stream-Safe Text Format, which takes 30 marks as the most that any language needs.
-    """
+    """``unicodedata.normalize`` in time proportional to the text: of a run of combining marks, the first 30 stay."""
     if text.isascii():
         return text
     return unicodedata.normalize(form, _too_many_marks().sub(r"\1", text))  # type: ignore[arg-type]

@@ -18,13 +18,7 @@ _IN_TEXTS = re.compile(f"(?![\n\t\u200c\u200d\xad])[{_UNSAFE}]")
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    """The text with a symbol, or an escape with a backslash, in place of what a terminal would obey or not show.
-
-    Args:
-        text: The text.
-        lines: Whether it may have several lines, as the text of a document has; otherwise it is a name or a message, in
-            which a line end could pass for the end of what is said. Default: False.
-    """
+    """The text with a symbol, or an escape with a backslash, in place of what a terminal would obey or not show."""
     if lines:
         return _IN_TEXTS.sub(_shown, text.replace("\r\n", "\n"))
     return _IN_NAMES.sub(_shown, text)

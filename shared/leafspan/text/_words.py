@@ -32,13 +32,7 @@ def count_words(text: str) -> int:
 
 
 def end_of_words(text: str, words: int, start: int = 0) -> int:
-    """The character after so many words from ``start`` on, and after the white space behind them; at most the text's end.
-
-    Args:
-        text: The text.
-        words: Number of words, >= 0.
-        start: Where to begin to count. Default: 0.
-    """
+    """The end of the first ``words`` words from ``start`` and of the white space behind them, or the text's end."""
     for number, match in enumerate(_WORD.finditer(text, start)):
         if number == words:
             return match.start()
@@ -49,12 +43,7 @@ _BEGINNING = 60  # characters
 
 
 def first_words(text: str, most: int = _BEGINNING) -> str:
-    """The beginning of a text as a literal of Python on one line, in which nothing is obeyed by a terminal.
-
-    Args:
-        text: The text.
-        most: Characters of it, at most. A longer text is cut after a word, if it has any, and ends with ``...``.
-    """
+    """The beginning of a text as a literal of Python on one line, in which nothing is obeyed by a terminal."""
     line = " ".join(text[: 8 * most].split())
     if len(line) <= most and len(text) <= 8 * most:
         return repr(line)

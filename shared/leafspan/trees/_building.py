@@ -46,15 +46,6 @@ class BuildOptions(NamedTuple):
 def build_trees(trees: Trees, plan: Plan, store: Store, options: BuildOptions) -> Flow[TreesBuilt]:
     """Build the trees of the visible documents, then the layers above them. Trees are written in groups.
 
-    Args:
-        trees: The trees of the index.
-        plan: How to build.
-        store: Where the documents are.
-        options: What to know of the index.
-
-    Returns:
-        What was done, or would be done in a dry run.
-
     Raises:
         IndexMismatch: if the trees there were built with another summarizer, and none was given.
         WriterBusy: if another writer holds the index for longer than the timeout.

@@ -18,13 +18,7 @@ from leafspan.values import LeafId
 
 
 def forget_documents(trees: Trees, ids: Collection[str], timeout: float) -> Flow[None]:
-    """Delete all summaries that contain anything of these documents, and their cached texts.
-
-    Args:
-        trees: The trees of the index.
-        ids: Stored ids of the documents.
-        timeout: Seconds to wait for another writer.
-    """
+    """Delete all summaries that contain anything of these documents, and their cached texts."""
     opened = (yield from trees.existing()) if ids else None
     if opened is None:
         return
@@ -60,14 +54,6 @@ def remove_unused(
     build may be about to finish. Half-written trees are deleted only if they were half-written before this build. Cached
     texts are deleted only if they were there before this build, or if their document is gone. (If another build uses one of
     these texts and is killed before it has written its tree, the next build makes that summary again.)
-
-    Args:
-        store: Where the documents are.
-        trees: Where the trees are.
-        before: What was stored before the build.
-        failed: Owners whose trees failed. Their cached texts stay for the next build.
-        scope: The view that was built in, None for the whole index.
-        timeout: Seconds to wait for another writer.
     """
     rows = dict((yield from read_consistently(trees, Reader.rows)))
     # Read after the trees, so that the documents are at least as new as they are.

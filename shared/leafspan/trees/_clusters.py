@@ -20,17 +20,7 @@ class Clusterer(Protocol):
     def __call__(
         self, vectors: NDArray[np.float32], sizes: Sequence[int], max_cluster_words: int, /
     ) -> Sequence[Sequence[int]]:
-        """Clusters of texts that are alike. Each will be summarised, except that a text alone stays for the next layer.
-
-        Args:
-            vectors: Matrix of shape (n, d) with a row for each text. Rows have length 1, or 0 if a text has no direction.
-            sizes: Length of each text in words, n numbers.
-            max_cluster_words: Most words of a cluster, >= 1. Only a cluster of one text may be longer.
-
-        Returns:
-            The clusters as lists of places. A place is the number, from 0, of a text's row in ``vectors``. Every place is
-            in at least one cluster.
-        """
+        """Clusters of texts that are alike. Each will be summarised, except that a text alone stays for the next layer."""
         ...
 
 
@@ -39,11 +29,6 @@ def check_clusters(clusters: Sequence[Sequence[int]], sizes: Sequence[int], max_
 
     The places of a cluster ascend, each once. Clusters come by their smallest place, then by the next one, and so on. Empty
     clusters are left out, and so are clusters whose places are all in another cluster.
-
-    Args:
-        clusters: What a clusterer returned.
-        sizes: Length of each text in words.
-        max_cluster_words: Most words of a cluster of more than one text, >= 1.
 
     Raises:
         InvalidArgument: if a place is not a whole number >= 0 and below the number of sizes, if a place is in no cluster,

@@ -31,13 +31,7 @@ class TreeCounts(NamedTuple):
 
 
 def count_trees(store: Store, trees: Trees, scope: Scope | None) -> Flow[TreeCounts]:
-    """The visible trees in numbers.
-
-    Args:
-        store: Where the documents are.
-        trees: The trees of the index.
-        scope: What is visible, None for everything.
-    """
+    """The visible trees in numbers."""
 
     def read(summaries: SummaryReader) -> Flow[TreeCounts]:
         rows = (yield from summaries.visible()).rows.values()
@@ -50,12 +44,6 @@ def count_trees(store: Store, trees: Trees, scope: Scope | None) -> Flow[TreeCou
 
 def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: Scope | None) -> Flow[list[Passage]]:
     """The visible summaries as passages with score 0, by document, top layer first.
-
-    Args:
-        store: Where the documents are.
-        trees: The trees of the index.
-        document_id: Id of the document whose tree to list, None for all summaries.
-        scope: What is visible, None for everything.
 
     Raises:
         DocumentNotFound: if there is no document of that id.

@@ -65,13 +65,7 @@ class DocumentTrees:
         return outdated
 
     def build(self, ids: Sequence[str], bar: Progress, *, are_lost: bool = False) -> Flow[None]:
-        """Build the trees of these documents, and write them in groups.
-
-        Args:
-            ids: Shown ids of the documents.
-            bar: Progress bar, which counts leaves.
-            are_lost: Whether they are written again though their rows are as they should be. Default: False.
-        """
+        """Build the trees of these documents, and write them in groups."""
         for rows in grouped([self.documents.rows[shown] for shown in ids], _GROUP):
             group = [row.document_id for row in rows]
             drafts = yield from read_consistently(self.store, partial(self._drafts, group=group), self.scope)
@@ -89,11 +83,7 @@ class DocumentTrees:
             yield from self.trees.write(to_write, are_lost=are_lost)
 
     def load_roots(self, bar: Progress) -> Flow[None]:
-        """Load the tops of the unchanged trees. A tree that is no longer whole is built again.
-
-        Args:
-            bar: Progress bar, which counts leaves.
-        """
+        """Load the tops of the unchanged trees. A tree that is no longer whole is built again."""
         unchanged = self.report.unchanged
         if self.trees.store is None or not unchanged:
             return

@@ -103,15 +103,7 @@ class Extractive:
         embed: Embed,
         keep: Keep,
     ) -> Flow[None]:
-        """Embed the missing sentences, summarise the waiting groups, and empty both.
-
-        Args:
-            waiting: Place and eligible sentences of each group.
-            missing: The sentences that have no vector yet.
-            vectors: The vectors of sentences, to which the new ones are added.
-            embed: See Summarizer.
-            keep: See Summarizer.
-        """
+        """Embed the missing sentences, summarise the waiting groups, and empty both."""
         import numpy as np
 
         texts = list(missing)

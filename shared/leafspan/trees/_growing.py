@@ -160,11 +160,6 @@ class TreeGrower:
 
         A cluster of one node is not summarised; the node stays for the next layer. If a summary fails, its tree grows no
         further; the other summaries of the layer are cached. If the first ten fail, the summarizer is asked no more.
-
-        Args:
-            drafts: The trees, which are changed in place.
-            tally: Counts of summaries, which are increased.
-            bar: Progress bar, which counts leaves.
         """
         active = [draft for draft in drafts if len(draft.top) > 1]
         for _ in range(self.max_layers):

@@ -22,11 +22,6 @@ def layers_to_grow(
 
     A document without the key is in no draft. A document whose value is a list is in a draft for each of its items,
     together with other documents that have the item in a list.
-
-    Args:
-        roots: Nodes at the top of each document's tree, by shown id.
-        documents: The visible documents.
-        partition_by: The metadata key, None for one draft over all documents.
     """
     nodes_of: dict[str, list[TreeNode]] = {}
     for id_, nodes in sorted(roots.items()):

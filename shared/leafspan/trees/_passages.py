@@ -21,11 +21,6 @@ def summary_passage(candidate: Candidate, text: str, row: Row | None) -> Passage
 
     If it covers one document, the passage has that document's id, title and headings, and the characters from the first to
     the last leaf that it covers. Otherwise its document id is empty, and start and end are None.
-
-    Args:
-        candidate: The summary.
-        text: Its text.
-        row: Row of the document, None if it covers several.
     """
     summary = candidate.summary
     assert summary is not None

@@ -16,15 +16,6 @@ from leafspan.trees._summarizer import Summarizer
 class Plan:
     """How trees are built: see ``Index.build_tree``.
 
-    Args:
-        clusterer: What groups leaves and summaries.
-        summarizer: What summarises each group.
-        summarizer_was_given: Whether the user named the summarizer. If not, it is the default one. Default: True.
-        max_layers: Most layers of a document's tree, and most layers above the documents' trees, >= 1. Default: 5.
-        across_documents: Whether to build layers over all documents. Default: False.
-        partition_by: Metadata key; builds layers over the documents with the same value of it. Default: None, no such
-            layers.
-
     Raises:
         InvalidArgument: if an option is out of its range.
     """

@@ -15,10 +15,6 @@ from leafspan.values import LeafId
 def fetch_summaries(reader: Reader, ids: Sequence[str]) -> Flow[dict[str, tuple[str, SummaryRecord]]]:
     """The texts and records of summaries, by id. Those that are not there, not current or not visible are left out.
 
-    Args:
-        reader: What reads the trees.
-        ids: Shown ids of the summaries.
-
     Raises:
         DamagedIndex: if one of them is not as it was written, or missing.
         IndexMismatch: if one is stored in another format.
@@ -38,12 +34,6 @@ def fetch_summaries(reader: Reader, ids: Sequence[str]) -> Flow[dict[str, tuple[
 
 def check_summary(row: Row, id_: LeafId, text: str, metadata: Mapping[str, Any] | None) -> None:
     """Check a summary of a tree's current version.
-
-    Args:
-        row: Row of the tree.
-        id_: Id of the summary.
-        text: Its text.
-        metadata: Its metadata, as it is stored.
 
     Raises:
         IndexMismatch: if it is stored in another format.

@@ -29,10 +29,6 @@ UPPER_LAYERS = f"{RESERVED_ID_PREFIX}layers"
 def leaf_nodes(reader: Reader, wanted: Mapping[str, Iterable[int]]) -> Flow[dict[str, list[TreeNode]]]:
     """Leaves as nodes, by the shown ids of their documents.
 
-    Args:
-        reader: What reads the documents.
-        wanted: Ordinals of the leaves of each document, by shown id.
-
     Raises:
         StaleRead: if one of them is no longer there.
     """
@@ -56,12 +52,7 @@ def _leaf_node(stored_id: str, leaf: Leaf, text: str, vector: Any) -> TreeNode:
 
 
 def root_nodes(reader: Reader, rows: Iterable[Row]) -> Flow[dict[str, list[TreeNode]]]:
-    """The summaries at the tops of trees as nodes, by the id of the tree. A tree that lacks one is left out.
-
-    Args:
-        reader: What reads the trees.
-        rows: Rows of the trees.
-    """
+    """The summaries at the tops of trees as nodes, by the id of the tree. A tree that lacks one is left out."""
     tops = {row.document_id: leaf_ids(row.document_id, row.version or "", TreeRecord.of(row).tops) for row in rows}
     records = yield from fetch_summaries(reader, [id_ for ids in tops.values() for id_ in ids])
     vectors = yield from reader.fetch_vectors(list(records))
@@ -86,11 +77,6 @@ def upper_summary_id(number: int, children: Sequence[str], key: str) -> str:
 
     It stays the same as long as its children and their texts do. If two views build a summary from the same children, each
     has its own.
-
-    Args:
-        number: Number of the summary in its draft, which does not matter.
-        children: Ids of the leaves and summaries that it is made from.
-        key: Key under which its text is cached.
     """
     name = hashlib.sha256(json.dumps([view_of(key), children]).encode()).hexdigest()[:16]
     version = hashlib.sha256(json.dumps([children, key]).encode()).hexdigest()[:7]
@@ -98,13 +84,7 @@ def upper_summary_id(number: int, children: Sequence[str], key: str) -> str:
 
 
 def document_tree(row: Row, draft: TreeDraft, summarizer: str) -> DocumentToWrite:
-    """The tree of a document, ready to be written.
-
-    Args:
-        row: Row of the tree, as far as it does not depend on the summaries.
-        draft: The tree, fully grown.
-        summarizer: Identity of the summarizer.
-    """
+    """The tree of a document, ready to be written."""
     summaries = draft.summaries
     record = TreeRecord(
         layers=[node.layer for node in summaries],
@@ -119,14 +99,7 @@ def document_tree(row: Row, draft: TreeDraft, summarizer: str) -> DocumentToWrit
 
 
 def layer_tree(node: TreeNode, view: str, label: str, summarizer: str) -> DocumentToWrite:
-    """A summary of several documents, ready to be written.
-
-    Args:
-        node: The summary.
-        view: Name of the view that it was built in, "" for the whole index.
-        label: Which documents it is about.
-        summarizer: Identity of the summarizer.
-    """
+    """A summary of several documents, ready to be written."""
     assert node.record is not None
     leaf = LeafId.parse(node.id)
     record = TreeRecord(

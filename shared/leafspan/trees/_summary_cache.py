@@ -21,24 +21,12 @@ class SummaryCache(Protocol):
         ...
 
     def put(self, key: str, text: str, owner: str) -> Flow[None]:
-        """Keep a text.
-
-        Args:
-            key: Key of the summary.
-            text: Its text.
-            owner: Stored id of the document that the summary is of, or ``UPPER_LAYERS``. The text is deleted with the
-                document.
-        """
+        """Keep a text."""
         ...
 
 
 class LanguageModelCache:
-    """A cache of every answer of a language model, written as soon as the answer is there.
-
-    Args:
-        texts: Where the answers are stored, None if there are no trees yet.
-        read_only: Whether to write nothing.
-    """
+    """A cache of every answer of a language model, written as soon as the answer is there."""
 
     def __init__(self, texts: Texts | None, *, read_only: bool) -> None:
         self._texts = texts
@@ -58,10 +46,6 @@ class LayerCache:
     """The stored summaries of several documents as a cache, for summarizers whose answers are not cached otherwise.
 
     Without it, every build would make all layers above the documents' trees again.
-
-    Args:
-        store: Where the trees are, None if there are none yet.
-        rows: The rows of the trees, by stored id.
     """
 
     def __init__(self, store: Store | None, rows: Mapping[str, Row]) -> None:

@@ -29,11 +29,6 @@ class SummaryReader:
     """The visible summaries, for one attempt at a retrieval. There are none if no tree was ever built.
 
     The trees are opened when they are first needed. Call ``leave`` when done.
-
-    Args:
-        trees: The trees of the index.
-        documents: Reader of the documents. Summaries are visible if the documents that they cover are.
-        met: Stored (document, version) pairs of trees that were not current when met before.
     """
 
     def __init__(self, trees: Trees, documents: Reader, met: Met) -> None:
@@ -84,10 +79,6 @@ class SummaryReader:
     def similarities(self, vectors: Any, ids: Sequence[str]) -> Flow[Any]:
         """The cosines of summaries with vectors: a row a vector, a column an id.
 
-        Args:
-            vectors: Matrix with a row for each vector.
-            ids: Shown ids of the summaries.
-
         Raises:
             StaleRead: if one of the summaries is no longer there.
         """
@@ -98,9 +89,6 @@ class SummaryReader:
 
     def vectors(self, ids: Sequence[str]) -> Flow[Any]:
         """The vectors of summaries, of which there is at least one, a row each.
-
-        Args:
-            ids: Shown ids of the summaries.
 
         Raises:
             StaleRead: if one of the summaries is no longer there.
@@ -169,11 +157,7 @@ class SummaryReader:
         return list(dict.fromkeys([*(TreeRoot(id_, layer) for id_ in visible.nodes(where, layer)), *lower, *cut_off]))
 
     def load(self, ids: Sequence[str]) -> Flow[list[tuple[Candidate, str]]]:
-        """Summaries as candidates with score 0, each with its text. A summary that is no longer there is left out.
-
-        Args:
-            ids: Shown ids of the summaries.
-        """
+        """Summaries as candidates with score 0, each with its text. A summary that is no longer there is left out."""
         if (opened := (yield from self.enter())) is None:
             return []
         indexes, reader = opened

@@ -15,10 +15,6 @@ from leafspan.trees._summarizer import Summarizer
 def to_summarizer(thing: object) -> Summarizer:
     """A summarizer made of what a user gives.
 
-    Args:
-        thing: None for ``Extractive()``, a Summarizer, which is returned as it is, or a language model or a function, for
-            which the result is ``Abstractive.of(thing)``.
-
     Raises:
         InvalidArgument: if it is none of them.
     """

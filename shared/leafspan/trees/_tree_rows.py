@@ -31,14 +31,7 @@ class TreeRows:
         return row is not None and row.damage is None and not row.is_half_done and row.hash == hash_
 
     def write(self, trees: Sequence[DocumentToWrite], *, are_lost: bool = False) -> Flow[None]:
-        """Write trees, in place of their former versions.
-
-        Args:
-            trees: The trees.
-            are_lost: Whether trees that are there by their rows are written again, but for those that another build has
-                written since this one began. If not, they are left as they are: a document may have changed and changed
-                back while its tree was built. Default: False.
-        """
+        """Write trees, in place of their former versions."""
         if self.store is None or self.read_only or not trees:
             return
         writer = yield from self.store.start_writing(self.timeout, [each.row.document_id for each in trees])
@@ -65,13 +58,7 @@ class TreeRows:
 
 
 def delete_trees(store: Store, rows: Sequence[Row], timeout: float) -> Flow[None]:
-    """Delete the trees of these rows, unless another build has replaced them meanwhile.
-
-    Args:
-        store: Where the trees are.
-        rows: Rows of the trees.
-        timeout: Seconds to wait for another writer.
-    """
+    """Delete the trees of these rows, unless another build has replaced them meanwhile."""
     if not rows:
         return
     writer = yield from store.start_writing(timeout, [row.document_id for row in rows])

@@ -16,11 +16,6 @@ class Trees:
     """The trees of an index, opened when they are first needed.
 
     They are stored in an index of their own, in which each tree is a document and each summary a leaf.
-
-    Args:
-        open_store: Flow that opens the store of the trees. Its argument says whether to create the store if there is none;
-            otherwise it raises IndexNotFound.
-        settings: Settings of the index that the trees belong to.
     """
 
     def __init__(self, open_store: Callable[[bool], Flow[Store]], settings: IndexSettings) -> None:

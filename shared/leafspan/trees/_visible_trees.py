@@ -24,13 +24,6 @@ class TreeVisibility:
     Layers above the documents' trees can be limited further, to those that the view has built itself. Which documents
     others have clustered together depends on what else they see, even if a summary covers only documents that this view
     shows.
-
-    Args:
-        documents: The documents that the index, or a view of it, shows at one moment.
-        shares_statistics: Whether BM25 counts words over all trees, not only over the visible ones.
-        name: Name of the view whose layers are visible. Default: None, the layers of all views.
-        label: With ``name``, layers of this label are visible as well if they were built in the whole index: they are over
-            exactly the documents of this view. Default: None, no such layers.
     """
 
     documents: Catalogue
@@ -39,11 +32,7 @@ class TreeVisibility:
     label: str | None = None
 
     def visible(self, everything: Catalogue) -> VisibleTrees:
-        """The visible trees.
-
-        Args:
-            everything: All trees.
-        """
+        """The visible trees."""
         rows: Mapping[str, Row] = everything.unpacked().rows
         if self.name is not None:
             rows = {id_: row for id_, row in rows.items() if self._is_own(TreeRecord.of(row))}
@@ -56,12 +45,7 @@ class TreeVisibility:
 
 
 class VisibleTrees(Catalogue):
-    """The visible trees, by the shown ids of their documents; summaries of several documents by their own ids.
-
-    Args:
-        rows: Rows of all trees, by stored id.
-        documents: The visible documents.
-    """
+    """The visible trees, by the shown ids of their documents; summaries of several documents by their own ids."""
 
     def __init__(self, rows: Mapping[str, Row], documents: Catalogue) -> None:
         self.documents = documents
@@ -79,21 +63,13 @@ class VisibleTrees(Catalogue):
         super().__init__(shown_rows(rows, stored), stored)
 
     def layer(self, summary: LeafId) -> int:
-        """The layer of a summary.
-
-        Args:
-            summary: Its shown id.
-        """
+        """The layer of a summary."""
         return TreeRecord.of(self.rows[summary.document_id]).layers[summary.ordinal]
 
     def roots(self, where: Where | None) -> list[TreeRoot]:
         """The tops of the trees: summaries and leaves below no other summary, by shown document id, then position.
 
         The roots of a document without a tree, or whose tree is out of date, are its leaves.
-
-        Args:
-            where: Filter on the documents, None for all. Summaries that cover other documents are left out, so that the
-                highest ones below them are roots.
         """
         chosen = self.select(where).ids
         below = {child for id_ in chosen for child in self._records[id_].children or ()}
@@ -108,12 +84,7 @@ class VisibleTrees(Catalogue):
         return sorted(roots, key=lambda root: LeafId.parse(root.id))
 
     def nodes(self, where: Where | None, layer: int) -> list[str]:
-        """The shown ids of the summaries of a layer, by document id, then position.
-
-        Args:
-            where: Filter on the documents, None for all.
-            layer: The layer, >= 1.
-        """
+        """The shown ids of the summaries of a layer, by document id, then position."""
         nodes: list[str] = []
         for id_ in self.select(where).ids:
             numbers = [number for number, each in enumerate(self._records[id_].layers) if each == layer]
@@ -121,11 +92,7 @@ class VisibleTrees(Catalogue):
         return sorted(nodes, key=LeafId.parse)
 
     def summaries(self, document_id: str | None) -> list[str]:
-        """The shown ids of summaries, by document, top layer first.
-
-        Args:
-            document_id: Shown id of the document whose tree to list, None for all trees.
-        """
+        """The shown ids of summaries, by document, top layer first."""
         rows = self.rows if document_id is None else {id_: row for id_, row in self.rows.items() if id_ == document_id}
         listed = [
             (id_, -layer, number, row.version or "")

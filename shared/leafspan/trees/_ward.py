@@ -21,17 +21,6 @@ def ward_clusters(
     by its words, even if that makes too many members.
 
     Time and memory grow with the square of the number of rows.
-
-    Args:
-        vectors: Matrix with a row for each text.
-        words: Length of each text in words.
-        mean: Average number of members of a cluster.
-        most: Most members of a cluster.
-        max_cluster_words: Most words of a cluster.
-
-    Of equal distances, smaller row numbers come first. Sources: Ward, Hierarchical Grouping to Optimize an Objective
-    Function, 1963; Lance and Williams, A General Theory of Classificatory Sorting Strategies, 1967, by which distances are
-    kept up to date.
     """
     import numpy as np
 

@@ -60,14 +60,6 @@ def compare(
 
     Questions are drawn again with replacement, with the scores of both strategies; see Efron and Tibshirani, An
     Introduction to the Bootstrap, 1993, section 13.3.
-
-    Args:
-        measure: The measure.
-        one: Name of a strategy.
-        other: Name of the one to compare with.
-        scores: Score of each question, by strategy.
-        questions: Id of each question.
-        seed: Seed of the drawing.
     """
     import numpy as np
 

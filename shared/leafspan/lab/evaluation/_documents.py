@@ -27,10 +27,6 @@ def document_scores(
 ) -> dict[str, dict[str, float]]:
     """For each measure the score of each question.
 
-    Args:
-        ranked: Ids of the documents that were found for each question, best first.
-        relevant: Grades of the relevant documents of each question.
-
     Raises:
         MissingExtra: if ir-measures is not installed.
     """

@@ -21,11 +21,6 @@ def find_all_answers(
 ) -> dict[str, list[list[Answer]]]:
     """For each question, by its id, what ``find_answers`` finds.
 
-    Args:
-        questions: The questions by the place from which each comes.
-        known: Ids of all documents.
-        texts: Text of each document by id, if a question has answers.
-
     Raises:
         InvalidArgument: if an answer or a relevant document of a question is not there; the message names all such
             questions.
@@ -55,10 +50,6 @@ def _check_relevant(question: Question, known: Collection[str]) -> None:
 
 def find_answers(question: Question, texts: Mapping[str, str]) -> list[list[Answer]]:
     """For each answer of a question the pieces of documents that are this answer: one, or every place of a text.
-
-    Args:
-        question: The question.
-        texts: Text of each document by id.
 
     Raises:
         InvalidArgument: if an answer is in no document, or is not found again in one that has changed.

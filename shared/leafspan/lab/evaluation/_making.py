@@ -89,12 +89,6 @@ def make_questions(
 def questions_about(leaves: Sequence[Passage], count: int, *, words: int = 5, seed: int = 0) -> list[Question]:
     """Questions about some of these leaves, made without a language model: see ``make_questions``.
 
-    Args:
-        leaves: All leaves.
-        count: Most questions, >= 1.
-        words: Words of a question, >= 1.
-        seed: Seed of the drawing.
-
     Raises:
         InvalidArgument: if no leaf is long enough.
     """

@@ -46,11 +46,6 @@ class Judged:
     def of(cls, placed: Mapping[str, Question], known: Collection[str], texts: Mapping[str, str]) -> Judged:
         """The questions by the places that they come from, with their answers found in the documents.
 
-        Args:
-            placed: The questions by place.
-            known: Ids of all documents.
-            texts: Text of each document by id, if a question has answers.
-
         Raises:
             InvalidArgument: if an answer or a relevant document is not there; the message names all such questions.
         """
@@ -84,18 +79,7 @@ class Judged:
 def measure(
     ask: Ask, judged: Judged, config: Config, budgets: Sequence[int], where: object, bar: Progress, *, once: bool = False
 ) -> Flow[Scores]:
-    """How well a strategy answers questions, by each measure that applies to them.
-
-    Args:
-        ask: Retrieves.
-        judged: The questions.
-        config: The strategy, with its ``candidates`` and ``min_score``.
-        budgets: Numbers of words, in ascending order.
-        where: Filter on the documents.
-        bar: Shows how many retrievals are done.
-        once: Whether the passages for the largest budget are read up to each budget, in place of a retrieval for each. It
-            is the same but for the passage at which a budget ends, if the strategy finds single leaves.
-    """
+    """How well a strategy answers questions, by each measure that applies to them."""
     if judged.graded:
         yield Call(check_can_measure)
     scores: Scores = {}

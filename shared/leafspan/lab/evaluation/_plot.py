@@ -15,9 +15,6 @@ _MARKS = "osD^vPX"
 def check_can_plot(path: Path | None = None) -> None:
     """Check that a plot can be drawn, and that it can be a file of this name.
 
-    Args:
-        path: The file. Default: none is to be written.
-
     Raises:
         MissingExtra: if matplotlib is not installed.
         InvalidArgument: if it cannot write such a file.
@@ -37,11 +34,6 @@ def check_can_plot(path: Path | None = None) -> None:
 
 def plot_against_budget(measure: str, budgets: Sequence[int], lines: Mapping[str, Sequence[float]]) -> Any:
     """A figure of matplotlib with a line for each strategy, which notebooks draw.
-
-    Args:
-        measure: Name of the measure.
-        budgets: The budgets in words.
-        lines: For each strategy a value for each budget.
 
     Raises:
         MissingExtra: if matplotlib is not installed.

@@ -50,10 +50,6 @@ def placed_questions(source: str | Path | Iterable[Question | Mapping[str, Any]]
 def questions_in_lines(lines: Iterable[str], name: str) -> list[Question]:
     """Questions from lines of JSON, as in a file of questions.
 
-    Args:
-        lines: The lines.
-        name: What they are the lines of, for errors.
-
     Raises:
         InvalidArgument: if one is none, or two have the same id; the message says which.
     """

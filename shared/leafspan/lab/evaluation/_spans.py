@@ -48,13 +48,7 @@ def first_words(passages: Iterable[Answer], texts: Mapping[str, str], budget: in
 
 
 def span_scores(answers: Sequence[Sequence[Answer]], read: Sequence[Answer], *, needs_all: bool) -> SpanScores:
-    """How well the passages that were read answer a question.
-
-    Args:
-        answers: For each answer the places at which it stands, of which one is enough.
-        read: The passages.
-        needs_all: Whether all answers are needed.
-    """
+    """How well the passages that were read answer a question."""
     enough = all if needs_all else any
     recall = float(enough(any(_is_held(place, read) for place in places) for places in answers))
     read_runs = _runs(read)

@@ -35,12 +35,7 @@ def searches_leaves(record: Sequence[Answered]) -> bool:
 
 
 def standings_in_searches(record: Sequence[Answered], target: Target) -> list[Standing]:
-    """Where the piece stands in each search. Of searches that are alike but for their depth, in the deepest.
-
-    Args:
-        record: What was asked and answered.
-        target: The piece.
-    """
+    """Where the piece stands in each search. Of searches that are alike but for their depth, in the deepest."""
     deepest: dict[tuple[str, str | None], Standing] = {}
     for answered in record:
         for standing in _standings(answered, target):

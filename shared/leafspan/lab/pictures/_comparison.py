@@ -14,13 +14,7 @@ from leafspan.values import Passage
 def comparison_picture(
     question: str | None, results: Mapping[str, Sequence[Passage]], words: Places | None = None
 ) -> Element:
-    """The results beside each other where there is room, below each other where there is not.
-
-    Args:
-        question: The question. None if there is none.
-        results: The passages by the name of what found them, such as ``"hybrid"``.
-        words: What finds the places of the question's words in a text. Default: None, no word stands out.
-    """
+    """The results beside each other where there is room, below each other where there is not."""
     return section(".ls-comparison")[
         header(".ls-question")[question is not None and h3[name(question)]],
         div(".ls-columns")[[results_picture(each, None, words, heading=strategy) for strategy, each in results.items()]],

@@ -20,12 +20,7 @@ _MOST_VALUE = 120
 
 
 def document_picture(document: Document, body: Node = None) -> Element:
-    """A document. Its leaves and headings are drawn if it comes from an index.
-
-    Args:
-        document: The document.
-        body: What stands in place of its text, such as a part of it. Default: None, its text.
-    """
+    """A document. Its leaves and headings are drawn if it comes from an index."""
     outline = document.outline
     known = outline if outline is not None and fits(outline, document.text) else None
     size = size_of(known) if known is not None else f"{len(document.text):,} characters"

@@ -14,11 +14,7 @@ _MOST_PLACES = 20  # of the text elsewhere in the document
 
 
 def explanation_picture(explanation: Explanation) -> Element:
-    """Why something is returned, and why a piece of a document is not.
-
-    Args:
-        explanation: The explanation.
-    """
+    """Why something is returned, and why a piece of a document is not."""
     question, strategy = explanation.question, p(".ls-metadata")[name(explanation.strategy)]
     if explanation.document_id is None:
         return section(".ls-result")[

@@ -11,11 +11,7 @@ from leafspan.values import Outline, Passage
 
 
 def found_leaves(trace: Trace) -> dict[int, str]:
-    """The ordinals of the leaves that were found, each with what found it, in words.
-
-    Args:
-        trace: How a passage came about. That of a summary has no leaves.
-    """
+    """The ordinals of the leaves that were found, each with what found it, in words."""
     if trace.layer:
         return {}
     said: dict[int, list[str]] = {}
@@ -46,23 +42,12 @@ def pieces_of(passage: Passage) -> list[Marked]:
 
 
 def fits(outline: Outline, text: str) -> bool:
-    """Whether the leaves of an outline are those of a text, which somebody may have changed.
-
-    Args:
-        outline: The outline.
-        text: The text.
-    """
+    """Whether the leaves of an outline are those of a text, which somebody may have changed."""
     return bool(outline.ends) and outline.ends[-1] == len(text) and len(outline.runs) == 1
 
 
 def block_of(passage: Passage, number: int | None, *, nodes: bool = False) -> Block:
-    """A passage as it is drawn on the strip of its document.
-
-    Args:
-        passage: The passage. Its outline must be known.
-        number: Its number in the result, from 1. None for none.
-        nodes: Whether to draw the nodes above it as well, and not only those that it was merged into. Default: False.
-    """
+    """A passage as it is drawn on the strip of its document."""
     outline = passage.outline
     runs = outline.runs if outline is not None else ()
     merged = [

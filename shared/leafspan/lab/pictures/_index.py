@@ -13,13 +13,7 @@ _MOST = 50  # documents that are listed
 
 
 def index_picture(title: str, facts: Mapping[str, str], documents: Sequence[DocumentInfo] | None) -> Element:
-    """An index or a view of one.
-
-    Args:
-        title: What it is called.
-        facts: What is said of it in a few words, by key, such as ``{"embedder": "WordLlama"}``.
-        documents: Its documents. None if they could not be read.
-    """
+    """An index or a view of one."""
     if documents is None:
         return section(".ls-result")[div(".ls-caption")[span(".ls-title")[name(title)]], _facts(facts)]
     leaves = sum(each.leaves for each in documents)

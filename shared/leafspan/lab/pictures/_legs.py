@@ -35,11 +35,7 @@ class Entry:
 
 
 def legs(passages: Sequence[Passage]) -> Node:
-    """The lists side by side. Nothing if no passage was fused of several.
-
-    Args:
-        passages: A result.
-    """
+    """The lists side by side. Nothing if no passage was fused of several."""
     lists = lists_of(passages)
     if len(lists) < 2:
         return None
@@ -59,11 +55,7 @@ def legs(passages: Sequence[Passage]) -> Node:
 
 
 def lists_of(passages: Sequence[Passage]) -> dict[tuple[str, str | None], list[Entry]]:
-    """What each list contributed to the passages, best rank first, by the list's name and the phrasing that it is for.
-
-    Args:
-        passages: A result.
-    """
+    """What each list contributed to the passages, best rank first, by the list's name and the phrasing that it is for."""
     lists: dict[tuple[str, str | None], list[Entry]] = {}
     for number, passage in enumerate(passages, start=1):
         of_summary = passage.trace.layer > 0 or bool(passage.trace.kind)

@@ -19,21 +19,12 @@ _NOTHING_ELSE = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none';
 
 
 def embedded(picture: Element) -> str:
-    """A picture with its style, as the HTML of an element that stands among others, such as the output of a cell.
-
-    Args:
-        picture: The picture.
-    """
+    """A picture with its style, as the HTML of an element that stands among others, such as the output of a cell."""
     return str(Markup(div(".ls")[style[Markup(STYLESHEET)], picture]))
 
 
 def page(title: str, pictures: Iterable[Node]) -> str:
-    """Pictures as a whole HTML page, which needs nothing from elsewhere, and tells browsers to load and run nothing.
-
-    Args:
-        title: Title of the page.
-        pictures: The pictures.
-    """
+    """Pictures as a whole HTML page, which needs nothing from elsewhere, and tells browsers to load and run nothing."""
     return str(
         Markup(
             html(lang="en")[

@@ -18,11 +18,7 @@ _MOST_TEXT = 20_000  # characters of a passage that are drawn
 
 
 def passage_picture(passage: Passage) -> Element:
-    """A passage by itself, with its document as a strip above it.
-
-    Args:
-        passage: The passage.
-    """
+    """A passage by itself, with its document as a strip above it."""
     outline = passage.outline
     return div(".ls-single")[
         outline is not None and outline.leaves > 0 and strip(outline, [block_of(passage, None, nodes=True)]),
@@ -37,15 +33,7 @@ def card(
     words: Places | None = None,
     below: Callable[[Passage], Node] | None = None,
 ) -> Element:
-    """A passage among others.
-
-    Args:
-        passage: The passage.
-        number: Its number, from 1. Default: None, it has none.
-        best: The best score among them, for the length of the bar. Default: None, no bar.
-        words: What finds the places of the question's words in a text. Default: None, no word stands out.
-        below: What stands below the text of a passage, such as links. Default: None, nothing.
-    """
+    """A passage among others."""
     return article(".ls-card")[
         header(".ls-head")[
             number is not None and span(".ls-badge")[str(number)],
@@ -60,12 +48,7 @@ def card(
 
 
 def text_of(passage: Passage, words: Places | None = None) -> Node:
-    """Its text, with what was found in it.
-
-    Args:
-        passage: The passage.
-        words: What finds the places of the question's words in a text. Default: None.
-    """
+    """Its text, with what was found in it."""
     drawn = min(len(passage.text.rstrip()), _MOST_TEXT)
     more = len(passage.text.rstrip()) - drawn
     text = passage.text[:drawn]
@@ -75,11 +58,7 @@ def text_of(passage: Passage, words: Places | None = None) -> Node:
 
 
 def where(passage: Passage) -> Node:
-    """Its document, headings and lines; or what a summary covers.
-
-    Args:
-        passage: The passage.
-    """
+    """Its document, headings and lines; or what a summary covers."""
     title = passage.title or passage.document_id
     path: list[Node] = [span(".ls-title")[name(title)]] if title else []
     # The first heading of a file is often its title.

@@ -28,16 +28,7 @@ def results_picture(
     below: Callable[[Passage], Node] | None = None,
     why_empty: str | None = None,
 ) -> Element:
-    """What was found for a question.
-
-    Args:
-        passages: The passages, best first.
-        question: The question. Default: None, there is none, or it is a vector.
-        words: What finds the places of the question's words in a text. Default: None, no word stands out.
-        heading: What stands in place of the question. Default: the question.
-        below: What stands below the text of a passage, such as links. Default: None, nothing.
-        why_empty: Why there are no passages. Default: None, that is not known.
-    """
+    """What was found for a question."""
     documents = drawn_documents(passages)
     return section(".ls-result")[
         header(".ls-question")[
@@ -65,13 +56,7 @@ def cards(
     words: Places | None = None,
     below: Callable[[Passage], Node] | None = None,
 ) -> Node:
-    """The passages one below the other.
-
-    Args:
-        passages: The passages.
-        words: What finds the places of the question's words in a text. Default: None.
-        below: What stands below the text of a passage. Default: None, nothing.
-    """
+    """The passages one below the other."""
     best = max((each.score for each in passages if math.isfinite(each.score)), default=None)
     more = len(passages) - _MOST_CARDS
     return [
@@ -98,11 +83,7 @@ class DrawnDocument:
 
 
 def drawn_documents(passages: Sequence[Passage]) -> list[DrawnDocument]:
-    """The documents of a result that can be drawn, that of the best passage first.
-
-    Args:
-        passages: The passages, with their numbers from 1 in their order.
-    """
+    """The documents of a result that can be drawn, that of the best passage first."""
     by_document: dict[str, list[tuple[int, Passage]]] = {}
     for number, each in enumerate(passages, start=1):
         if each.document_id and each.outline is not None and each.outline.leaves:
@@ -142,13 +123,7 @@ def _key(documents: Sequence[DrawnDocument]) -> Node:
 
 
 def caption(id_: str, title: str | None, size: str) -> Element:
-    """The line above the strip of a document.
-
-    Args:
-        id_: Its id.
-        title: Its title.
-        size: Its length in words.
-    """
+    """The line above the strip of a document."""
     return div(".ls-caption")[
         span(".ls-title")[name(title or id_)],
         bool(title) and title != id_ and span(".ls-id")[" ", name(id_)],
@@ -157,21 +132,13 @@ def caption(id_: str, title: str | None, size: str) -> Element:
 
 
 def size_of(outline: Outline) -> str:
-    """The length of a document in words.
-
-    Args:
-        outline: The document.
-    """
+    """The length of a document in words."""
     leaves = "1 leaf" if outline.leaves == 1 else f"{outline.leaves:,} leaves"
     return f"{leaves}, {outline.characters:,} characters"
 
 
 def counted(passages: Sequence[Passage]) -> str:
-    """How much was found, in a few words.
-
-    Args:
-        passages: The passages.
-    """
+    """How much was found, in a few words."""
     if not passages:
         return "nothing was found"
     documents = len({each.document_id for each in passages if each.document_id})

@@ -13,11 +13,7 @@ _NAMED = 4
 
 
 def covered_documents(runs: Sequence[Covered]) -> Node:
-    """Their ids, in the order of the runs. Of many, the first ones.
-
-    Args:
-        runs: What the summary covers.
-    """
+    """Their ids, in the order of the runs. Of many, the first ones."""
     ids = list(dict.fromkeys(run.document_id for run in runs))
     more = len(ids) - _NAMED
     return [

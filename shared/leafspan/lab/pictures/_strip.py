@@ -45,13 +45,7 @@ class Block:
 
 
 def strip(outline: Outline, blocks: Sequence[Block], *, bare: bool = False) -> Element:
-    """The strip as an SVG as wide as there is room. It can be read without colours, and by screen readers.
-
-    Args:
-        outline: The document.
-        blocks: What is drawn on it.
-        bare: Whether to leave out headings and the borders of leaves, where there are many strips. Default: False.
-    """
+    """The strip as an SVG as wide as there is room. It can be read without colours, and by screen readers."""
     if bare:
         parts: list[Node] = [rect(".ls-track", x="0", y="0", width="100%", height=str(_BARE), rx="2", fill="#8883")]
         parts += [each for block in blocks for each in _block(block, outline.leaves, 0, _BARE)]
@@ -168,19 +162,10 @@ def _said(outline: Outline, blocks: Sequence[Block]) -> str:
 
 
 def runs_named(runs: Sequence[tuple[int, int]]) -> str:
-    """Runs of leaves in words, such as ``leaf 4, leaves 7 to 9``.
-
-    Args:
-        runs: The runs, as (first, last) ordinals.
-    """
+    """Runs of leaves in words, such as ``leaf 4, leaves 7 to 9``."""
     return ", ".join(leaves_named(first, last) for first, last in runs)
 
 
 def leaves_named(first: int, last: int) -> str:
-    """A run of leaves in words.
-
-    Args:
-        first: Ordinal of the first leaf.
-        last: Ordinal of the last leaf (inclusive).
-    """
+    """A run of leaves in words."""
     return f"leaf {first}" if first == last else f"leaves {first} to {last}"

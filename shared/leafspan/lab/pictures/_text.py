@@ -30,31 +30,17 @@ class Marked(NamedTuple):
 
 
 def name(text: str) -> Element:
-    """A name, title or message of somebody else: it cannot change the direction of what stands around it.
-
-    Args:
-        text: The text.
-    """
+    """A name, title or message of somebody else: it cannot change the direction of what stands around it."""
     return bdi(dir="auto")[visible(text)]
 
 
 def spoken(text: str) -> str:
-    """The same in an attribute, such as a tooltip, where there is only text.
-
-    Args:
-        text: The text.
-    """
+    """The same in an attribute, such as a tooltip, where there is only text."""
     return visible(text)
 
 
 def marked_text(text: str, pieces: Sequence[Marked] = (), words: Sequence[tuple[int, int]] = ()) -> list[Node]:
-    """A text in which the pieces that were found are marked, and words stand out.
-
-    Args:
-        text: The text.
-        pieces: Its pieces, one after the other, without gaps. Default: none, it is one piece.
-        words: Places of the words, in order, no two of which overlap. Default: none.
-    """
+    """A text in which the pieces that were found are marked, and words stand out."""
     nodes: list[Node] = []
     for start, end, label, is_hit in pieces or [Marked(0, len(text), "", False)]:
         last = start + len(text[start:end].rstrip()) if is_hit else end  # white space is not marked

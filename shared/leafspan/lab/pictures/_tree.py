@@ -19,12 +19,7 @@ _FIRST = 110  # characters of a node that is closed
 
 
 def tree_picture(nodes: Sequence[Passage]) -> Element:
-    """Summaries, each with what it was made from below it, folded. A node below several is drawn below each.
-
-    Args:
-        nodes: The summaries, and the leaves below them if these are to be drawn with their texts. Leaves that no summary
-            was made from are left out.
-    """
+    """Summaries, each with what it was made from below it, folded. A node below several is drawn below each."""
     by_id = {each.id: each for each in nodes}
     below = {child for each in nodes if each.summary is not None for child in each.summary.children}
     roots = [each for each in nodes if each.summary is not None and each.id not in below]
@@ -48,11 +43,7 @@ def _counted(summaries: int, roots: Sequence[Passage]) -> str:
 
 
 class _Drawing:
-    """Draws nodes until there are too many.
-
-    Args:
-        nodes: All nodes by id.
-    """
+    """Draws nodes until there are too many."""
 
     def __init__(self, nodes: Mapping[str, Passage]) -> None:
         self._nodes = nodes

@@ -15,11 +15,7 @@ _MOST_STEPS = 40  # sentences of a passage
 
 
 def why(trace: Trace) -> Node:
-    """The steps in sentences, folded; above them the merges and what mentions the document. Nothing for an empty trace.
-
-    Args:
-        trace: How a passage came about.
-    """
+    """The steps in sentences, folded; above them the merges and what mentions the document. Nothing for an empty trace."""
     steps = trace.explain()
     more = len(steps) - _MOST_STEPS
     references = (fused.reference for fused in trace.fused if fused.reference is not None)

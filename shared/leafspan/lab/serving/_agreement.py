@@ -23,12 +23,7 @@ class Agreement(NamedTuple):
 
 
 def agreements(passage: Passage, others: Mapping[str, Sequence[Passage]]) -> list[Agreement]:
-    """The strategies that found the passage, or some of it.
-
-    Args:
-        passage: A passage.
-        others: What other strategies found, by their names. Passages of one result share no text.
-    """
+    """The strategies that found the passage, or some of it."""
     found = []
     for strategy, passages in others.items():
         shares = {number: share for number, each in enumerate(passages, start=1) if (share := _share(passage, each))}

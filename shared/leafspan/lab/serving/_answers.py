@@ -38,14 +38,7 @@ class Answer:
 
 
 async def find_answers(view: View, asked: Asked, known: Mapping[str, Config], timeout: float) -> list[Answer]:
-    """What each strategy finds. One that fails does not keep the others from answering.
-
-    Args:
-        view: What is asked.
-        asked: The question, which was checked.
-        known: The strategies by name.
-        timeout: Most seconds for each.
-    """
+    """What each strategy finds. One that fails does not keep the others from answering."""
     return await asyncio.gather(*(_find(view, asked, name, known[name], timeout) for name in asked.strategies))
 
 

@@ -41,13 +41,6 @@ Drawing = Callable[[], Node]
 def make_app(view: View, strategies: Mapping[str, Config], *, token: str, port: int, timeout: float = 30.0) -> Guard:
     """The application, which shows a view and changes nothing.
 
-    Args:
-        view: What is asked. Nothing else can be reached.
-        strategies: The strategies that can be chosen, by name. The first one is chosen at first.
-        token: The first part of each path. Who does not have it finds nothing.
-        port: The port that is served, which requests must name.
-        timeout: Most seconds for what a page shows, > 0. Default: 30.
-
     Raises:
         InvalidArgument: if there is no strategy, or the timeout is out of its range.
     """

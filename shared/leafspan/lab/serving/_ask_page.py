@@ -20,24 +20,12 @@ _ALL = 0.999  # a share that is not called a part
 
 
 def ask_page(asked: Asked, known: Mapping[str, Config], answers: Sequence[Answer], error: str | None) -> Node:
-    """The form, and below it what was found.
-
-    Args:
-        asked: What was typed.
-        known: The strategies by name.
-        answers: What each strategy found. Empty if nothing was asked.
-        error: What is wrong with what was typed. None if nothing is.
-    """
+    """The form, and below it what was found."""
     return [question_form(asked, known), error is not None and error_box(error), bool(answers) and _results(asked, answers)]
 
 
 def question_form(asked: Asked, known: Mapping[str, Config]) -> Element:
-    """The form with what was typed into it.
-
-    Args:
-        asked: What was typed.
-        known: The strategies by name.
-    """
+    """The form with what was typed into it."""
     chosen = [*asked.strategies, *[""] * MOST_STRATEGIES][:MOST_STRATEGIES]
     number = {"type": "number", "min": "1", "inputmode": "numeric"}
     return form(".serve-form", action="./", method="get")[

@@ -47,12 +47,7 @@ class Asked:
 
     @classmethod
     def of(cls, fields: Iterable[tuple[str, str]], default: str) -> Self:
-        """What the fields of an address say.
-
-        Args:
-            fields: Names and values.
-            default: The strategy if there is none among them.
-        """
+        """What the fields of an address say."""
         given = [(key, value.strip()) for key, value in fields]
         last = dict(given)
         names = tuple(dict.fromkeys(value for key, value in given if key == "s" and value))
@@ -60,12 +55,7 @@ class Asked:
         return cls(last.get("q"), names or (default,), **typed)
 
     def link(self, page: str, /, **others: str | int) -> str:
-        """The address of a page, from any other one, that is given the same question.
-
-        Args:
-            page: Name of the page, "" for that which asks.
-            others: Further fields.
-        """
+        """The address of a page, from any other one, that is given the same question."""
         fields: list[tuple[str, str | int]] = [*others.items()]
         if self.question is not None:
             fields += [("q", self.question), *(("s", name) for name in self.strategies)]
@@ -74,9 +64,6 @@ class Asked:
 
     def check(self, known: Mapping[str, Config]) -> None:
         """Check what does not depend on the index.
-
-        Args:
-            known: The strategies by name.
 
         Raises:
             InvalidArgument: if anything breaks its rule.
@@ -105,9 +92,6 @@ class Asked:
 
     def limits(self, config: Config) -> dict[str, Any]:
         """Options of ``retrieve`` for one strategy. The form's limits come first, then those of its configuration.
-
-        Args:
-            config: The configuration.
 
         Raises:
             InvalidArgument: if one of the form's is out of its range.

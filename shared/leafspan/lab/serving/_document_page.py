@@ -41,14 +41,7 @@ class Highlight:
 
 
 def document_page(document: Document, asked: Asked, answers: Sequence[Answer], at: int) -> Node:
-    """A document, as far as it is shown at once.
-
-    Args:
-        document: The document.
-        asked: The question.
-        answers: What each strategy found in all documents.
-        at: A character of the part that is shown.
-    """
+    """A document, as far as it is shown at once."""
     ends = document.outline.ends if document.outline is not None else ()
     parts = parts_of(len(document.text), ends)
     found = highlights(document, answers)
@@ -76,12 +69,7 @@ def document_page(document: Document, asked: Asked, answers: Sequence[Answer], a
 
 
 def highlights(document: Document, answers: Sequence[Answer]) -> list[Highlight]:
-    """The passages that stand in the text, in its order. Summaries do not, nor does what was replaced since it was found.
-
-    Args:
-        document: The document.
-        answers: What each strategy found in all documents.
-    """
+    """The passages that stand in the text, in its order: no summaries, and nothing that was replaced since."""
     labels = labels_of(answers)
     found = [
         Highlight(passage.start, passage.end, labels[answer.strategy][passage.id], answer.strategy, passage)
@@ -97,14 +85,7 @@ def _stands_in(passage: Passage, text: str) -> bool:
 
 
 def marked_part(document: Document, found: Sequence[Highlight], start: int, end: int) -> list[Node]:
-    """A part of the text. Where passages lie it is marked; where several strategies found the same, marked more.
-
-    Args:
-        document: The document.
-        found: Passages in it.
-        start: First character of the part.
-        end: The character after its last one.
-    """
+    """A part of the text. Where passages lie it is marked; where several strategies found the same, marked more."""
     inside = [each for each in found if each.start < end and start < each.end]
     anchors = _anchors(document)
     cuts = {max(each.start, start) for each in inside} | {min(each.end, end) for each in inside}

@@ -16,14 +16,7 @@ MOST_DOCUMENTS = 50
 
 
 def documents_page(documents: Sequence[DocumentInfo], asked: Asked, find: str, page: int) -> Node:
-    """A page of the list.
-
-    Args:
-        documents: All documents, in their order.
-        asked: The question, which is kept.
-        find: What ids or titles must have in them, in small or capital letters. "" for all documents.
-        page: Number of the page, from 1.
-    """
+    """A page of the list."""
     wanted = find.casefold()
     found = [each for each in documents if wanted in each.id.casefold() or wanted in (each.title or "").casefold()]
     pages = max(-(-len(found) // MOST_DOCUMENTS), 1)

@@ -19,15 +19,7 @@ _PAGES = {"": "Ask", "documents": "Documents", "trees": "Trees", "index": "Index
 
 
 def framed(title: str, index: str, asked: Asked, current: str, *content: Node) -> Element:
-    """A whole page.
-
-    Args:
-        title: Its title.
-        index: What the index is called.
-        asked: What was asked last, which the way back to it has.
-        current: Which page it is.
-        content: What is on it.
-    """
+    """A whole page."""
     return html(lang="en")[
         head[
             meta(charset="utf-8"),
@@ -59,9 +51,5 @@ def field_value(text: str) -> str:
 
 
 def error_box(message: str) -> Element:
-    """An error, which says what to do.
-
-    Args:
-        message: The message.
-    """
+    """An error, which says what to do."""
     return p(".serve-error", role="alert")[name(message)]

@@ -21,11 +21,7 @@ HOST = "127.0.0.1"
 
 
 def safe_headers(stylesheet: str) -> dict[str, str]:
-    """Headers that forbid browsers to run, load, embed, pass on or keep anything.
-
-    Args:
-        stylesheet: The only style that applies, besides those of single elements.
-    """
+    """Headers that forbid browsers to run, load, embed, pass on or keep anything."""
     digest = b64encode(sha256(stylesheet.encode()).digest()).decode()
     policy = {
         "default-src": "'none'",
@@ -54,12 +50,6 @@ class Guard:
 
     Attributes:
         cut_off: Whether an answer was cut off because the server ended.
-
-    Args:
-        app: The application.
-        token: The first part of each path.
-        port: The port that is served.
-        headers: Headers of all responses.
     """
 
     def __init__(self, app: ASGIApp, token: str, port: int, headers: dict[str, str]) -> None:

@@ -15,13 +15,7 @@ from leafspan.text import visible
 
 
 def index_page(title: str, stats: Stats, known: Mapping[str, Config]) -> Node:
-    """The index in numbers.
-
-    Args:
-        title: What it is called.
-        stats: It in numbers.
-        known: The strategies by name.
-    """
+    """The index in numbers."""
     numbers = {key: f"{getattr(stats, key):,}" for key in ("documents", "leaves", "words", "characters")}
     return [
         h1[name(title)],

@@ -9,11 +9,7 @@ from leafspan.lab.serving._answers import Answer
 
 
 def labels_of(answers: Sequence[Answer]) -> dict[str, dict[str, str]]:
-    """What passages are called in the text of their document, by strategy and id: A1, or 1 if there is one strategy.
-
-    Args:
-        answers: What each strategy found.
-    """
+    """What passages are called in the text of their document, by strategy and id: A1, or 1 if there is one strategy."""
     labels: dict[str, dict[str, str]] = {}
     for answer, letter in zip(answers, ascii_uppercase, strict=False):
         counts: dict[str, int] = {}

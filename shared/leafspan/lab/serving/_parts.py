@@ -9,13 +9,7 @@ MOST_TEXT = 20_000
 
 
 def parts_of(length: int, ends: Sequence[int], most: int = MOST_TEXT) -> list[tuple[int, int]]:
-    """The parts of a text, as (start, end). They end where leaves end; only a leaf that is longer than a part is cut.
-
-    Args:
-        length: Length of the text in characters.
-        ends: The ends of its leaves. Empty if they are not known.
-        most: Most characters of a part, >= 1.
-    """
+    """The parts of a text, as (start, end). They end where leaves end; only a leaf that is longer than a part is cut."""
     parts = []
     start = 0
     last = 0  # the end of the last leaf that fits into the part

@@ -32,13 +32,6 @@ async def find_reasons(
 ) -> list[Reason]:
     """What each strategy has to say of a document. Each retrieves up to some hundred times for it.
 
-    Args:
-        view: What is asked.
-        asked: The question, which was checked.
-        known: The strategies by name.
-        document_id: Id of the document.
-        timeout: Most seconds for each.
-
     Raises:
         DocumentNotFound: if there is no document of that id.
     """

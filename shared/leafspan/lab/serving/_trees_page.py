@@ -13,13 +13,7 @@ from leafspan.values import Passage
 
 
 def trees_page(nodes: Sequence[Passage], asked: Asked, document_id: str) -> Node:
-    """Trees, to be opened layer by layer.
-
-    Args:
-        nodes: Summaries, and leaves.
-        asked: The question, which is kept.
-        document_id: Id of the document whose tree it is. "" for all trees.
-    """
+    """Trees, to be opened layer by layer."""
     return [
         h1["Tree of ", name(document_id)] if document_id else h1["Trees"],
         form(".serve-form.serve-small", action="./trees", method="get")[

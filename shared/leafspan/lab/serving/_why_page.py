@@ -16,13 +16,7 @@ _MOST_TEXT = 20_000  # characters of what one strategy has to say
 
 
 def why_page(reasons: Sequence[Reason], asked: Asked, document_id: str) -> Node:
-    """What each strategy has to say, side by side.
-
-    Args:
-        reasons: What it has to say.
-        asked: The question.
-        document_id: Id of the document.
-    """
+    """What each strategy has to say, side by side."""
     return [
         h1["Why, and why not: ", name(document_id)],
         p(".serve-links")[

@@ -57,10 +57,6 @@ class Corpora:
 
     They are in temporary folders, until ``close``.
 
-    Args:
-        corpus: The index.
-        lengths: Longest leaves of the others, in the units of the index's splitter.
-
     Raises:
         InvalidArgument: if there are lengths, and the index's splitter has none.
     """

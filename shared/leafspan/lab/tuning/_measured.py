@@ -18,12 +18,7 @@ _FORMAT = 1
 
 
 class Measured:
-    """Scores of the questions to fit on, by setting, in memory and in a file.
-
-    Args:
-        path: The file. None to keep nothing.
-        run: What makes this tuning another one, by what it is: texts of JSON.
-    """
+    """Scores of the questions to fit on, by setting, in memory and in a file."""
 
     def __init__(self, path: Path | None, run: Mapping[str, str]) -> None:
         self._path = path
@@ -35,9 +30,6 @@ class Measured:
 
     def load(self, questions: int) -> Flow[None]:
         """Read what the file has. It need not be there.
-
-        Args:
-            questions: Number of questions to fit on.
 
         Raises:
             InvalidArgument: if it is the file of another tuning, or none.

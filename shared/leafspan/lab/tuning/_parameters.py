@@ -32,13 +32,7 @@ class Parameter:
 
 
 def parameters_of(strategy: Strategy, kinds: Collection[Kind], bm25: BM25Settings) -> list[Parameter]:
-    """What can be tuned in a strategy, and in those that it is over, and so on. The outermost come first.
-
-    Args:
-        strategy: The strategy.
-        kinds: Which kinds of options are wanted.
-        bm25: The settings of the index, which count where a strategy has none of its own.
-    """
+    """What can be tuned in a strategy, and in those that it is over, and so on. The outermost come first."""
     own = _ensemble(strategy) if isinstance(strategy, Ensemble) else _GRIDS.get(type(strategy), ())
     found = [each.parameter(strategy, bm25) for each in own if each.kind in kinds and each.applies(strategy)]
     for field in fields(strategy):  # type: ignore[arg-type]

@@ -28,13 +28,6 @@ def search(
     the present one on the fold itself, and the mean difference must be more than its standard error. This is the rule of
     one standard error (Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984, section 3.4.3): what
     is not clearly better stays as it is.
-
-    Args:
-        parameters: The parameters.
-        start: The value of each one at first.
-        measure: Measures values.
-        folds: The fold of each question.
-        rounds: Most times that all parameters are gone through. It ends sooner if a round changes nothing.
     """
     chosen = dict(start)
     for _ in range(rounds):
@@ -51,13 +44,7 @@ def search(
 
 
 def generalises(scores: Mapping[int, Sequence[float]], present: int, folds: Sequence[int]) -> bool:
-    """Whether choosing among values helps on questions that did not choose: see ``search``.
-
-    Args:
-        scores: For each value the score of each question.
-        present: The value that there is.
-        folds: The fold of each question.
-    """
+    """Whether choosing among values helps on questions that did not choose: see ``search``."""
     gains: list[float] = []
     for fold in sorted(set(folds)):
         others = [number for number, each in enumerate(folds) if each != fold]

@@ -37,13 +37,7 @@ class Notes:
 
 @dataclass(frozen=True, slots=True)
 class Disguise:
-    """Masks texts.
-
-    Args:
-        finders: What finds entities.
-        pseudonym: Function from the kind and the value of an entity to its pseudonym.
-        clear: Metadata keys whose values stay as they are.
-    """
+    """Masks texts."""
 
     finders: tuple[Finder, ...]
     pseudonym: Callable[[str, str], str]

@@ -29,13 +29,6 @@ def mask_document(
 
     An id that leafspan makes is made of the masked document: of a hash of the clear one, entities could be guessed.
 
-    Args:
-        given: A document of the user's.
-        disguise: What masks texts.
-        entities_field: Metadata key under which all pseudonyms of the document are listed.
-        flatten_metadata: Whether nested metadata are flattened.
-        volatile_keys: See ``made_id``. Default: none.
-
     Raises:
         InvalidDocument: if it cannot be stored, or has metadata of its own under one of our keys.
         FinderFailed: if a finder fails.
@@ -121,13 +114,7 @@ def _mask_chunks(
 
 
 class Unmasking:
-    """What a reader may see of a masked document.
-
-    Args:
-        notes: What was masked in it, as its record has it.
-        reveals: Function that says whether a place may be seen.
-        everything: Whether all places may be.
-    """
+    """What a reader may see of a masked document."""
 
     def __init__(self, notes: Mapping[str, Any], reveals: Any, *, everything: bool) -> None:
         self._notes = notes

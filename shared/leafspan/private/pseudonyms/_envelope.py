@@ -44,13 +44,7 @@ class VaultKeys(NamedTuple):
 
 
 def encrypt(key: bytes, content: bytes, bound_to: bytes) -> bytes:
-    """The content, encrypted by AES-256-GCM.
-
-    Args:
-        key: 32 bytes.
-        content: What to encrypt.
-        bound_to: What it belongs to, such as its place in the vault: somewhere else it cannot be decrypted.
-    """
+    """The content, encrypted by AES-256-GCM."""
     nonce = os.urandom(_NONCE)
     return bytes(nonce + _aes(key).encrypt(nonce, content, bound_to))
 

@@ -34,11 +34,6 @@ def find_all(finders: Sequence[Finder], text: str, kept: Iterable[tuple[int, int
     Of entities that overlap the longest counts; of equally long ones the first in the text, then that of the first finder.
     What it does not cover of another one counts as an entity of its own, so that no part of an entity is left.
 
-    Args:
-        finders: The finders.
-        text: The text.
-        kept: Pieces of the text, as (start, end), in which nothing is an entity. Default: none.
-
     Raises:
         FinderFailed: if a finder fails, or returns anything but entities in the text.
     """

@@ -49,10 +49,6 @@ class KnownTerms:
     Hebrew terms are also found after the prefixes that are joined to words. In scripts without spaces, and in Korean, terms
     are found anywhere, with or without blanks in them.
 
-    Args:
-        terms: Terms by kind: ``{"PERSON": ["Alice Smith", ["Robert Jones", "Bob Jones"]]}``. A list stands for one thing,
-            whose spellings get the same pseudonym.
-
     Raises:
         InvalidArgument: if it is anything else, or a term is blank.
     """

@@ -47,9 +47,6 @@ class Restoring:
 
     A position within a pseudonym stands for the end of what it replaced. So every position has exactly one counterpart,
     and pieces that partition the masked text partition the restored one, wherever they were cut.
-
-    Args:
-        places: The pseudonyms of a text, in order, as far as they are to be replaced.
     """
 
     def __init__(self, places: Iterable[Place]) -> None:
@@ -87,12 +84,7 @@ class Restoring:
         return position - self._shifts[before]
 
     def text(self, piece: str, start: int = 0) -> str:
-        """A piece of the masked text restored: the text from ``outward(start)`` to ``outward(start + len(piece))``.
-
-        Args:
-            piece: The piece.
-            start: Its first character in the masked text.
-        """
+        """A piece of the masked text restored: the text from ``outward(start)`` to ``outward(start + len(piece))``."""
         end = start + len(piece)
         parts, position = [], start
         for each in self._places[max(0, bisect_left(self._starts, start) - 1) : bisect_left(self._starts, end)]:

@@ -40,11 +40,6 @@ def pseudonym(key: bytes, kind: str, value: str) -> str:
     """The pseudonym of an entity: its kind, and an HMAC-SHA256 of kind and value, which nobody can guess without the key.
 
     80 bits are kept: among a million entities, two share a pseudonym with a probability of 4 in 10 trillions.
-
-    Args:
-        key: The secret. Other keys give other pseudonyms.
-        kind: What it is.
-        value: The entity. Case, accents and invisible characters, and for numbers also punctuation, do not matter.
     """
     digest = hmac.digest(key, f"pseudonym\0{kind}\0{normal_value(kind, value)}".encode(errors="surrogatepass"), sha256)
     return f"{shown_kind(kind)}0{base64.b32encode(digest[:_BYTES]).decode()}0"

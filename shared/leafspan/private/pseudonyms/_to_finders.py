@@ -38,10 +38,6 @@ class Analyzed:
 def to_finders(finder: Any, known: Mapping[str, Iterable[str | Sequence[str]]] | None) -> tuple[Finder, ...]:
     """The finders that a user wants.
 
-    Args:
-        finder: A finder, a Presidio ``AnalyzerEngine``, or a list of these. None for ``Patterns()``.
-        known: Known terms by kind, which are found beside these; see ``KnownTerms``. None for none.
-
     Raises:
         InvalidArgument: if it is anything else, or nothing would be looked for.
         MissingExtra: if Presidio is needed, and not installed.

@@ -63,12 +63,7 @@ def _schema() -> set[tuple[object, ...]]:
 
 
 class VaultFile:
-    """The database of a vault.
-
-    Args:
-        path: Its path.
-        timeout: Seconds to wait for other processes, which write for milliseconds, or seconds where keys are rotated.
-    """
+    """The database of a vault."""
 
     def __init__(self, path: Path, timeout: float) -> None:
         self.path = path

@@ -15,9 +15,6 @@ class WritersLock:
     It is made before it is acquired, so that a task that is cancelled while it waits can release it.
 
     SQLite's lock of a file of its own serves for this, since it works on every system.
-
-    Args:
-        vault: File of the vault.
     """
 
     def __init__(self, vault: Path) -> None:
@@ -27,9 +24,6 @@ class WritersLock:
 
     def share(self, timeout: float) -> None:
         """Acquire it together with other writers.
-
-        Args:
-            timeout: Most seconds to wait.
 
         Raises:
             WriterBusy: if somebody has it alone for longer than the timeout.

@@ -29,12 +29,6 @@ def masked_filter(
 ) -> Where | None:
     """The filter with pseudonyms in its keys and values. Masking it again changes nothing.
 
-    Args:
-        where: The filter, None for none.
-        disguise: What masks texts.
-        masked_id: Function from a document's id to the masked one.
-        met: Function to call with the places in each value. Default: none.
-
     Raises:
         InvalidArgument: if texts with entities would have to be ordered.
     """

@@ -19,17 +19,7 @@ _AT_ONCE = 64  # documents whose records are saved in one transaction
 
 
 class PrivateIntake:
-    """Masks the documents of one call.
-
-    Args:
-        privacy: What masks.
-        home: The index that they get into.
-        stored_ids: Function from the masked id of a document to the ids that it can have in the index.
-        root: Folder that the names of files are relative to.
-        originals: What pseudonyms stand for that every document gets, by the filter of a scope.
-        save: Whether to save what was masked. If not, nothing is written.
-        volatile_keys: Metadata keys that are no part of made ids.
-    """
+    """Masks the documents of one call."""
 
     def __init__(
         self,

@@ -28,12 +28,7 @@ from leafspan.values import Candidate, Passage, Query, run_of_id
 
 
 class Asking:
-    """Masks what belongs to one retrieval, and remembers what it has masked.
-
-    Args:
-        disguise: What masks texts.
-        masked_id: Function from a document's id to the masked one.
-    """
+    """Masks what belongs to one retrieval, and remembers what it has masked."""
 
     def __init__(self, disguise: Disguise, masked_id: Callable[[str], str]) -> None:
         self._disguise = disguise
@@ -93,12 +88,7 @@ class Asking:
         return request
 
     def results(self, results: Any, *, here: bool) -> Any:
-        """What a retriever of a host has found, masked: the ids of passages of ours, and all of what is none.
-
-        Args:
-            results: The results.
-            here: Whether they may be leaves of this index. If not, they keep their ids for now.
-        """
+        """What a retriever of a host has found, masked: the ids of passages of ours, and all of what is none."""
         if not isinstance(results, Sequence) or not all(isinstance(each, HostResult) for each in results):
             return results
         return [self._result(each, here=here) for each in results]

@@ -22,13 +22,7 @@ Records = Mapping[str, str]
 
 
 class Showing:
-    """Restores what one call returns. What it needs of the vault is read once, by ``load``.
-
-    Args:
-        privacy: What is shown.
-        store: The index.
-        scope: The view, None for the whole index.
-    """
+    """Restores what one call returns. What it needs of the vault is read once, by ``load``."""
 
     def __init__(self, privacy: Privacy, store: Store, scope: Scope | None) -> None:
         self._privacy = privacy
@@ -46,14 +40,7 @@ class Showing:
         documents: Iterable[str] = (),
         originals: Mapping[str, str] | None = None,
     ) -> Flow[None]:
-        """Read what is needed to restore.
-
-        Args:
-            metadatas: Masked metadata of documents.
-            texts: Masked texts of which it is not known where pseudonyms stand in them, such as summaries and ids.
-            documents: Masked ids of documents whose metadata are not at hand.
-            originals: What pseudonyms stand for that are not in the vault, such as those of a question.
-        """
+        """Read what is needed to restore."""
         if self._privacy.shows_none:
             return
         if ids := list(dict.fromkeys(documents)):

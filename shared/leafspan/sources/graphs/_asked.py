@@ -9,12 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The function, which equals another one of the same ``key``, so that a retrieval does not ask the same twice.
-
-    Args:
-        key: Everything that the answer depends on, but for the question.
-        function: The function, or coroutine function.
-    """
+    """The function, which equals another one of the same ``key``, so that a retrieval does not ask the same twice."""
 
     key: tuple[Any, ...]
     function: Callable[..., Any] = field(compare=False)

@@ -17,14 +17,7 @@ _lock = threading.Lock()
 
 
 def similarities(store: Any, embedder: object, question: str, texts: Sequence[str]) -> list[float]:
-    """The cosine of the question with each text. Only texts that are new are embedded.
-
-    Args:
-        store: The store of the graph.
-        embedder: An embedder of any kind; None for the default.
-        question: The question.
-        texts: The texts of all entities. Vectors of other texts are forgotten.
-    """
+    """The cosine of the question with each text. Only texts that are new are embedded."""
     import numpy as np
 
     model, kept = _vectors(store, embedder)

@@ -44,13 +44,7 @@ class Keywords:
 
 @dataclass(frozen=True, slots=True)
 class BoundedModel:
-    """A language model that is waited for no longer than allowed. Equal ones give equal answers.
-
-    Args:
-        generate: Function from a prompt to a text.
-        agenerate: Its coroutine function, or None.
-        timeout: Most seconds to wait.
-    """
+    """A language model that is waited for no longer than allowed. Equal ones give equal answers."""
 
     generate: Callable[[str], str]
     agenerate: Callable[[str], Awaitable[str]] | None

@@ -24,14 +24,7 @@ def ask_once(
     ask: Callable[[str], GraphResult],
     aask: Callable[[str], Awaitable[GraphResult]],
 ) -> StrategyFlow[list[GraphResult]]:
-    """What a graph has for each question. If the strategy is run again with more candidates, it is not asked again.
-
-    Args:
-        questions: The questions.
-        key: Everything that the answer depends on, but for the question.
-        ask: Function that asks the graph.
-        aask: Its coroutine function.
-    """
+    """What a graph has for each question. If the strategy is run again with more candidates, it is not asked again."""
     answers = yield tuple(CallFunction(ask, (each,), aask, key=(*key, each)) for each in questions)
     return list(answers)
 
@@ -42,12 +35,6 @@ def lead_back(
     """The results for each question as candidates: what is a leaf or a span of the index as such, best first.
 
     Chunks of documents of the index are looked up in their text. Where chunks overlap, the better one has the text.
-
-    Args:
-        name: Name of the strategy, for the trace.
-        questions: The questions.
-        results: What was found for each.
-        context: What is wanted.
     """
     results = yield from _looked_up(results, context)
     rows: list[list[Candidate]] = yield tuple(

@@ -14,12 +14,7 @@ _CHUNK_OF = re.compile(r"(.+)-chunk-\d+", re.DOTALL)  # the id of a chunk of Lig
 
 
 async def read_data(instance: Any, data: Mapping[str, Any]) -> GraphResult:
-    """The chunks, entities and relations of an answer, each with the ids of the documents that they come from.
-
-    Args:
-        instance: The LightRAG. It is asked for the documents of those chunks whose ids do not tell.
-        data: Its answer. One without data, as for an empty graph, gives nothing.
-    """
+    """The chunks, entities and relations of an answer, each with the ids of the documents that they come from."""
     found = data.get("data") or {}
     chunks, entities, relations = (found.get(name) or [] for name in ("chunks", "entities", "relationships"))
     met = [str(each.get("chunk_id", "")) for each in chunks]

@@ -31,12 +31,6 @@ _NAME = "LightRAG"
 def work_on(home: asyncio.AbstractEventLoop, instance: Any, work: Work[T], timeout: float) -> T:
     """What ``await work(instance)`` gives. Blocks for ``timeout`` seconds at most.
 
-    Args:
-        home: The event loop that the instance lives in.
-        instance: The LightRAG.
-        work: Function from it to something that can be awaited.
-        timeout: Most seconds to wait.
-
     Raises:
         InvalidArgument: if it is called in the event loop that the instance lives in.
         SourceTimeout: if the time is over.

@@ -36,13 +36,7 @@ class GraphSearch:
     embedder: object
 
     def find(self, store: Any, question: str, keywords: Sequence[str]) -> GraphResult:
-        """The entities that fit a question best, the relations around them, and the chunks that these come from.
-
-        Args:
-            store: The store of the graph.
-            question: The question.
-            keywords: Further words and names to look for among the names of entities.
-        """
+        """The entities that fit a question best, the relations around them, and the chunks that these come from."""
         entities = {entity.id: entity for entity in read_entities(store)}
         if not entities:
             return GraphResult()

@@ -95,12 +95,7 @@ class Allowed:
         return next((name for name in self.columns if asked in names_in_option(name, self.dialect)), None)
 
     def may_read(self, table: str, column: str) -> bool:
-        """Whether a column of a table may be read; "" stands for no column in particular.
-
-        Args:
-            table: Name of the table as the database has it.
-            column: Name of the column as the database has it.
-        """
+        """Whether a column of a table may be read; "" stands for no column in particular."""
         for name, columns in self.columns.items():
             if self._ends(name, table):
                 return columns is None or not column or column.lower() in {each.lower() for each in columns}
@@ -118,11 +113,6 @@ class Allowed:
 
 def allow_tables(tree: Any, allowed: Allowed | None, speech: Language) -> Any:
     """The query with restricted tables replaced by subqueries of their allowed columns.
-
-    Args:
-        tree: The query.
-        allowed: What may be read, None for all but system catalogs.
-        speech: Language of the query.
 
     Raises:
         RefusedQuery: if it names a table or column that may not be read.

@@ -48,13 +48,7 @@ class Attribute:
 
 
 def find_attributes(tree: Any, dialect: str, functions: Collection[str]) -> tuple[Attribute, ...]:
-    """The names behind dots in a query that may be functions which are not known to be harmless.
-
-    Args:
-        tree: The query.
-        dialect: Name of its dialect in sqlglot.
-        functions: Names of further functions that are harmless, in lower case.
-    """
+    """The names behind dots in a query that may be functions which are not known to be harmless."""
     from sqlglot import exp
 
     if dialect not in _DIALECTS:
@@ -81,10 +75,6 @@ def find_attributes(tree: Any, dialect: str, functions: Collection[str]) -> tupl
 
 def check_attributes(connection: Any, attributes: Sequence[Attribute]) -> None:
     """Check that none of these names calls a function.
-
-    Args:
-        connection: Connection of SQLAlchemy.
-        attributes: What ``find_attributes`` has found in the query.
 
     Raises:
         RefusedQuery: if one may.

@@ -14,11 +14,6 @@ _UNITS = frozenset(["year", "quarter", "month", "week", "day", "hour", "minute",
 def check_columns(tree: Any, tables: Sequence[Any], restricted: Sequence[tuple[Any, Sequence[str]]]) -> None:
     """Check that each column that a query names may be one of a table, alias or subquery that has it.
 
-    Args:
-        tree: The query.
-        tables: All tables that it reads.
-        restricted: Those of which only some columns may be read, each with these columns.
-
     Raises:
         RefusedQuery: if a column cannot be there. Whatever is not refused here is left to the database.
     """

@@ -88,10 +88,6 @@ class Database:
     def of(cls, thing: object, timeout: float) -> Database:
         """A database from what a user has.
 
-        Args:
-            thing: URL as text or of SQLAlchemy, an Engine, or a Database.
-            timeout: Seconds that connecting may take.
-
         Raises:
             MissingExtra: if SQLAlchemy, or the driver that a URL names, is not installed.
             InvalidArgument: if it is anything else, or cannot be read in another thread.
@@ -105,13 +101,6 @@ class Database:
         self, query: Checked, limit: int, deadline: Deadline, allowed: Allowed | None, functions: Collection[str] = ()
     ) -> Rows:
         """The rows of a query that was checked.
-
-        Args:
-            query: What a ``Guard`` has made of it.
-            limit: Most rows, >= 1.
-            deadline: When connecting, running and fetching must be done.
-            allowed: What the query may read, None for everything.
-            functions: Functions that are allowed beside the harmless ones.
 
         Raises:
             DatabaseUnavailable: if it cannot be reached.
@@ -141,12 +130,6 @@ class Database:
 
     def schema(self, allowed: Allowed | None, sample_rows: int, timeout: float, *, anew: bool = False) -> str:
         """What the database has, as text for a language model. It is read anew after five minutes.
-
-        Args:
-            allowed: What may be read, None for the tables of the default schema.
-            sample_rows: Number of rows to show of each table, >= 0.
-            timeout: Seconds that it may take. After that, sample rows are left out.
-            anew: Whether to read it anew in any case.
 
         Raises:
             DatabaseUnavailable: if it cannot be reached.
@@ -197,11 +180,6 @@ class Database:
 
     def use(self, work: Callable[[Any], T], deadline: Deadline, sql: str = "") -> T:
         """What ``work`` returns for an open connection, which is rolled back and closed afterwards.
-
-        Args:
-            work: Function of a connection of SQLAlchemy.
-            deadline: When to give up.
-            sql: The query, for errors.
 
         Raises:
             DatabaseUnavailable: if it cannot be reached.

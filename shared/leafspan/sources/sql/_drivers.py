@@ -7,12 +7,7 @@ from typing import Any
 
 
 def connect_arguments(driver: str, seconds: float) -> dict[str, Any]:
-    """Options of a driver by which connecting, and reading where it has that, end in time; none for drivers not known here.
-
-    Args:
-        driver: Name of the driver in SQLAlchemy, such as ``"psycopg"``.
-        seconds: How long to wait.
-    """
+    """Options of a driver that limit the time for connecting and reading; none for an unknown driver."""
     whole = max(1, ceil(seconds))
     postgres: dict[str, Any] = {"connect_timeout": max(2, whole), "tcp_user_timeout": 1000 * whole}
     known: dict[str, dict[str, Any]] = {

@@ -11,11 +11,7 @@ T = TypeVar("T")
 
 
 def as_flow(requests: StrategyFlow[T]) -> Flow[T]:
-    """A flow that makes the calls which requests stand for.
-
-    Args:
-        requests: A generator of ``CallFunction`` and of ``Generate`` with one prompt.
-    """
+    """A flow that makes the calls which requests stand for."""
     answer: Any = None
     while True:
         try:

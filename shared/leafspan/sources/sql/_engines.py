@@ -13,10 +13,6 @@ from leafspan.sources.sql._language import dialect_of
 def to_engine(thing: object, timeout: float) -> tuple[Any, bool]:
     """An engine, and whether it was given, and not made here.
 
-    Args:
-        thing: URL as text or of SQLAlchemy, or an Engine.
-        timeout: Seconds that connecting may take.
-
     Raises:
         MissingExtra: if SQLAlchemy, or the driver that a URL names, is not installed.
         InvalidArgument: if it is anything else, or cannot be read in another thread.

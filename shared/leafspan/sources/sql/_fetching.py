@@ -14,10 +14,6 @@ _AT_ONCE = 20
 def fetch_rows(result: Any, most: int) -> list[Any]:
     """The first rows of a result.
 
-    Args:
-        result: Result of SQLAlchemy.
-        most: Most rows, >= 1.
-
     Raises:
         QueryFailed: if what they have together is too large.
     """

@@ -113,9 +113,5 @@ _FURTHER = {
 
 
 def harmless_functions(dialect: str) -> frozenset[str]:
-    """The names, in lower case, of functions of a dialect that only compute.
-
-    Args:
-        dialect: Name of the dialect in sqlglot.
-    """
+    """The names, in lower case, of functions of a dialect that only compute."""
     return frozenset(_EVERYWHERE.split()) | frozenset(_FURTHER.get(dialect, "").split())

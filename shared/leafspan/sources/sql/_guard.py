@@ -52,15 +52,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """Checks queries, and writes the SQL that is run in their place.
-
-    Args:
-        dialect: Name of the dialect in sqlglot.
-        functions: Names of further functions that are harmless, in lower case; with their schema where a query names it.
-        allowed: Tables and columns that may be read, None for all but system catalogs.
-        row_limit: Most rows that are fetched, None for any number. The query asks for one more, so that it is known
-            whether there are more.
-    """
+    """Checks queries, and writes the SQL that is run in their place."""
 
     dialect: str
     functions: Collection[str] = ()
@@ -151,12 +143,7 @@ def _is_number(node: Any) -> bool:
 
 
 def limit_rows(tree: Any, most: int) -> None:
-    """Set the limit of a query, unless it has a lower one.
-
-    Args:
-        tree: The query, which is changed.
-        most: Most rows.
-    """
+    """Set the limit of a query, unless it has a lower one."""
     from sqlglot import exp
 
     if isinstance(tree, exp.Values):

@@ -39,9 +39,6 @@ _AGGREGATES_AS_WRITTEN = ("GROUP_CONCAT", "STRING_AGG")
 def dialect_of(name: str) -> str:
     """The name in sqlglot of a dialect of SQLAlchemy.
 
-    Args:
-        name: Name of the dialect, such as ``"postgresql"``.
-
     Raises:
         InvalidArgument: if queries of that dialect cannot be checked.
     """
@@ -56,9 +53,6 @@ def dialect_of(name: str) -> str:
 
 class Language:
     """Parses and writes SQL of one dialect.
-
-    Args:
-        dialect: Name of the dialect in sqlglot.
 
     Raises:
         MissingExtra: if sqlglot is not installed.
@@ -145,12 +139,7 @@ class Language:
         return self.write(exp.to_identifier(name, quoted=True))
 
     def select(self, columns: Sequence[str], table: Sequence[str]) -> str:
-        """A query of columns of a table.
-
-        Args:
-            columns: Their names; empty for all.
-            table: Parts of the table's name, the last one its own.
-        """
+        """A query of columns of a table."""
         from sqlglot import exp
 
         names = [exp.column(exp.to_identifier(name, quoted=True)) for name in columns]
@@ -175,11 +164,7 @@ class Language:
 
 @cache
 def language(dialect: str) -> Language:
-    """The language of a dialect, made once.
-
-    Args:
-        dialect: Name of the dialect in sqlglot.
-    """
+    """The language of a dialect, made once."""
     return Language(dialect)
 
 

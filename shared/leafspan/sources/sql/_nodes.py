@@ -54,11 +54,7 @@ _NAMES = {
 
 
 def unknown_part(node: Any) -> str | None:
-    """What a node is in words, if it is none that only reads; None if it may pass.
-
-    Args:
-        node: Node of sqlglot's tree.
-    """
+    """What a node is in words, if it is none that only reads; None if it may pass."""
     kind = type(node).__name__
     if kind not in READ_ONLY_NODES:
         return _NAMES.get(kind, kind)

@@ -18,12 +18,6 @@ Extract = Sequence[str] | Callable[[Mapping[str, Any]], str] | None
 def row_passages(rows: Rows, extract: Extract, notes: Sequence[str], *, with_query: bool) -> list[Passage]:
     """A passage for each row, in their order; row number r, from 1, has the score 1 / r.
 
-    Args:
-        rows: The rows.
-        extract: Columns that become text, or a function from a row to a text. None for all columns.
-        notes: Notes for the traces.
-        with_query: Whether the metadata have the query, under ``"sql"``.
-
     Raises:
         InvalidArgument: if a column is not in the rows, or the function returns no text.
     """
@@ -44,12 +38,6 @@ def row_passages(rows: Rows, extract: Extract, notes: Sequence[str], *, with_que
 
 def table_passage(rows: Rows, extract: Extract, notes: Sequence[str], *, with_query: bool) -> list[Passage]:
     """One passage with all rows as a table in Markdown, and the score 1; none if there are no rows.
-
-    Args:
-        rows: The rows.
-        extract: Columns of the table, None for all.
-        notes: Notes for the trace.
-        with_query: Whether the metadata have the query, under ``"sql"``.
 
     Raises:
         InvalidArgument: if a column is not in the rows.

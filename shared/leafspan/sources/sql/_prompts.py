@@ -71,10 +71,6 @@ def find_sql(answer: str, reads: Callable[[str], bool]) -> str | None:
 
     It may stand alone, in a fence (the last one with a query counts), as a value of a JSON object, or after prose. Prose
     that follows it is left out. Further statements are not, so that they are refused.
-
-    Args:
-        answer: The answer.
-        reads: Whether a text can be read as one query.
     """
     blocks = [block.strip() for _, block in _FENCE.findall(answer)]
     fenced = [sql for block in blocks if (sql := block if begins_as_query(block) else _in_json(block)) is not None]

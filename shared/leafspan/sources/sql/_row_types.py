@@ -23,12 +23,7 @@ _ROW_TYPES = """
 
 
 def find_own_types(tree: Any, dialect: str) -> tuple[str, ...]:
-    """The names of the types in a query that are not built in.
-
-    Args:
-        tree: The query.
-        dialect: Name of its dialect in sqlglot.
-    """
+    """The names of the types in a query that are not built in."""
     from sqlglot import exp
 
     if dialect not in _DIALECTS:
@@ -43,10 +38,6 @@ def find_own_types(tree: Any, dialect: str) -> tuple[str, ...]:
 
 def check_own_types(connection: Any, names: Sequence[str]) -> None:
     """Check that none of these types is that of a table's rows.
-
-    Args:
-        connection: Connection of SQLAlchemy.
-        names: What ``find_own_types`` has found in the query.
 
     Raises:
         RefusedQuery: if one is.

@@ -43,11 +43,7 @@ class Rows:
 
 
 def different_names(names: Sequence[object]) -> tuple[str, ...]:
-    """The names of columns, with a number behind those that were there before: ``id``, ``id_2``.
-
-    Args:
-        names: Names as the database gives them. One without a name is called ``column_1`` by its place.
-    """
+    """The names of columns, with a number behind those that were there before: ``id``, ``id_2``."""
     taken: set[str] = set()
     result = []
     for place, name in enumerate(names, start=1):

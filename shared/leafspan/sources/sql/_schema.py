@@ -44,13 +44,7 @@ class Table:
 
 
 def read_tables(connection: Any, allowed: Allowed | None, quote: Callable[[str], str]) -> list[Table]:
-    """The tables and views of a database that may be read, by name.
-
-    Args:
-        connection: Connection of SQLAlchemy.
-        allowed: What may be read, None for the tables of the default schema.
-        quote: Function from a name to how a query writes it.
-    """
+    """The tables and views of a database that may be read, by name."""
     from sqlalchemy import inspect
 
     inspector = inspect(connection)
@@ -68,13 +62,7 @@ def read_tables(connection: Any, allowed: Allowed | None, quote: Callable[[str],
 def describe(
     tables: Sequence[Table], samples: Callable[[Table], Sequence[Sequence[Any]]], quote: Callable[[str], str]
 ) -> str:
-    """The tables as text, each with its columns below it.
-
-    Args:
-        tables: The tables.
-        samples: Function from a table to rows of it, each with a value for each of its columns.
-        quote: Function from a name to how a query writes it.
-    """
+    """The tables as text, each with its columns below it."""
     return "\n\n".join("\n".join(_lines(table, samples(table), quote)) for table in tables) or "(no tables)"
 
 

@@ -14,11 +14,7 @@ _SECRET = re.compile(r"(?i)password|passwd|pwd|secret|token|key")
 
 
 def secrets_of(url: Any) -> tuple[str, ...]:
-    """The secrets in the URL of a database: its password, and options that are called like one.
-
-    Args:
-        url: URL of SQLAlchemy.
-    """
+    """The secrets in the URL of a database: its password, and options that are called like one."""
     found: list[str] = [] if url.password is None else [str(url.password)]
     for name, value in url.query.items():
         if _SECRET.search(name):
@@ -27,12 +23,7 @@ def secrets_of(url: Any) -> tuple[str, ...]:
 
 
 def without_secrets(message: str, secrets: Iterable[str]) -> str:
-    """A message in which no secret is left, neither those that are known nor what looks like one.
-
-    Args:
-        message: Message of a driver.
-        secrets: What must not be in it.
-    """
+    """A message in which no secret is left, neither those that are known nor what looks like one."""
     for secret in sorted(secrets, key=len, reverse=True):
         for form in {secret, quote(secret, safe=""), quote_plus(secret), repr(secret)[1:-1]}:
             message = message.replace(form, _HIDDEN)
@@ -41,10 +32,6 @@ def without_secrets(message: str, secrets: Iterable[str]) -> str:
 
 
 def safe_address(url: Any) -> str:
-    """The URL of a database without its secrets, for messages and ``repr``.
-
-    Args:
-        url: URL of SQLAlchemy.
-    """
+    """The URL of a database without its secrets, for messages and ``repr``."""
     kept = {name: value for name, value in url.query.items() if not _SECRET.search(name)}
     return str(url.set(query=kept).render_as_string(hide_password=True))

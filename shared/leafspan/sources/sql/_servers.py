@@ -9,11 +9,7 @@ from leafspan.sources.sql._timeout import Deadline
 
 
 def with_transactions(connection: Any) -> Any:
-    """A connection whose statements are in a transaction, whatever its engine is set to, such as AUTOCOMMIT.
-
-    Args:
-        connection: Connection of SQLAlchemy, which is still in its pool.
-    """
+    """A connection whose statements are in a transaction, whatever its engine is set to, such as AUTOCOMMIT."""
     if connection.dialect.name in ("postgresql", "cockroachdb", "mysql", "mariadb"):
         return connection.execution_options(isolation_level="READ COMMITTED")
     return connection
@@ -24,10 +20,6 @@ def restrict_server(connection: Any, deadline: Deadline) -> None:
 
     Everything is set for this transaction only, since a proxy may give the same session to somebody else afterwards. MySQL
     and MariaDB have some limits for sessions only.
-
-    Args:
-        connection: Connection of SQLAlchemy that nobody else uses, and without a transaction.
-        deadline: When to stop.
 
     Raises:
         QueryFailed: if PostgreSQL does not make the transaction read-only.

@@ -24,12 +24,7 @@ class Source:
     columns: frozenset[str] | None
 
     def key_columns(self, key: Sequence[str], result: Sequence[str]) -> tuple[int, ...] | None:
-        """The places of the primary key in the result; None if a part of it is not there, or may be something else.
-
-        Args:
-            key: Columns of the primary key.
-            result: Columns of the result.
-        """
+        """The places of the primary key in the result; None if a part of it is not there, or may be something else."""
         places = []
         for name in key:
             same = [place for place, each in enumerate(result) if each.lower() == name.lower()]
@@ -41,11 +36,7 @@ class Source:
 
 
 def find_source(tree: Any) -> Source | None:
-    """The table that a query reads row by row; None if it joins, groups, unites, or reads something else.
-
-    Args:
-        tree: The query.
-    """
+    """The table that a query reads row by row; None if it joins, groups, unites, or reads something else."""
     from sqlglot import exp
 
     if not isinstance(tree, exp.Select) or any(

@@ -25,12 +25,7 @@ _KEYWORDS = ("current_date", "current_time", "current_timestamp")
 
 
 def read_only_creator(path: str, options: dict[str, Any]) -> Callable[[], sqlite3.Connection]:
-    """A function that opens a file of SQLite, which must be there, for reading.
-
-    Args:
-        path: The file, or a URI of SQLite.
-        options: Further options of ``sqlite3.connect``.
-    """
+    """A function that opens a file of SQLite, which must be there, for reading."""
     from pathlib import Path
 
     if path.startswith("file:"):
@@ -79,15 +74,7 @@ def restrict(
     functions: Collection[str],
     common: Collection[str],
 ) -> None:
-    """Let a connection do nothing but read what is allowed, until the deadline. It cannot be used otherwise any more.
-
-    Args:
-        connection: A connection that nobody else uses.
-        deadline: When to stop.
-        allowed: Tables and columns that may be read, None for all but SQLite's own.
-        functions: Names of functions that are allowed beside the harmless ones.
-        common: Names of the query's common table expressions, in lower case, which SQLite does not tell from views.
-    """
+    """Let a connection do nothing but read what is allowed, until the deadline. It cannot be used otherwise any more."""
     views = views_within(connection, allowed) - set(common)
     stored = {name.lower() for (name,) in connection.execute("SELECT name FROM sqlite_master")} - set(common)
     connection.execute("PRAGMA query_only = ON")
@@ -139,12 +126,7 @@ def _connect_virtual_tables(connection: sqlite3.Connection) -> None:
 
 
 def views_within(connection: sqlite3.Connection, allowed: Allowed | None) -> frozenset[str]:
-    """The views that are allowed, and those that they read in turn, in lower case: SQLite names the innermost one.
-
-    Args:
-        connection: A connection that is not restricted yet.
-        allowed: Tables and views that may be read, None for all.
-    """
+    """The views that are allowed, and those that they read in turn, in lower case: SQLite names the innermost one."""
     every = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'view'")]
     if allowed is None or not every:
         return frozenset(name.lower() for name in every)

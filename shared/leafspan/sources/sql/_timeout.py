@@ -54,10 +54,6 @@ def within(deadline: Deadline, work: Callable[[], T]) -> T:
     It runs in a thread of its own, with the caller's context variables: a server that never answers blocks its driver, and
     nothing else. Late work goes on in its thread, and its result is dropped.
 
-    Args:
-        deadline: When to give up.
-        work: What to do.
-
     Raises:
         QueryTimeout: if it is late.
     """
