@@ -2,26 +2,26 @@
 
 from .auto_merging import AutoMergingRetriever
 from .bm25 import BM25Retriever
+from .browse import BrowseRetriever
 from .decay import DecayRetriever
 from .documents import leaf_documents
 from .ensemble import EnsembleRetriever
-from .filter import FilterRetriever
+from .follow_references import FollowReferencesRetriever
 from .hybrid import HybridRetriever
 from .light_rag import LightRAGRetriever
 from .multi_query import MultiQueryRetriever
 from .parent_document import ParentDocumentRetriever
 from .pii_aware import PIIAwareRetriever
 from .property_graph import PropertyGraphRetriever
-from .recursive import RecursiveRetriever
 from .relevant_segments import RelevantSegmentsRetriever
 from .rerank import RerankRetriever
+from .rewrite_query import RewriteQueryRetriever
 from .router import RouterRetriever
 from .sentence_window import SentenceWindowRetriever
 from .splitting import splitter_from
 from .sql import SQLRetriever
 from .strategy import SpanRetriever
 from .tools import as_tool, as_tools
-from .transform import TransformRetriever
 from .tree import TreeRetriever
 from .vector import VectorRetriever
 from .vector_store import SpanVectorStore
@@ -38,11 +38,11 @@ __all__ = [
     "EnsembleRetriever",
     "MultiQueryRetriever",
     "RouterRetriever",
-    "RecursiveRetriever",
-    "TransformRetriever",
+    "FollowReferencesRetriever",
+    "RewriteQueryRetriever",
     "RerankRetriever",
     "DecayRetriever",
-    "FilterRetriever",
+    "BrowseRetriever",
     "TreeRetriever",
     "SQLRetriever",
     "LightRAGRetriever",

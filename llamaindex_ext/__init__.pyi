@@ -2,11 +2,12 @@
 
 from .auto_merging import AutoMergingRetriever
 from .bm25 import BM25Retriever
+from .browse import BrowseRetriever
 from .decay import DecayRetriever
 from .documents import NodeWithTrace, leaf_nodes
 from .ensemble import EnsembleRetriever
 from .events import RetrievalTraceEvent
-from .filter import FilterRetriever
+from .follow_references import FollowReferencesRetriever
 from .hybrid import HybridRetriever
 from .light_rag import LightRAGRetriever
 from .multi_query import MultiQueryRetriever
@@ -14,17 +15,16 @@ from .node_parser import SpanNodeParser
 from .parent_document import ParentDocumentRetriever
 from .pii_aware import PIIAwareRetriever
 from .property_graph import PropertyGraphRetriever
-from .recursive import RecursiveRetriever
 from .relevant_segments import RelevantSegmentsRetriever
 from .rerank import RerankRetriever
 from .retriever import FilteredQueryBundle
+from .rewrite_query import RewriteQueryRetriever
 from .router import RouterRetriever
 from .sentence_window import SentenceWindowRetriever
 from .splitting import splitter_from
 from .sql import SQLRetriever
 from .strategy import SpanRetriever
 from .tools import as_tool, as_tools
-from .transform import TransformRetriever
 from .tree import TreeRetriever
 from .vector import VectorRetriever
 
@@ -40,11 +40,11 @@ __all__ = [
     "EnsembleRetriever",
     "MultiQueryRetriever",
     "RouterRetriever",
-    "RecursiveRetriever",
-    "TransformRetriever",
+    "FollowReferencesRetriever",
+    "RewriteQueryRetriever",
     "RerankRetriever",
     "DecayRetriever",
-    "FilterRetriever",
+    "BrowseRetriever",
     "TreeRetriever",
     "SQLRetriever",
     "LightRAGRetriever",

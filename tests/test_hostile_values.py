@@ -206,7 +206,7 @@ READING: dict[str, Callable[[View, Any], Any]] = {
     "surroundings words": lambda view, value: view.surroundings(view.leaves()[0], words=value),
     "retrieve": lambda view, value: view.retrieve(value),
     "retrieve words": lambda view, value: view.retrieve(value, BM25()),
-    "retrieve by filter": lambda view, value: view.retrieve(value, leafspan.Filter()),
+    "retrieve by filter": lambda view, value: view.retrieve(value, leafspan.Browse()),
     "retrieve strategy": lambda view, value: view.retrieve("bees", value),
     "retrieve k": lambda view, value: view.retrieve("bees", BM25(), k=value),
     "retrieve candidates": lambda view, value: view.retrieve("bees", BM25(), candidates=value),
@@ -352,10 +352,10 @@ OF_GRAPHS = {"LightRAG", "PropertyGraph"}  # they need a graph
 NEEDED: dict[str, dict[str, Any]] = {
     "Ensemble": {"retrievers": [BM25(), Vector()]},
     "Router": {"retrievers": {"a": BM25()}, "descriptions": {"a": "words"}},
-    "Recursive": {"targets": {"a": BM25()}},
+    "FollowReferences": {"targets": {"a": BM25()}},
     "Rerank": {"rerank": lambda question, texts: [1.0] * len(texts)},
     "MultiQuery": {"phrasings": ["ants"]},
-    "Transform": {"how": lambda question: question},
+    "RewriteQuery": {"how": lambda question: question},
     "SQL": {"database": "sqlite://", "generate": lambda prompt: "SELECT 1"},
     "HostRetriever": {"name": "host", "ask": lambda question: [], "aask": lambda question: []},
 }

@@ -19,13 +19,14 @@ from hypothesis import strategies as st
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     Config,
     DamagedIndex,
     Document,
     DocumentNotFound,
     Embedder,
     F,
-    Filter,
+    FollowReferences,
     HierarchicalSplitter,
     Index,
     IndexNotFound,
@@ -33,7 +34,6 @@ from leafspan import (
     LeafspanError,
     MultiQuery,
     Query,
-    Recursive,
     SentenceWindow,
     Vector,
 )
@@ -249,10 +249,10 @@ def test_blank_or_strange_queries_are_refused(shared_index: Index, query):
 
 
 def test_a_strategy_that_needs_no_query_takes_blank_ones_in_a_list_too(shared_index: Index):
-    expected = shared_index.retrieve("", Filter())
+    expected = shared_index.retrieve("", Browse())
     assert expected
-    assert shared_index.retrieve(["", None, " \n", "tea"], Filter()) == [expected] * 4
-    assert shared_index.retrieve([], Filter()) == []
+    assert shared_index.retrieve(["", None, " \n", "tea"], Browse()) == [expected] * 4
+    assert shared_index.retrieve([], Browse()) == []
 
 
 def test_phrasings_have_as_many_dimensions_as_a_query_that_is_a_vector(shared_index: Index):
@@ -556,7 +556,7 @@ def test_strategies_are_refused_as_bases_where_they_find_spans(shared_index: Ind
     with pytest.raises(InvalidArgument, match=r"strategy must be a strategy such as Vector\(\), got <class"):
         shared_index.retrieve("question", AutoMerging)
     with pytest.raises(InvalidArgument, match=r"target 'a' must be a strategy such as .*; its as_strategy\(\) makes one"):
-        Recursive(targets={"a": shared_index})
+        FollowReferences(targets={"a": shared_index})
 
 
 def test_what_is_listed_can_be_changed_without_changing_the_index(shared_index: Index):

@@ -14,11 +14,11 @@ from llama_index.core.node_parser import SentenceSplitter
 
 from leafspan import (
     BM25,
+    Browse,
     Budget,
     Decay,
     Document,
     F,
-    Filter,
     Hybrid,
     Index,
     LeafspanError,
@@ -255,4 +255,4 @@ def test_a_message(index: Index, name: str):
 def test_an_index_needs_no_query_for_a_filter(tmp_path: Path):
     with Index.open(tmp_path / "kb") as index:
         index.add(Document("bees", "Bees dance."))
-        assert [passage.text for passage in index.retrieve(None, Filter())] == ["Bees dance."]
+        assert [passage.text for passage in index.retrieve(None, Browse())] == ["Bees dance."]

@@ -32,11 +32,11 @@ NAMED = [
     "EnsembleRetriever",
     "MultiQueryRetriever",
     "RouterRetriever",
-    "RecursiveRetriever",
-    "TransformRetriever",
+    "FollowReferencesRetriever",
+    "RewriteQueryRetriever",
     "RerankRetriever",
     "DecayRetriever",
-    "FilterRetriever",
+    "BrowseRetriever",
     "TreeRetriever",
     "SQLRetriever",
     "LightRAGRetriever",
@@ -162,13 +162,19 @@ def test_adapters_have_the_options_defaults_and_types_of_the_core(name):
     if name == "RouterRetriever":
         expected["retrievers"] = Option(REQUIRED, Mapping[str, Any])
         expected["choose"] = Option(None, Any)  # or what the host has for that
-    if name == "RecursiveRetriever":
+    if name == "FollowReferencesRetriever":
         expected["targets"] = Option({}, Mapping[str, Any])
-    if name == "TransformRetriever":
+    if name == "RewriteQueryRetriever":
         expected["how"] = Option("rewrite", Any)  # or what says in the host what is searched
     if name == "RerankRetriever":
         expected["rerank"] = Option(None, Any)  # or what reorders results in the host
-    if name in ("MultiQueryRetriever", "RouterRetriever", "PropertyGraphRetriever", "TransformRetriever", "SQLRetriever"):
+    if name in (
+        "MultiQueryRetriever",
+        "RouterRetriever",
+        "PropertyGraphRetriever",
+        "RewriteQueryRetriever",
+        "SQLRetriever",
+    ):
         expected["llm"] = Option(None, Any)
     assert options_in_llamaindex(name) == expected
 

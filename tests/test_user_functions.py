@@ -22,8 +22,8 @@ from leafspan import (
     InvalidArgument,
     MultiQuery,
     Rerank,
+    RewriteQuery,
     Router,
-    Transform,
     Vector,
     WriterBusy,
 )
@@ -329,8 +329,8 @@ async def later(*_: Any) -> str:
     ("strategy", "message"),
     [
         (Rerank(rerank=lambda *_: later()), "rerank must not return a coroutine: give the coroutine function as arerank"),
-        (Transform(how=lambda _: later()), "how must not return a coroutine: give the coroutine function as ahow"),
-        (Transform(generate=lambda _: later()), "generate must not return a coroutine: give .* as agenerate"),
+        (RewriteQuery(how=lambda _: later()), "how must not return a coroutine: give the coroutine function as ahow"),
+        (RewriteQuery(generate=lambda _: later()), "generate must not return a coroutine: give .* as agenerate"),
         (MultiQuery(generate=lambda _: later()), "generate must not return a coroutine: give .* as agenerate"),
         (
             Router(retrievers={"a": Vector()}, choose=lambda _: later()),

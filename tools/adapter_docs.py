@@ -105,7 +105,7 @@ _TASKS = {  # by strategy: what its language model is asked for
     "PropertyGraph": "keywords",
     "Router": "names of retrievers",
     "SQL": "SQL",
-    "Transform": "what to search, unless ``how`` is a function",
+    "RewriteQuery": "what to search, unless ``how`` is a function",
 }
 _INDEX = "Index to search, or a view of one."
 _STRATEGY = (

@@ -509,9 +509,9 @@ class View:
     ) -> OtherIndex:
         """What ``retrieve`` finds here, as a strategy for the retrieval of another index, or of none.
 
-        So several indexes can be asked together: by ``Ensemble``, ``Router``, ``Recursive``, or any other strategy that
-        takes passages of other sources. What is found keeps its id, text and score. It has the metadata of its document,
-        and beside them ``doc_id``, ``start``, ``end``, ``title`` and the like. Its ``kind`` is ``"text"`` or ``"summary"``.
+        So several indexes can be asked together: by ``Ensemble``, ``Router``, ``FollowReferences``, or another strategy
+        that takes passages of other sources. What is found keeps its id, text and score. It has its document's metadata
+        and, beside it, ``doc_id``, ``start``, ``end``, ``title`` and the like. Its ``kind`` is ``"text"`` or ``"summary"``.
         All queries of a call are searched here at once, with the filter of the call.
 
         The options are those of ``retrieve``, and hold for what is found here. By default ``k`` is as many as the call

@@ -491,7 +491,7 @@ def test_json_holds_what_the_index_returns(kb, strategy):
                 r"the score of leaf 0 stands for a probability of 0\.\d+",
             ],
         ),
-        ("filter", [r"filter found leaf 0 \(rank 1, score 1\.000\)"]),
+        ("browse", [r"filter found leaf 0 \(rank 1, score 1\.000\)"]),
     ],
 )
 def test_explain_says_why(kb, strategy, reasons):
@@ -504,7 +504,7 @@ def test_explain_says_why(kb, strategy, reasons):
 
 
 def test_filter_needs_no_question(kb):
-    result = leafspan("query", "--kb", kb, "--strategy", "filter", "--where", '{"source": "texts/rocks.txt"}', "--json")
+    result = leafspan("query", "--kb", kb, "--strategy", "browse", "--where", '{"source": "texts/rocks.txt"}', "--json")
     rows = json.loads(result.stdout)
     assert [(row["document_id"], row["score"]) for row in rows] == [("texts/rocks.txt", 1.0)]
 

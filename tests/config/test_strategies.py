@@ -18,22 +18,22 @@ from leafspan import (
     BM25,
     AutoMerging,
     BM25Settings,
+    Browse,
     Config,
     Decay,
     Ensemble,
     F,
-    Filter,
+    FollowReferences,
     Hybrid,
     InvalidArgument,
     MultiQuery,
     ParentDocument,
     Query,
-    Recursive,
     RelevantSegments,
     Rerank,
+    RewriteQuery,
     Router,
     SentenceWindow,
-    Transform,
     Tree,
     Vector,
 )
@@ -76,7 +76,7 @@ LEGS = st.one_of(
         references=SHARES,
         aliases=st.none() | TEXTS,
     ),
-    options(Filter, offset=COUNTS),
+    options(Browse, offset=COUNTS),
 )
 STRATEGIES: st.SearchStrategy[Any] = st.recursive(
     LEGS,
@@ -87,7 +87,7 @@ STRATEGIES: st.SearchStrategy[Any] = st.recursive(
         options(RelevantSegments, base=LEGS, run_cost=st.floats(0, 60), passage_words=COUNTS),
         options(
             Tree,
-            base=LEGS.filter(lambda leg: not isinstance(leg, Filter)),
+            base=LEGS.filter(lambda leg: not isinstance(leg, Browse)),
             mode=st.sampled_from(["collapsed", "traversal"]),
         ),
         st.builds(
@@ -105,7 +105,7 @@ STRATEGIES: st.SearchStrategy[Any] = st.recursive(
         options(PIIAware, base=bases, entities_field=st.sampled_from(["entities", "people"])),
         st.lists(bases, min_size=2, max_size=3).map(lambda found: Ensemble(retrievers=found)),
         st.dictionaries(st.sampled_from(["docs", "type", "given", "1"]), bases, max_size=2).map(
-            lambda found: Recursive(targets=found)
+            lambda found: FollowReferences(targets=found)
         ),
     ),
     max_leaves=4,
@@ -154,7 +154,7 @@ EVERY = [
     Vector(),
     BM25(bm25=BM25Settings(k1=1.2)),
     Hybrid(weights=(0.5, 0.5)),
-    Filter(),
+    Browse(),
     AutoMerging(threshold=0.4),
     SentenceWindow(),
     ParentDocument(),
@@ -162,13 +162,13 @@ EVERY = [
     Tree(mode="traversal"),
     MultiQuery(phrasings=["bees", Query("wasps", vector=[0.5, 1.0])]),
     MultiQuery(generate=answer),
-    Transform(how="hyde", generate=answer),
+    RewriteQuery(how="hyde", generate=answer),
     Rerank(rerank=answer),
     Decay(now=datetime(2026, 5, 1, 10)),
     PIIAware(),
     Ensemble(retrievers=[Vector(), BM25()], weights=[1, 2]),
     Router(retrievers={"a": Vector(), "b": BM25()}, generate=answer, descriptions={"a": "bees", "b": "wasps"}),
-    Recursive(targets={"a": Vector()}),
+    FollowReferences(targets={"a": Vector()}),
 ]
 
 

@@ -16,8 +16,8 @@ from leafspan import (
     BM25,
     AutoMerging,
     BM25Settings,
+    Browse,
     Ensemble,
-    Filter,
     Hybrid,
     Index,
     InvalidArgument,
@@ -100,10 +100,10 @@ def options_in(code: str) -> Iterator[tuple[str, str]]:
 
 
 def test_options_in_code_are_found():
-    assert set(options_in("Transform(base=BM25(scale=True), how='rewrite')")) == {
-        ("Transform", "base"),
+    assert set(options_in("RewriteQuery(base=BM25(scale=True), how='rewrite')")) == {
+        ("RewriteQuery", "base"),
         ("BM25", "scale"),
-        ("Transform", "how"),
+        ("RewriteQuery", "how"),
     }
 
 
@@ -139,7 +139,7 @@ ERRORS = {
     "archi: weights": lambda: Hybrid(weights=(0.6,)),  # type: ignore[arg-type]
     "archi: b": lambda: BM25Settings(b=2.0),
     "bookacle: layers": lambda: Tree(mode="traversal", start_layer=1, end_layer=2),
-    "a negative page": lambda: Filter(offset=-1),
+    "a negative page": lambda: Browse(offset=-1),
 }
 """What is an error of an option in the other libraries."""
 

@@ -21,8 +21,8 @@ import llamaindex_ext
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     Ensemble,
-    Filter,
     Index,
     InvalidArgument,
     MultiQuery,
@@ -239,7 +239,7 @@ def with_texts(flow, having):
 
 
 @pytest.mark.parametrize(
-    "base", [Vector(), SentenceWindow(), Filter(), Tree(mode="traversal"), Vector(instruction="query: ")], ids=repr
+    "base", [Vector(), SentenceWindow(), Browse(), Tree(mode="traversal"), Vector(instruction="query: ")], ids=repr
 )
 def test_a_strategy_over_any_base_is_as_its_base(with_phrase, base: Strategy):
     over = with_phrase(phrase="ferry", base=base)
@@ -250,7 +250,7 @@ def test_a_strategy_over_any_base_is_as_its_base(with_phrase, base: Strategy):
 
 
 def test_a_strategy_over_any_base_needs_a_query_only_where_the_base_does(index: Index, with_phrase):
-    passages = index.retrieve(None, with_phrase(phrase="ferry", base=Filter()))
+    passages = index.retrieve(None, with_phrase(phrase="ferry", base=Browse()))
     assert [each.document_id for each in passages] == ["summer", "winter"]
 
 

@@ -44,11 +44,11 @@ RETRIEVERS = [
     "EnsembleRetriever",
     "MultiQueryRetriever",
     "RouterRetriever",
-    "RecursiveRetriever",
-    "TransformRetriever",
+    "FollowReferencesRetriever",
+    "RewriteQueryRetriever",
     "RerankRetriever",
     "DecayRetriever",
-    "FilterRetriever",
+    "BrowseRetriever",
     "TreeRetriever",
 ]
 WITHOUT_INDEX = {
@@ -56,9 +56,9 @@ WITHOUT_INDEX = {
     "EnsembleRetriever",
     "MultiQueryRetriever",
     "RouterRetriever",
-    "RecursiveRetriever",
+    "FollowReferencesRetriever",
     "SQLRetriever",
-    "TransformRetriever",
+    "RewriteQueryRetriever",
     "RerankRetriever",
     "DecayRetriever",
 }
@@ -76,7 +76,7 @@ def needed(retriever: str) -> dict[str, Any]:
         "EnsembleRetriever": {"retrievers": [BM25(), Vector()]},
         "RouterRetriever": {"retrievers": {"words": BM25(), "meaning": Vector()}, "choose": by_first_letter},
         "MultiQueryRetriever": {"phrasings": ["What do bees do?"]},
-        "TransformRetriever": {"how": without_question_mark},
+        "RewriteQueryRetriever": {"how": without_question_mark},
         "RerankRetriever": {"rerank": words_in_common},
     }
     return options.get(retriever, {})

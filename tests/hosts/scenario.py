@@ -56,7 +56,7 @@ class Scenario:
         """Whether all that is found comes back where neither ``k`` nor a budget is given."""
         if self.adapter == "TreeRetriever":
             return not {"mode", "top_k", "min_score"}.isdisjoint(self.options)
-        return self.adapter == "FilterRetriever" or "min_score" in {**self.options, **self.limits}
+        return self.adapter == "BrowseRetriever" or "min_score" in {**self.options, **self.limits}
 
     @property
     def best_first(self) -> bool:

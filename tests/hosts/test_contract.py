@@ -20,11 +20,11 @@ from leafspan import (
     BM25,
     AutoMerging,
     BM25Settings,
+    Browse,
     Budget,
     Document,
     Ensemble,
     F,
-    Filter,
     HostRetriever,
     Hybrid,
     Index,
@@ -171,8 +171,8 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("VectorRetriever", {"k": "3"}, "k must be a whole number >= 1, got '3'"),
     ("BM25Retriever", {"candidates": 0}, "candidates must be a whole number >= 1, got 0"),
     ("BM25Retriever", {"candidates": 10_001}, "candidates must be <= 10000, got 10001"),
-    ("FilterRetriever", {"budget": 0}, "budget must be a whole number >= 1, got 0"),
-    ("FilterRetriever", {"budget": "many"}, "budget must be a whole number >= 1, got 'many'"),
+    ("BrowseRetriever", {"budget": 0}, "budget must be a whole number >= 1, got 0"),
+    ("BrowseRetriever", {"budget": "many"}, "budget must be a whole number >= 1, got 'many'"),
     ("SpanRetriever", {"explain": "yes"}, "explain must be True or False, got 'yes'"),
     # of one strategy
     ("VectorRetriever", {"min_score": 1.5}, "min_score must be a number in [-1, 1], got 1.5"),
@@ -212,7 +212,7 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("AutoMergingRetriever", {"threshold": 2}, "threshold must be a number in [0, 1], got 2"),
     ("AutoMergingRetriever", {"score": "median"}, "score must be one of 'mean', 'max', got 'median'; did you mean 'mean'?"),
     ("RelevantSegmentsRetriever", {"run_cost": -1}, "run_cost must be a number >= 0, got -1"),
-    ("FilterRetriever", {"offset": -1}, "offset must be a whole number >= 0, got -1"),
+    ("BrowseRetriever", {"offset": -1}, "offset must be a whole number >= 0, got -1"),
     ("SpanRetriever", {"strategy": 3}, "strategy must be a strategy such as Vector(), got 3"),
     ("SpanRetriever", {"strategy": {"type": "hybrid", "depth": 0}}, "depth: depth must be a whole number >= 1, got 0"),
     (
@@ -249,8 +249,8 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     # of ensembles
     (
         "EnsembleRetriever",
-        {"retrievers": [Filter()]},
-        "retrievers must be two or more strategies, got [Filter()]",
+        {"retrievers": [Browse()]},
+        "retrievers must be two or more strategies, got [Browse()]",
     ),
     ("EnsembleRetriever", {"retrievers": 5}, "retrievers must be two or more strategies, got 5"),
     ("EnsembleRetriever", {"retrievers": None}, "retrievers must be two or more strategies, got None"),
@@ -293,16 +293,16 @@ BAD_OPTIONS: list[tuple[str, dict[str, Any], str]] = [
     ),
     ("RouterRetriever", {"generate": len}, "RouterRetriever has no option 'generate'; here it is 'llm'"),
     # of references
-    ("RecursiveRetriever", {"base": 5}, "base must be a strategy or a HOST retriever, got 5"),
-    ("RecursiveRetriever", {"targets": {"a": 1}}, "target 'a' must be a strategy or a HOST retriever, got 1"),
-    ("RecursiveRetriever", {"targets": 5}, "targets must be a mapping from names to strategies, got 5"),
-    ("RecursiveRetriever", {"depth": 0}, "depth must be a whole number >= 1, got 0"),
+    ("FollowReferencesRetriever", {"base": 5}, "base must be a strategy or a HOST retriever, got 5"),
+    ("FollowReferencesRetriever", {"targets": {"a": 1}}, "target 'a' must be a strategy or a HOST retriever, got 1"),
+    ("FollowReferencesRetriever", {"targets": 5}, "targets must be a mapping from names to strategies, got 5"),
+    ("FollowReferencesRetriever", {"depth": 0}, "depth must be a whole number >= 1, got 0"),
     # of trees
     ("TreeRetriever", {"base": 5}, "base must be a strategy or a HOST retriever, got 5"),
     (
         "TreeRetriever",
-        {"base": Filter()},
-        "base must be a strategy that can search summaries, such as Hybrid(), got Filter()",
+        {"base": Browse()},
+        "base must be a strategy that can search summaries, such as Hybrid(), got Browse()",
     ),
     ("TreeRetriever", {"mode": "up"}, "mode must be one of 'collapsed', 'traversal', got 'up'"),
     (
@@ -459,7 +459,7 @@ async def test_a_retriever_of_a_view_shows_nothing_else(host: Host, shared_index
 
 
 async def test_filtering_needs_no_question_and_goes_page_by_page(host: Host, shared_index: Index):
-    pages = [await host.both(host.make("FilterRetriever", shared_index, k=4, offset=offset), "") for offset in (0, 4, 8)]
+    pages = [await host.both(host.make("BrowseRetriever", shared_index, k=4, offset=offset), "") for offset in (0, 4, 8)]
     leaves = [leaf for document in ("bees", "harbour", "tea") for leaf in shared_index.leaves(document)]
     assert [result.text for page in pages for result in page] == [leaf.text for leaf in leaves[:12]]
 
@@ -512,7 +512,7 @@ STRATEGIES: list[tuple[str, dict[str, Any], Strategy]] = [
         {"phrasings": PHRASINGS, "fusion": "maximum"},
         MultiQuery(phrasings=PHRASINGS, fusion="maximum"),
     ),
-    ("FilterRetriever", {"offset": 3}, Filter(offset=3)),
+    ("BrowseRetriever", {"offset": 3}, Browse(offset=3)),
     ("TreeRetriever", {"mode": "traversal", "top_k": 3}, Tree(mode="traversal", top_k=3)),
     ("SpanRetriever", {}, RelevantSegments()),
 ]

@@ -28,8 +28,8 @@ import langchain_ext
 from langchain_ext import (
     AutoMergingRetriever,
     BM25Retriever,
+    BrowseRetriever,
     EnsembleRetriever,
-    FilterRetriever,
     HybridRetriever,
     MultiQueryRetriever,
     ParentDocumentRetriever,
@@ -147,7 +147,7 @@ class TestMultiQueryRetriever(_StandardTests):
 
 
 class TestFilterRetriever(_StandardTests):
-    retriever_constructor = FilterRetriever
+    retriever_constructor = BrowseRetriever
 
 
 class TestTreeRetriever(_StandardTests):

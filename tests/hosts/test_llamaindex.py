@@ -32,10 +32,10 @@ from leafspan.private import Vault
 from llamaindex_ext import (
     AutoMergingRetriever,
     EnsembleRetriever,
+    FollowReferencesRetriever,
     HybridRetriever,
     MultiQueryRetriever,
     NodeWithTrace,
-    RecursiveRetriever,
     RetrievalTraceEvent,
     SentenceWindowRetriever,
     SpanNodeParser,
@@ -130,7 +130,7 @@ def test_an_added_index_node_refers_to_what_it_stands_for(tmp_path):
     with Index.open(tmp_path / "kb") as index:
         index.add([Document(text="Green tea wants water below eighty degrees.", id_="tea")])
         index.add(IndexNode(text="An overview of hot drinks.", index_id="tea", id_="overview"))
-        (found,) = RecursiveRetriever(index, similarity_top_k=1).retrieve("An overview of hot drinks.")
+        (found,) = FollowReferencesRetriever(index, similarity_top_k=1).retrieve("An overview of hot drinks.")
         assert found.node.metadata["doc_id"] == "tea"
 
 

@@ -66,7 +66,7 @@ async def test_another_store_is_asked_something_else(host: Host):
         asked.append(question)
         return [host.result("1", TEXTS[0], 0.9)]
 
-    retriever = host.package.TransformRetriever(
+    retriever = host.package.RewriteQueryRetriever(
         base=host.retriever("Store", ask), llm=host.model(lambda prompt: "bees\nflowers"), how="decompose"
     )
     [found] = await host.both(retriever, "one")
@@ -180,7 +180,7 @@ def test_a_view_of_the_same_index_finds_leaves_of_it(host: Host, shared_index: I
 def test_a_store_and_an_index_are_refused_with_what_makes_a_retriever_of_them(host: Host, shared_index: Index):
     stores = {"LangChain": InMemoryVectorStore(DeterministicFakeEmbedding(size=4)), "LlamaIndex": vector_index()}
     for thing, method in ((stores[repr(host)], "as_retriever"), (shared_index, "as_strategy")):
-        error = host.refusal(lambda thing=thing: host.package.TransformRetriever(base=thing, how=str.upper))
+        error = host.refusal(lambda thing=thing: host.package.RewriteQueryRetriever(base=thing, how=str.upper))
         assert str(error).startswith(f"base must be a strategy or a {host!r} retriever, got ")
         assert str(error).endswith(f"; its {method}() makes one")
 

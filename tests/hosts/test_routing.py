@@ -123,7 +123,7 @@ async def test_a_retriever_over_another_index_is_asked_there(host: Host, shared_
     for index in (None, shared_index, shared_index.scoped(F("topic") == "food")):
         for name, options in (
             ("RouterRetriever", {"retrievers": {"there": there}, "choose": lambda _: "there"}),
-            ("RecursiveRetriever", {"base": there}),
+            ("FollowReferencesRetriever", {"base": there}),
             ("MultiQueryRetriever", {"base": there, "fusion": "maximum", "phrasings": ["tea"]}),
         ):
             [found] = await host.both(host.make(name, index, **options), "tea")
@@ -141,13 +141,15 @@ async def test_references_lead_to_retrievers_of_the_host_to_other_indexes_and_to
     base = host.retriever("Web", lambda question: [result])
     law, _ = own(host, "Law", "a contract")
     targets = {"law": law, "house": host.make("VectorRetriever", handbook, where={"doc_id": "tea"})}
-    recursive = host.make("RecursiveRetriever", shared_index, base=base, targets=targets, per_reference=1, explain=True)
+    recursive = host.make(
+        "FollowReferencesRetriever", shared_index, base=base, targets=targets, per_reference=1, explain=True
+    )
     found = await host.both(recursive, QUESTIONS[2])
     [nearest] = shared_index.retrieve(QUESTIONS[2], Vector(), where=F("doc_id") == "tea", k=1)
     assert [each.text for each in found] == ["a contract", "The house serves tea at four.", nearest.text]
     assert [each.score for each in found] == [0.9, 0.9, 0.9]
-    assert found[0].trace[-1] == "Recursive followed 'law' from Web 1, whose score 0.900 it has"
-    beside = host.make("RecursiveRetriever", shared_index, base=base, targets=targets, per_reference=1, keep=True)
+    assert found[0].trace[-1] == "FollowReferences followed 'law' from Web 1, whose score 0.900 it has"
+    beside = host.make("FollowReferencesRetriever", shared_index, base=base, targets=targets, per_reference=1, keep=True)
     assert [each.text for each in await host.both(beside, QUESTIONS[2])] == [
         "see the others",
         *(each.text for each in found),
@@ -230,17 +232,17 @@ def index_nodes(*nodes):
 
 async def test_an_index_node_refers_to_its_index_id(shared_index: Index):
     base = index_nodes(IndexNode(id_="n", text="about tea", index_id="tea"), TextNode(id_="t", text="a text"))
-    recursive = LlamaIndex().make("RecursiveRetriever", shared_index, base=base, per_reference=1)
+    recursive = LlamaIndex().make("FollowReferencesRetriever", shared_index, base=base, per_reference=1)
     [found, other] = await LlamaIndex().both(recursive, QUESTIONS[2])
     assert (found.document, found.score, other.id) == ("tea", 0.5, "t")
     target, _ = own(LlamaIndex(), "Law", "a contract")
-    alone = LlamaIndex().make("RecursiveRetriever", None, base=base, targets={"tea": target})
+    alone = LlamaIndex().make("FollowReferencesRetriever", None, base=base, targets={"tea": target})
     assert [each.text for each in await LlamaIndex().both(alone, "q")] == ["a contract", "a text"]
 
 
 async def test_an_index_node_that_leads_to_nothing_comes_back_as_it_is(shared_index: Index):
     node = IndexNode(id_="n", text="about nothing", index_id="nothing")
-    [found] = LlamaIndex().make("RecursiveRetriever", shared_index, base=index_nodes(node)).retrieve("q")
+    [found] = LlamaIndex().make("FollowReferencesRetriever", shared_index, base=index_nodes(node)).retrieve("q")
     assert found.node is node
     assert node.metadata == {}
 
@@ -254,7 +256,7 @@ OBJECTS = {
 
 @pytest.mark.parametrize("made", OBJECTS.values(), ids=OBJECTS)
 @pytest.mark.parametrize("given", ["objects", "object_map"])
-@pytest.mark.parametrize("name", ["VectorRetriever", "BM25Retriever", "RecursiveRetriever", "over a base"])
+@pytest.mark.parametrize("name", ["VectorRetriever", "BM25Retriever", "FollowReferencesRetriever", "over a base"])
 async def test_an_object_stands_in_the_place_of_the_index_node_that_was_added(tmp_path: Path, made, given, name):
     node = IndexNode(
         id_="overview", text="An overview of hot drinks.", index_id="shelf", obj=made(TextNode(text="the object"))
@@ -264,7 +266,7 @@ async def test_an_object_stands_in_the_place_of_the_index_node_that_was_added(tm
     with Index.open(tmp_path / "kb") as index:
         index.add([node, other])
         if name == "over a base":  # one with objects is asked as it is, and not as its strategy
-            name, options = "RecursiveRetriever", {"base": LlamaIndex().make("VectorRetriever", index, **options)}
+            name, options = "FollowReferencesRetriever", {"base": LlamaIndex().make("VectorRetriever", index, **options)}
         retriever = LlamaIndex().make(name, index, **options)
         for scored in (retriever.retrieve("hot drinks"), await retriever.aretrieve("hot drinks")):
             assert [each.text for each in scored] == ["the object", "An overview of cold drinks."]
@@ -276,5 +278,5 @@ async def test_an_object_stands_in_the_place_of_the_index_node_that_was_added(tm
 
 def test_an_index_node_with_an_object_is_followed_by_llamaindex_itself(shared_index: Index):
     node = IndexNode(id_="n", text="about tea", index_id="tea", obj=TextNode(id_="inner", text="the object"))
-    [found] = LlamaIndex().make("RecursiveRetriever", shared_index, base=index_nodes(node)).retrieve("q")
+    [found] = LlamaIndex().make("FollowReferencesRetriever", shared_index, base=index_nodes(node)).retrieve("q")
     assert found.text == "the object"

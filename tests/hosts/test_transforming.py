@@ -1,4 +1,4 @@
-"""Transform, Rerank and Decay in both hosts. What they find is compared with the core in test_scenarios.py."""
+"""RewriteQuery, Rerank and Decay in both hosts. What they find is compared with the core in test_scenarios.py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from llama_index.core.schema import QueryBundle
 
 import langchain_ext
 import llamaindex_ext
-from leafspan import BM25, Index, InvalidArgument, Query, Transform, Vector
+from leafspan import BM25, Index, InvalidArgument, Query, RewriteQuery, Vector
 from leafspan.language_model import PROMPTS
 from tests.corpus import QUESTIONS
 from tests.hosts.contract import HOSTS, Host, LlamaIndex, needed, words_in_common
@@ -22,15 +22,15 @@ every_host = pytest.mark.parametrize("host", HOSTS, ids=repr)
 
 BAD_OPTIONS = [
     (
-        "TransformRetriever",
+        "RewriteQueryRetriever",
         {"how": "hyde"},
         "how='hyde' must have a language model, got none: give llm=... in LangChain and LlamaIndex, generate=... in plain "
         "Python",
     ),
-    ("TransformRetriever", {"how": len, "count": 2}, "count must be left out where how is a function, got 2"),
-    ("TransformRetriever", {"generate": len}, "TransformRetriever has no option 'generate'; here it is 'llm'"),
-    ("TransformRetriever", {"base": 5}, "base must be a strategy or a HOST retriever, got 5"),
-    ("TransformRetriever", {"keep_question": "yes"}, "keep_question must be True or False, got 'yes'"),
+    ("RewriteQueryRetriever", {"how": len, "count": 2}, "count must be left out where how is a function, got 2"),
+    ("RewriteQueryRetriever", {"generate": len}, "RewriteQueryRetriever has no option 'generate'; here it is 'llm'"),
+    ("RewriteQueryRetriever", {"base": 5}, "base must be a strategy or a HOST retriever, got 5"),
+    ("RewriteQueryRetriever", {"keep_question": "yes"}, "keep_question must be True or False, got 'yes'"),
     ("RerankRetriever", {"rerank": None}, "Rerank must have a function rerank, or a diversity > 0, got neither"),
     ("RerankRetriever", {"diversity": 1.5}, "diversity must be a number in [0, 1], got 1.5"),
     ("RerankRetriever", {"depth": 0}, "depth must be a whole number >= 1, got 0"),
@@ -52,7 +52,7 @@ def test_bad_options_are_refused_with_the_same_message(host: Host, shared_index:
 @every_host
 @pytest.mark.parametrize("llm", ["gpt", len, 5])
 def test_a_model_that_is_none_of_the_hosts_is_refused(host: Host, shared_index: Index, llm):
-    error = host.refusal(lambda: host.make("TransformRetriever", shared_index, llm=llm))
+    error = host.refusal(lambda: host.make("RewriteQueryRetriever", shared_index, llm=llm))
     assert str(error).startswith("llm must be a ")
 
 
@@ -65,9 +65,9 @@ async def test_what_is_searched_can_come_from_a_model_of_the_host(host: Host, sh
         prompts.append(prompt)
         return "When did the old pier burn down?"
 
-    retriever = host.make("TransformRetriever", shared_index, how=how, llm=host.model(write))
+    retriever = host.make("RewriteQueryRetriever", shared_index, how=how, llm=host.model(write))
     found = await host.both(retriever, QUESTIONS[3])
-    core = Transform(how=how, generate=write)
+    core = RewriteQuery(how=how, generate=write)
     assert [result.id for result in found] == [passage.id for passage in shared_index.retrieve(QUESTIONS[3], core)]
     assert prompts == [PROMPTS[how].format(question=QUESTIONS[3], count=3 if how == "decompose" else 1)] * 3
 
@@ -77,11 +77,11 @@ async def test_a_model_that_fails_leaves_the_question_itself_and_a_note(host: Ho
     def fail(prompt):
         raise ConnectionError("the line is dead")
 
-    retriever = host.make("TransformRetriever", shared_index, llm=host.model(fail), explain=True)
+    retriever = host.make("RewriteQueryRetriever", shared_index, llm=host.model(fail), explain=True)
     found = await host.both(retriever, QUESTIONS[0])
     expected = host.ask(host.make("HybridRetriever", shared_index), QUESTIONS[0])
     assert [(result.id, result.score) for result in found] == [(result.id, result.score) for result in expected]
-    note = "Transform: rewrite wrote nothing to search: ConnectionError: the line is dead"
+    note = "RewriteQuery: rewrite wrote nothing to search: ConnectionError: the line is dead"
     assert all(result.trace[-1] == note for result in found)
 
 
@@ -97,7 +97,7 @@ async def test_a_coroutine_function_is_awaited_where_there_is_an_event_loop(host
         called.append("arerank")
         return words_in_common(question, texts)
 
-    transform = host.make("TransformRetriever", shared_index, how=str, ahow=ahow)
+    transform = host.make("RewriteQueryRetriever", shared_index, how=str, ahow=ahow)
     await host.both(
         host.make("RerankRetriever", shared_index, base=transform, rerank=words_in_common, arerank=arerank), "pier"
     )
@@ -110,7 +110,7 @@ def test_a_call_of_langchain_can_set_every_option(shared_index: Index):
     assert plain.invoke(QUESTIONS[0], rerank=None, diversity=0.5) == diverse.invoke(QUESTIONS[0])
     old = langchain_ext.DecayRetriever(index=shared_index, key="year", now="1974-01-01")
     assert old.invoke("bees", scale=timedelta(days=365), now=datetime(1975, 1, 1))[0].metadata["score"] < 1
-    transforming = langchain_ext.TransformRetriever(index=shared_index, base=BM25(), how=lambda question: "tea")
+    transforming = langchain_ext.RewriteQueryRetriever(index=shared_index, base=BM25(), how=lambda question: "tea")
     assert transforming.invoke("bees")[0].metadata["doc_id"] == "tea"
     assert transforming.invoke("bees", how=str.upper)[0].metadata["doc_id"] == "bees"
 
@@ -130,7 +130,7 @@ def test_the_prompt_can_be_read_and_changed_as_elsewhere_in_llamaindex(shared_in
         prompts.append(prompt)
         return "pier"
 
-    retriever = llamaindex_ext.TransformRetriever(shared_index, how="step-back", llm=LlamaIndex().model(write))
+    retriever = llamaindex_ext.RewriteQueryRetriever(shared_index, how="step-back", llm=LlamaIndex().model(write))
     assert retriever.get_prompts()["prompt"].get_template() == PROMPTS["step-back"]
     retriever.update_prompts({"prompt": PromptTemplate("More general than {question}?"), "of another": PromptTemplate("x")})
     retriever.retrieve("oak")
@@ -138,7 +138,7 @@ def test_the_prompt_can_be_read_and_changed_as_elsewhere_in_llamaindex(shared_in
     assert retriever.get_prompts()["prompt"].template_vars == ["question"]
     with pytest.raises(InvalidArgument, match=r"prompt must be a text with \{question\}, if wanted \{count\}"):
         retriever.update_prompts({"prompt": PromptTemplate("Say it again.")})
-    assert llamaindex_ext.TransformRetriever(shared_index, how=str.lower).get_prompts() == {}
+    assert llamaindex_ext.RewriteQueryRetriever(shared_index, how=str.lower).get_prompts() == {}
 
 
 async def test_a_runnable_says_what_is_searched(shared_index: Index):
@@ -149,7 +149,7 @@ async def test_a_runnable_says_what_is_searched(shared_index: Index):
             asked.append(inputs)
 
     chain = RunnableLambda(lambda question: "green tea") | RunnableLambda(str.upper)
-    retriever = langchain_ext.TransformRetriever(index=shared_index, how=chain, base=BM25(), k=2)
+    retriever = langchain_ext.RewriteQueryRetriever(index=shared_index, how=chain, base=BM25(), k=2)
     expected = [found.id for found in shared_index.retrieve("GREEN TEA", BM25(), k=2)]
     assert [found.id for found in retriever.invoke("another", config={"callbacks": [Seen()]})] == expected
     assert asked[:2] == ["another", "another"]  # the chain, and its first step
@@ -168,7 +168,7 @@ async def test_a_query_transform_says_what_is_searched(shared_index: Index):
         def _run(self, query_bundle, metadata):
             return QueryBundle(query_bundle.query_str, custom_embedding_strs=["green tea", "black tea"])
 
-    retriever = llamaindex_ext.TransformRetriever(shared_index, how=Transforming(), base=Vector(), similarity_top_k=2)
+    retriever = llamaindex_ext.RewriteQueryRetriever(shared_index, how=Transforming(), base=Vector(), similarity_top_k=2)
     imagined = Query(text="another", embedding_texts=("green tea", "black tea"))
     expected = [found.id for found in shared_index.retrieve(imagined, Vector(), k=2)]
     assert [found.node_id for found in retriever.retrieve("another")] == expected

@@ -15,7 +15,7 @@ from llama_index.core.selectors import EmbeddingSingleSelector
 from llama_index.core.tools import RetrieverTool
 
 import leafspan
-from leafspan import Recursive, Router
+from leafspan import FollowReferences, Router
 from llamaindex_ext.host_retriever import as_strategy
 from tests.profiles import examples
 
@@ -105,7 +105,7 @@ def webs(draw):
 def test_references_lead_to_what_they_lead_to_in_llamaindex_in_its_order(web):
     theirs = RecursiveRetriever("r0", web)
     targets = {name: as_strategy(each) for name, each in web.items()}
-    ours = Recursive(base=targets["r0"], targets=targets, depth=20, per_reference=20)
+    ours = FollowReferences(base=targets["r0"], targets=targets, depth=20, per_reference=20)
     found = leafspan.retrieve("q", ours, k=100)
     assert [each.id for each in found] == [each.node_id for each in theirs.retrieve("q")]
 
@@ -115,7 +115,7 @@ def test_where_llamaindex_goes_round_in_circles_ours_ends():
     with pytest.raises(RecursionError):
         RecursiveRetriever("r0", web).retrieve("q")
     targets = {"r0": as_strategy(web["r0"])}
-    found = leafspan.retrieve("q", Recursive(base=targets["r0"], targets=targets))
+    found = leafspan.retrieve("q", FollowReferences(base=targets["r0"], targets=targets))
     assert [each.id for each in found] == ["n", "t"]
 
 
@@ -123,5 +123,5 @@ def test_where_llamaindex_fails_for_an_unknown_reference_ours_keeps_it_and_says_
     web = {"r0": Finds([IndexNode(id_="n", text="a reference", index_id="nowhere")])}
     with pytest.raises(ValueError, match="Query id nowhere not found"):
         RecursiveRetriever("r0", web).retrieve("q")
-    [found] = leafspan.retrieve("q", Recursive(base=as_strategy(web["r0"])))
-    assert found.trace.notes == ("Recursive: the reference 'nowhere' led to nothing",)
+    [found] = leafspan.retrieve("q", FollowReferences(base=as_strategy(web["r0"])))
+    assert found.trace.notes == ("FollowReferences: the reference 'nowhere' led to nothing",)

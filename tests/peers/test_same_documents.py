@@ -32,9 +32,9 @@ import llamaindex_ext
 from leafspan import (
     BM25,
     BM25Settings,
+    Browse,
     Ensemble,
     F,
-    Filter,
     HostRetriever,
     Index,
     MultiQuery,
@@ -153,10 +153,10 @@ def test_nearest_neighbours_in_memory_are_the_same(libraries: Libraries, questio
 def test_everything_that_a_filter_selects_is_the_same(libraries: Libraries):
     filters = {"field": "meta.topic", "operator": "==", "value": "nature"}
     theirs = FilterRetriever(libraries.haystack, filters=filters).run()["documents"]
-    ours = libraries.index.retrieve(None, Filter(), where=filters)
+    ours = libraries.index.retrieve(None, Browse(), where=filters)
     assert sorted(ids(ours)) == sorted(ids(theirs))
     everything = SummaryIndex(libraries.nodes).as_retriever().retrieve("")
-    assert ids(libraries.index.retrieve(None, Filter())) == ids(everything)
+    assert ids(libraries.index.retrieve(None, Browse())) == ids(everything)
 
 
 @every_question

@@ -12,7 +12,7 @@ from llama_index.core.indices.query.query_transform import HyDEQueryTransform
 from llama_index.core.retrievers import TransformRetriever
 
 import langchain_ext
-from leafspan import Index, Query, Transform, Vector
+from leafspan import Index, Query, RewriteQuery, Vector
 from leafspan.embedding import default_embedder
 from tests.corpus import QUESTIONS
 from tests.hosts.contract import LangChain, LlamaIndex, WritingLLM
@@ -34,14 +34,14 @@ class Bundled(Embeddings):
 def test_llamaindexs_hyde_finds_the_same(shared_index: Index, question: str, keeps: bool):
     hyde = HyDEQueryTransform(llm=WritingLLM(write=lambda prompt: ANSWER), include_original=keeps)
     theirs = TransformRetriever(LLAMAINDEX.vector_search(shared_index, k=6), hyde).retrieve(question)
-    ours = Transform(base=Vector(), how="hyde", generate=lambda prompt: ANSWER, keep_question=keeps)
+    ours = RewriteQuery(base=Vector(), how="hyde", generate=lambda prompt: ANSWER, keep_question=keeps)
     assert [passage.id for passage in shared_index.retrieve(question, ours, k=6)] == [node.node_id for node in theirs]
 
 
 def test_langchains_hyde_has_the_same_vector_without_the_question(shared_index: Index):
     theirs = HypotheticalDocumentEmbedder.from_llm(FakeListLLM(responses=[ANSWER]), Bundled(), prompt_key="web_search")
     vector = tuple(theirs.embed_query(QUESTIONS[0]))
-    ours = Transform(base=Vector(), how="hyde", generate=lambda prompt: ANSWER, keep_question=False)
+    ours = RewriteQuery(base=Vector(), how="hyde", generate=lambda prompt: ANSWER, keep_question=False)
     expected = shared_index.retrieve(Query(vector=vector), Vector())
     found = shared_index.retrieve(QUESTIONS[0], ours)
     assert [(passage.id, passage.score) for passage in found] == [
@@ -54,5 +54,5 @@ def test_langchains_rephrasing_finds_the_same(shared_index: Index, question: str
     llm = RunnableLambda(lambda prompt: "What is said of the old pier?")
     base = LANGCHAIN.vector_search(shared_index, k=5)
     theirs = RePhraseQueryRetriever(retriever=base, llm_chain=llm).invoke(question)
-    ours = langchain_ext.TransformRetriever(index=shared_index, base=base, llm=llm).invoke(question)
+    ours = langchain_ext.RewriteQueryRetriever(index=shared_index, base=base, llm=llm).invoke(question)
     assert [document.id for document in ours] == [document.id for document in theirs]

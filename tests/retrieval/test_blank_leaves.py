@@ -9,8 +9,8 @@ import pytest
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     Document,
-    Filter,
     Hybrid,
     Index,
     ParentDocument,
@@ -31,7 +31,7 @@ STRATEGIES: list[Strategy] = [
     SentenceWindow(),
     AutoMerging(),
     RelevantSegments(),
-    Filter(),
+    Browse(),
 ]
 
 

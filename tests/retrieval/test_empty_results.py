@@ -19,8 +19,8 @@ from leafspan import (
     MultiQuery,
     Passages,
     RelevantSegments,
+    RewriteQuery,
     Strategy,
-    Transform,
     Tree,
     Vector,
 )
@@ -76,7 +76,7 @@ ONLY_STOP_WORDS = "the question has no words but stop words, which a search by w
         RelevantSegments(base=BM25()),
         Tree(base=BM25()),
         MultiQuery(base=BM25(), phrasings=["when and where"]),
-        Transform(base=BM25(), how=lambda question: f"{question} when"),
+        RewriteQuery(base=BM25(), how=lambda question: f"{question} when"),
     ],
     ids=lambda each: type(each).__name__,
 )
@@ -98,7 +98,7 @@ OVERS = {
     "itself": lambda base: base,
     "segments": lambda base: RelevantSegments(base=base),
     "tree": lambda base: Tree(base=base),
-    "something else": lambda base: Transform(base=base, how=lambda question: f"{question} Please."),
+    "something else": lambda base: RewriteQuery(base=base, how=lambda question: f"{question} Please."),
 }
 
 

@@ -9,11 +9,11 @@ import pytest
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     Budget,
     Document,
     Ensemble,
     F,
-    Filter,
     HierarchicalSplitter,
     Hybrid,
     Index,
@@ -58,7 +58,7 @@ def words(passages) -> int:
     return sum(len(passage.text.split()) for passage in passages)
 
 
-@pytest.mark.parametrize("strategy", [Vector(), Hybrid(), SentenceWindow(), RelevantSegments(), Filter()], ids=repr)
+@pytest.mark.parametrize("strategy", [Vector(), Hybrid(), SentenceWindow(), RelevantSegments(), Browse()], ids=repr)
 def test_a_large_budget_is_filled_but_for_a_leaf(wikipedia: Index, strategy: Strategy):
     longest = max(len(leaf.text.split()) for leaf in wikipedia.leaves())
     for budget in (300, 2_500):
@@ -75,7 +75,7 @@ def test_a_large_budget_is_filled_but_for_a_leaf(wikipedia: Index, strategy: Str
         (SentenceWindow(), 3),
         (SentenceWindow(base=Vector()), 2),
         (RelevantSegments(), 3),  # as for Hybrid, and the leaves in short gaps between them
-        (Filter(), 1),
+        (Browse(), 1),
     ],
     ids=repr,
 )
@@ -113,7 +113,7 @@ def test_where_leaves_are_short_a_second_search_is_made_but_nothing_is_embedded_
 
 
 def test_candidates_that_the_call_gives_are_never_exceeded(ferries: Index):
-    for strategy in (Vector(), Hybrid(), Filter(), RelevantSegments(), Vector(min_score=-1)):
+    for strategy in (Vector(), Hybrid(), Browse(), RelevantSegments(), Vector(min_score=-1)):
         assert words(ferries.retrieve("ferry", strategy, budget=400, candidates=7)) == 7 * 3
 
 
@@ -152,11 +152,11 @@ def test_a_threshold_leaves_out_what_is_below_it(ferries: Index):
 
 
 def test_a_filter_returns_everything_that_matches(ferries: Index):
-    assert len(ferries.retrieve(None, Filter())) == FERRIES
-    assert len(ferries.retrieve(None, Filter(offset=20), where=F("even") == True)) == FERRIES / 2 - 20  # noqa: E712
-    assert len(ferries.retrieve(None, Filter(), k=30)) == 30
-    assert len(ferries.retrieve(None, Filter(), candidates=8)) == 8
-    assert words(ferries.retrieve(None, Filter(), budget=500)) == 3 * (500 // 3)
+    assert len(ferries.retrieve(None, Browse())) == FERRIES
+    assert len(ferries.retrieve(None, Browse(offset=20), where=F("even") == True)) == FERRIES / 2 - 20  # noqa: E712
+    assert len(ferries.retrieve(None, Browse(), k=30)) == 30
+    assert len(ferries.retrieve(None, Browse(), candidates=8)) == 8
+    assert words(ferries.retrieve(None, Browse(), budget=500)) == 3 * (500 // 3)
 
 
 @pytest.mark.parametrize(

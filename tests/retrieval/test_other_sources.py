@@ -17,10 +17,10 @@ import leafspan
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     Budget,
     Ensemble,
     F,
-    Filter,
     HostRetriever,
     Hybrid,
     Index,
@@ -81,7 +81,7 @@ async def test_no_index_is_needed_to_ask_another_source():
     assert leafspan.retrieve([], WIKI) == []
 
 
-@pytest.mark.parametrize("strategy", [Hybrid(), Vector(), BM25(), Filter(), RelevantSegments()])
+@pytest.mark.parametrize("strategy", [Hybrid(), Vector(), BM25(), Browse(), RelevantSegments()])
 def test_a_strategy_that_searches_leaves_says_that_it_needs_an_index(strategy):
     with pytest.raises(InvalidArgument, match="must have an index to search, and there is none here: give one as index="):
         leafspan.retrieve("bees", strategy)

@@ -13,20 +13,20 @@ from chromadb.config import Settings
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     Decay,
     Ensemble,
-    Filter,
+    FollowReferences,
     HierarchicalSplitter,
     HostRetriever,
     Hybrid,
     Index,
     MultiQuery,
     ParentDocument,
-    Recursive,
     Rerank,
+    RewriteQuery,
     Router,
     SentenceWindow,
-    Transform,
     Vector,
 )
 from leafspan.strategies import HostResult
@@ -60,11 +60,11 @@ COSTS = [
     (AutoMerging(base=Vector(), threshold=0, max_words=None), 2),
     (BM25(), 1),
     (Hybrid(), 1),
-    (Filter(), 1),
+    (Browse(), 1),
     (MultiQuery(base=Vector(), phrasings=QUESTIONS), 1),
     (MultiQuery(phrasings=QUESTIONS), 1),
-    (Transform(base=Vector(), how=lambda question: ["pier", question]), 1),
-    (Transform(how=lambda question: question.lower()), 1),
+    (RewriteQuery(base=Vector(), how=lambda question: ["pier", question]), 1),
+    (RewriteQuery(how=lambda question: question.lower()), 1),
     (Rerank(base=Vector(), rerank=lambda question, texts: list(map(len, texts))), 1),
     (Rerank(base=Vector(), diversity=0.5), 1),
     (Rerank(base=BM25(), diversity=0.5), 1),
@@ -83,10 +83,10 @@ COSTS = [
     (Router(retrievers={"meaning": Vector(), "words": BM25()}, choose=lambda query: "meaning"), 1),
     (Router(retrievers={"meaning": Vector()}, descriptions={"meaning": "what there is to know"}), 1),
     # One fetch for all documents that are referred to, however many queries and passages refer to them.
-    (Recursive(base=Vector()), 1),
-    (Recursive(base=REFERRING), 1),
-    (Recursive(base=REFERRING, keep=True, per_reference=9, depth=1), 1),
-    (Recursive(base=REFERRING, targets={"tea": Vector(), "bees": Vector()}), 2),
+    (FollowReferences(base=Vector()), 1),
+    (FollowReferences(base=REFERRING), 1),
+    (FollowReferences(base=REFERRING, keep=True, per_reference=9, depth=1), 1),
+    (FollowReferences(base=REFERRING, targets={"tea": Vector(), "bees": Vector()}), 2),
 ]
 
 
@@ -134,7 +134,7 @@ COSTS_BEHIND_A_CLIENT = [
     (ParentDocument(base=Vector(), level=None), 1, 1),
     (MultiQuery(base=Vector(), phrasings=QUESTIONS), 1, 0),
     (BM25(), 0, 1),
-    (Filter(), 0, 1),
+    (Browse(), 0, 1),
 ]
 
 

@@ -29,8 +29,8 @@ from leafspan import (
     Passage,
     Rerank,
     RetrievalTimeout,
+    RewriteQuery,
     Strategy,
-    Transform,
     Vector,
 )
 from leafspan.private import Vault
@@ -156,7 +156,7 @@ def reranking(gate: Gate) -> Callable[..., list[float]]:
 WAITS: dict[str, tuple[Callable[[Gate], Strategy], str]] = {
     "an embedder": (lambda gate: Vector(), "the embedder "),
     "a language model": (lambda gate: MultiQuery(generate=answering(gate)), "the language model"),
-    "a transformer": (lambda gate: Transform(how=answering(gate)), "for "),
+    "a transformer": (lambda gate: RewriteQuery(how=answering(gate)), "for "),
     "a host's retriever": (lambda gate: Ensemble(retrievers=[asking_a_host(gate), BM25()]), "my retriever"),
     "a failure that is left out": (
         lambda gate: Ensemble(retrievers=[asking_a_host(gate), BM25()], on_failure="skip"),

@@ -10,9 +10,9 @@ import leafspan
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     Document,
     F,
-    Filter,
     HierarchicalSplitter,
     Hybrid,
     Index,
@@ -129,7 +129,7 @@ def test_a_summary_carries_what_is_true_of_all_that_it_covers(guide: Index):
 
 def test_a_leaf_has_one_id_wherever_it_is_met(guide: Index):
     leaves = {leaf.id: leaf for leaf in guide.leaves()}
-    found = guide.retrieve(None, Filter(), k=50)
+    found = guide.retrieve(None, Browse(), k=50)
     assert [each.id for each in found] == list(leaves)
     guide.build_tree()
     children = {child for summary in guide.summaries() if summary.layer == 1 for child in summary.summary.children}

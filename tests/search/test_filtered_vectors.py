@@ -16,7 +16,7 @@ from leafspan import AutoMerging, Document, HierarchicalSplitter, Hybrid, Index,
 from leafspan.filters import F, Where
 from leafspan.search import _vectors as vector_search
 from leafspan.store import Reader
-from leafspan.strategies import BM25, Filter
+from leafspan.strategies import BM25, Browse
 from tests.profiles import examples
 
 SPLITTER = HierarchicalSplitter(leaf_words=6, parent_words=(12, 24))
@@ -118,7 +118,7 @@ def check_words(index, query, where, k):
 
 def check_pages(index, where, k, offset):
     leaves = matching_leaves(index, where)[offset : offset + k]
-    found = index.retrieve(None, Filter(offset=offset), k=k, candidates=k, where=where)
+    found = index.retrieve(None, Browse(offset=offset), k=k, candidates=k, where=where)
     assert [(passage.document_id, passage.start, passage.text) for passage in found] == [
         (leaf.document_id, leaf.start, leaf.text) for leaf in leaves
     ]
@@ -235,11 +235,11 @@ def test_only_the_current_one_of_two_versions_of_a_document_is_found(kind, tmp_p
             function = call.arguments[0] if call.arguments and callable(call.arguments[0]) else call.function
             if getattr(function, "__name__", "") == "add":
                 break
-        for strategy in (Vector(), BM25(), Filter()):
+        for strategy in (Vector(), BM25(), Browse()):
             assert [len(index.retrieve("budget", strategy, where=where)) for where in (recent, old)] == [0, 1]
         flow.close()
         index.add(Document("plan", "The budget.", None, {"year": 2024}))
-        for strategy in (Vector(), BM25(), Filter()):
+        for strategy in (Vector(), BM25(), Browse()):
             assert [len(index.retrieve("budget", strategy, where=where)) for where in (recent, old)] == [1, 0]
 
 
@@ -274,16 +274,16 @@ def test_another_process_s_changes_are_seen_by_a_filter_that_was_used_before(tmp
         Index.open(tmp_path / "kb") as other,
     ):
         one.add(Document("plan", "The budget.", None, {"year": 2020}))
-        assert other.retrieve(None, Filter(), where=where) == []
+        assert other.retrieve(None, Browse(), where=where) == []
         one.add(Document("plan", "The budget.", None, {"year": 2021}))
-        assert [passage.document_id for passage in other.retrieve(None, Filter(), where=where)] == ["plan"]
+        assert [passage.document_id for passage in other.retrieve(None, Browse(), where=where)] == ["plan"]
         assert [passage.document_id for passage in other.retrieve("budget", BM25(), where=where)] == ["plan"]
         one.delete(["plan"])
-        assert other.retrieve(None, Filter(), where=where) == []
+        assert other.retrieve(None, Browse(), where=where) == []
 
 
 @pytest.mark.usefixtures("leaves_from_chroma")
-@pytest.mark.parametrize("strategy", [Vector(), BM25(), Filter(), Hybrid(), AutoMerging(base=Vector())], ids=repr)
+@pytest.mark.parametrize("strategy", [Vector(), BM25(), Browse(), Hybrid(), AutoMerging(base=Vector())], ids=repr)
 def test_what_is_replaced_between_the_search_and_the_fetch_is_searched_again(strategy, tmp_path, monkeypatch):
     with (
         Index.open(tmp_path / "kb", embedder=embed, splitter=SPLITTER) as index,

@@ -12,10 +12,10 @@ from typing import Any
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     DamagedIndex,
     Document,
     F,
-    Filter,
     Hybrid,
     Index,
     ParentDocument,
@@ -37,7 +37,7 @@ STRATEGIES = [
     AutoMerging(threshold=0.2),
     ParentDocument(),
     RelevantSegments(),
-    Filter(),
+    Browse(),
 ]
 COLLECTIONS = ("leaves", "manifest", "tree.leaves", "tree.manifest")
 

@@ -37,21 +37,21 @@ from leafspan.store import Catalogue, Row, Scope
 from leafspan.strategies import (
     BM25,
     AtLeast,
+    Browse,
     Decay,
     Ensemble,
-    Filter,
     Filtered,
+    FollowReferences,
     HostResult,
     Hybrid,
     MultiQuery,
     OtherIndex,
     OverBase,
-    Recursive,
     RelevantSegments,
     Rerank,
+    RewriteQuery,
     Router,
     Strategy,
-    Transform,
     Tree,
     Watched,
 )
@@ -270,7 +270,7 @@ def test_everything_shows_the_documents_that_match_and_no_other(anywhere):
     a.build_tree()
     anywhere.build_tree(across_documents=True)
     trees = (Tree(), Tree(base=BM25()), Tree(mode="traversal"), Vector(summaries=True), BM25(summaries=True))
-    for strategy in (Vector(), BM25(), Filter(), Hybrid(), AutoMerging(), ParentDocument(base=BM25()), *trees):
+    for strategy in (Vector(), BM25(), Browse(), Hybrid(), AutoMerging(), ParentDocument(base=BM25()), *trees):
         assert set(ids(a.retrieve("The budget", strategy, k=10))) <= {"a1", "a2"}
         assert a.retrieve("The budget", strategy, where=B) == []
         assert a.retrieve("The budget", strategy, where=~A) == []
@@ -295,7 +295,7 @@ async def test_each_method_has_an_asynchronous_twin(anywhere):
     assert (await a.acount(), (await a.astats()).documents) == (1, 1)
     assert (await a.abuild_tree()).built == ("plan",)
     assert await a.asummaries() == []  # of a single leaf there is nothing to summarise
-    for strategy in (Vector(), BM25(), Filter(), Hybrid(), Tree(), Tree(mode="traversal")):
+    for strategy in (Vector(), BM25(), Browse(), Hybrid(), Tree(), Tree(mode="traversal")):
         assert [passage.text for passage in await a.aretrieve("merger budget", strategy)] == ["The budget."]
     assert await a.adelete(["plan"]) == ["plan"]
     assert await a.aretrieve("merger", Vector()) == []
@@ -316,8 +316,8 @@ def test_pages_hold_only_what_the_view_shows(index):
     index.add([Document(f"b{n}", "The merger.", None, {"tenant": "b"}) for n in range(5)])
     a = index.scoped(A)
     a.add([Document(f"{n}", "The budget. " * 9) for n in range(3)])
-    pages = [a.retrieve(None, Filter(offset=offset), k=4) for offset in range(0, 24, 4)]
-    assert [passage for page in pages for passage in page] == a.retrieve(None, Filter(), k=24)
+    pages = [a.retrieve(None, Browse(offset=offset), k=4) for offset in range(0, 24, 4)]
+    assert [passage for page in pages for passage in page] == a.retrieve(None, Browse(), k=24)
     assert {passage.document_id for page in pages for passage in page} == {"0", "1", "2"}
     assert sum(map(len, pages)) == a.stats().leaves
 
@@ -796,30 +796,30 @@ EXACT = [
     BM25(),
     BM25(scale=True, k=2),
     *(BM25(bm25=settings) for settings in BM25_SETTINGS),
-    Filter(),
-    Filter(offset=2),
+    Browse(),
+    Browse(offset=2),
     Filtered(BM25(), ~B),
     AtLeast(BM25(), 0.5),
     AutoMerging(base=BM25()),
     SentenceWindow(base=BM25(), before=1, after=1),
     ParentDocument(base=BM25(k=3), level=1),
     ParentDocument(base=BM25(), level=None),
-    AutoMerging(base=Filter(offset=1)),
-    Ensemble(retrievers=[BM25(), Filter()], fusion="relative_score"),
-    Ensemble(retrievers=[Filtered(BM25(), B | F("year").exists()), Filtered(Filter(), ~B)], fusion="maximum"),
-    Ensemble(retrievers=[ParentDocument(base=BM25()), Filter()], fusion="distribution_based"),
+    AutoMerging(base=Browse(offset=1)),
+    Ensemble(retrievers=[BM25(), Browse()], fusion="relative_score"),
+    Ensemble(retrievers=[Filtered(BM25(), B | F("year").exists()), Filtered(Browse(), ~B)], fusion="maximum"),
+    Ensemble(retrievers=[ParentDocument(base=BM25()), Browse()], fusion="distribution_based"),
     BM25(summaries=True),
     Tree(base=BM25()),
     Tree(base=BM25(scale=True), keep_covered_summaries=True, top_k=6),
     Tree(base=Filtered(BM25(bm25=BM25_SETTINGS[1]), B | F("year").exists()), min_score=0.1),
-    Ensemble(retrievers=[Tree(base=BM25()), Filter()], fusion="maximum"),
-    Router(retrievers={"words": BM25(), "all": Filter()}, choose=lambda query: "words" if "budget" in query else None),
-    Recursive(base=BM25(), key="tags", targets={"budget": BM25(k=2), "tea": Filter()}, keep=True, depth=3),
-    Transform(base=BM25(), how=lambda question: ["merger", question], fusion="maximum"),
+    Ensemble(retrievers=[Tree(base=BM25()), Browse()], fusion="maximum"),
+    Router(retrievers={"words": BM25(), "all": Browse()}, choose=lambda query: "words" if "budget" in query else None),
+    FollowReferences(base=BM25(), key="tags", targets={"budget": BM25(k=2), "tea": Browse()}, keep=True, depth=3),
+    RewriteQuery(base=BM25(), how=lambda question: ["merger", question], fusion="maximum"),
     Rerank(base=SentenceWindow(base=BM25()), rerank=lambda question, texts: [len(text) for text in texts]),
     Rerank(base=Tree(base=BM25()), rerank=lambda question, texts: [text.count("a") for text in texts], depth=4),
     Decay(base=BM25(), key="year", now="2026-01-01", scale=3650),
-    Decay(base=Filter(), key="year", now="2026-01-01", shape="linear", missing=0),
+    Decay(base=Browse(), key="year", now="2026-01-01", shape="linear", missing=0),
 ]
 NEAR = [
     Vector(),
@@ -834,9 +834,9 @@ NEAR = [
     MultiQuery(generate=lambda prompt: "the merger lawsuit\nthe salary of b\nbudget", base=Vector(k=4), fusion="maximum"),
     MultiQuery(phrasings=["merger", "lawsuit"], base=BM25(), fusion="maximum"),
     Router(retrievers={"a": Vector(), "b": BM25()}, descriptions={"a": "The merger lawsuit.", "b": "The honey."}, most=2),
-    Recursive(base=REFERRING, per_reference=2, keep=True),
-    Recursive(base=Vector(k=4), key="tags", targets={"honey": REFERRING, "dance": Vector(k=1)}),
-    Transform(how="hyde", generate=lambda prompt: "the merger lawsuit", base=Vector(k=4)),
+    FollowReferences(base=REFERRING, per_reference=2, keep=True),
+    FollowReferences(base=Vector(k=4), key="tags", targets={"honey": REFERRING, "dance": Vector(k=1)}),
+    RewriteQuery(how="hyde", generate=lambda prompt: "the merger lawsuit", base=Vector(k=4)),
     Rerank(base=BM25(), diversity=0.3),
     Hybrid(fusion="rrf"),
     AutoMerging(base=Hybrid(fusion="rrf", depth=3)),

@@ -29,8 +29,8 @@ def test_names_that_need_options_are_not_offered():
     with pytest.raises(InvalidArgument) as raised:
         name_strategies("strategies", ["nothing"])
     offered = str(raised.value).partition("one of ")[2].partition(", got")[0].split(", ")
-    assert {"'hybrid'", "'tree'", "'recursive'"} <= {*offered}
-    assert not {"'at-least'", "'filtered'", "'sql'", "'rerank'", "'multi-query'", "'transform'"} & {*offered}
+    assert {"'hybrid'", "'tree'", "'follow-references'"} <= {*offered}
+    assert not {"'at-least'", "'filtered'", "'sql'", "'rerank'", "'multi-query'", "'rewrite-query'"} & {*offered}
     for name in offered:
         to_strategy("strategy", name.strip("'"))
     with pytest.raises(InvalidArgument, match="did you mean 'multi-query'"):

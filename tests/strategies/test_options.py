@@ -15,13 +15,13 @@ import pytest
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     Ensemble,
-    Filter,
+    FollowReferences,
     Hybrid,
     InvalidArgument,
     ParentDocument,
     Query,
-    Recursive,
     RelevantSegments,
     Rerank,
     SentenceWindow,
@@ -60,7 +60,7 @@ def test_the_default_of_an_option_is_the_one_that_is_documented(kind: type, opti
     [
         (lambda: BM25(k=0), "k must be a whole number >= 1, got 0"),
         (lambda: BM25(engine="rank_bm25"), "engine must be one of 'postings', 'rank-bm25', got 'rank_bm25'"),
-        (lambda: Filter(offset=-1), "offset must be a whole number >= 0, got -1"),
+        (lambda: Browse(offset=-1), "offset must be a whole number >= 0, got -1"),
         (lambda: Hybrid(calibrate=1), "calibrate must be True or False, got 1"),
         (
             lambda: Hybrid(min_answer_probability=2),
@@ -89,7 +89,7 @@ TWO = np.int64(2)
     [
         (BM25(k=TWO), BM25(k=2)),
         (Vector(k=TWO), Vector(k=2)),
-        (Filter(offset=TWO), Filter(offset=2)),
+        (Browse(offset=TWO), Browse(offset=2)),
         (Hybrid(depth=TWO), Hybrid(depth=2)),
         (Hybrid(depth=(TWO, 3)), Hybrid(depth=(2, 3))),
         (ParentDocument(level=TWO, max_parents=TWO), ParentDocument(level=2, max_parents=2)),
@@ -103,7 +103,7 @@ TWO = np.int64(2)
             Ensemble(retrievers=[BM25(), Vector()], min_candidates=TWO),
             Ensemble(retrievers=[BM25(), Vector()], min_candidates=2),
         ),
-        (Recursive(depth=TWO, per_reference=TWO), Recursive(depth=2, per_reference=2)),
+        (FollowReferences(depth=TWO, per_reference=TWO), FollowReferences(depth=2, per_reference=2)),
         (Rerank(depth=TWO, diversity=0.5), Rerank(depth=2, diversity=0.5)),
         (Tree(mode="traversal", top_k=TWO, start_layer=TWO), Tree(mode="traversal", top_k=2, start_layer=2)),
         (Tree(expand=TWO), Tree(expand=2)),

@@ -14,16 +14,16 @@ import leafspan
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     Budget,
     Document,
     Ensemble,
     F,
-    Filter,
+    FollowReferences,
     Hybrid,
     Index,
     InvalidArgument,
     MultiQuery,
-    Recursive,
     Router,
     SentenceWindow,
     Tree,
@@ -127,7 +127,7 @@ def test_it_can_be_referred_to_chosen_and_asked_in_several_phrasings(here: Index
     question = QUESTIONS[0]
     [expected] = plain(shared_index.retrieve(question, Vector(), k=1))
     base = leafspan.strategies.filtered(Vector(), F("doc_id") == "index")
-    [found] = here.retrieve(question, Recursive(base=base, targets={"corpus": other}))
+    [found] = here.retrieve(question, FollowReferences(base=base, targets={"corpus": other}))
     assert (found.id, found.text) == (expected[0], expected[2])
     [found] = here.retrieve(question, Router(retrievers={"here": BM25(), "there": other}, choose=lambda _: "there"))
     assert plain([found]) == [expected]
@@ -151,9 +151,9 @@ def test_nothing_can_merge_or_widen_what_is_found_there(shared_index: Index):
 
 
 def test_no_question_is_needed_where_none_is_needed_there(here: Index, shared_index: Index):
-    found = here.retrieve(None, shared_index.as_strategy(Filter()), k=3)
-    assert [each.id for each in found] == [each.id for each in shared_index.retrieve(None, Filter(), k=3)]
-    everything = here.retrieve(None, shared_index.as_strategy(Filter()))
+    found = here.retrieve(None, shared_index.as_strategy(Browse()), k=3)
+    assert [each.id for each in found] == [each.id for each in shared_index.retrieve(None, Browse(), k=3)]
+    everything = here.retrieve(None, shared_index.as_strategy(Browse()))
     assert len(everything) == shared_index.stats().leaves
 
 

@@ -13,9 +13,9 @@ import leafspan
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     Ensemble,
     F,
-    Filter,
     HostRetriever,
     Hybrid,
     Index,
@@ -384,7 +384,7 @@ def test_a_router_is_a_value_that_no_change_outside_reaches():
 
 
 def test_a_router_is_what_its_retrievers_are():
-    spans, leaves = {"a": SentenceWindow(), "b": Vector()}, {"a": Filter(), "b": Vector(min_score=0.1)}
+    spans, leaves = {"a": SentenceWindow(), "b": Vector()}, {"a": Browse(), "b": Vector(min_score=0.1)}
     assert Router(retrievers=spans, choose=never).finds_spans
     assert not Router(retrievers=leaves, choose=never).finds_spans
     assert Router(retrievers=leaves, choose=never).returns_all

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     Decay,
     Document,
     Ensemble,
     F,
-    Filter,
+    FollowReferences,
     HierarchicalSplitter,
     HostRetriever,
     Hybrid,
@@ -26,13 +27,12 @@ from leafspan import (
     MultiQuery,
     ParentDocument,
     Passage,
-    Recursive,
     RelevantSegments,
     Rerank,
+    RewriteQuery,
     Router,
     SentenceWindow,
     Strategy,
-    Transform,
     Tree,
     Vector,
 )
@@ -110,7 +110,7 @@ def hybrids(draw: st.DrawFn, spans: bool = False) -> Hybrid:
 
 def of_leaves() -> st.SearchStrategy[Strategy]:
     """Strategies that find single leaves."""
-    found = st.one_of(hybrids(), st.sampled_from([BM25(), Vector(), Filter()]))
+    found = st.one_of(hybrids(), st.sampled_from([BM25(), Vector(), Browse()]))
     return st.recursive(found, over_leaves, max_leaves=3)
 
 
@@ -132,7 +132,7 @@ def over_leaves(inner: st.SearchStrategy[Strategy]) -> st.SearchStrategy[Strateg
         ),
         st.builds(lambda base: Rerank(base=base, diversity=0.4), inner),
         st.builds(lambda a, b: Router(retrievers={"a": a, "b": b}, choose=lambda query: ["a", "b"]), inner, inner),
-        st.builds(lambda base: Transform(base=base, how=lambda question: [question, "the harbour"]), inner),
+        st.builds(lambda base: RewriteQuery(base=base, how=lambda question: [question, "the harbour"]), inner),
         st.builds(lambda base: Filtered(base, F("year") > 0), inner),
     )
 
@@ -151,7 +151,7 @@ def strategies() -> st.SearchStrategy[Strategy]:
         st.just(Tree(mode="traversal")),
         hybrids(spans=True),
         st.just(HostRetriever("host", host, ahost)),
-        st.builds(lambda base: Recursive(base=HostRetriever("host", host, ahost), targets={"tea": base}), leaves),
+        st.builds(lambda base: FollowReferences(base=HostRetriever("host", host, ahost), targets={"tea": base}), leaves),
     )
     return st.one_of(leaves, st.recursive(spans, over_leaves, max_leaves=2))
 

@@ -53,8 +53,8 @@ _ABOUT = {
     "segments/_vector_copy.py": ("mirror",),
     "segments/_segment_folder.py": ("mirror",),
     "strategies/_hybrid_pool.py": ("hybrid",),
-    "strategies/_phrasings.py": ("multi_query", "transform"),
-    "strategies/_references.py": ("recursive",),
+    "strategies/_phrasings.py": ("multi_query", "rewrite_query"),
+    "strategies/_references.py": ("follow_references",),
     "strategies/_routes.py": ("router",),
     "strategies/_over_base.py": ("rerank", "decay"),
 }

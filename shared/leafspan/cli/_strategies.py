@@ -10,11 +10,11 @@ from leafspan.checks import check_choice
 from leafspan.strategies import (
     BM25,
     AutoMerging,
+    Browse,
     Decay,
-    Filter,
+    FollowReferences,
     Hybrid,
     ParentDocument,
-    Recursive,
     RelevantSegments,
     SentenceWindow,
     Strategy,
@@ -59,12 +59,12 @@ STRATEGIES: dict[str, NamedStrategy] = {
         "TreeRetriever",
         {"mode": "traversal"},
     ),
-    "recursive": NamedStrategy(
-        Recursive(), "what is found, and what it refers to by links, names and metadata", "RecursiveRetriever"
+    "follow-references": NamedStrategy(
+        FollowReferences(), "what is found, and what it refers to by links, names and metadata", "FollowReferencesRetriever"
     ),
     "decay": NamedStrategy(Decay(), "what is found, newer documents first", "DecayRetriever"),
-    "filter": NamedStrategy(
-        Filter(), "the leaves of documents that match the filter, in order; no question is needed", "FilterRetriever"
+    "browse": NamedStrategy(
+        Browse(), "the leaves of documents that match the filter, in order; no question is needed", "BrowseRetriever"
     ),
 }
 

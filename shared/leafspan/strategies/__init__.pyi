@@ -6,10 +6,11 @@ What is listed here is also what someone needs to write a strategy of their own:
 from ._auto_merging import AutoMerging
 from ._base import HOW_TO_FIND_LEAVES, check_base, retrieve_leaves
 from ._bm25 import BM25
+from ._browse import Browse
 from ._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
 from ._decay import Decay
 from ._ensemble import Ensemble
-from ._filter import Filter
+from ._follow_references import FollowReferences
 from ._for_authors import (
     Ancestor,
     Candidate,
@@ -42,7 +43,6 @@ from ._other_index import OtherIndex
 from ._over_base import AtLeast, Filtered, OverBase, Watched, Watcher, at_least, filtered
 from ._parent_document import ParentDocument
 from ._queries import query_texts, to_queries
-from ._recursive import Recursive
 from ._relevant_segments import DEFAULT, RelevantSegments
 from ._requests import (
     AskHost,
@@ -77,11 +77,11 @@ from ._requests import (
 )
 from ._rerank import Rerank
 from ._rerankers import HostReranker, Reranked
+from ._rewrite_query import RewriteQuery
 from ._router import Router
 from ._searching import query_vectors
 from ._sentence_window import SentenceWindow
 from ._strategy import Strategy, check_strategy
-from ._transform import Transform
 from ._tree import Mode, Tree
 from ._vector import Vector
 
@@ -99,11 +99,11 @@ __all__ = [
     "Ensemble",
     "MultiQuery",
     "Router",
-    "Recursive",
-    "Transform",
+    "FollowReferences",
+    "RewriteQuery",
     "Rerank",
     "Decay",
-    "Filter",
+    "Browse",
     "Tree",
     "Filtered",
     "AtLeast",

@@ -17,7 +17,7 @@ from leafspan.values import Candidate, Hit, Query, leaf_ids, run_of_id, scored
 Asked = tuple[int, str]
 """A question, by its number, and a name that is referred to: each is followed once."""
 
-_VAIN = "Recursive: what its references lead to only refers to what was followed from other passages"
+_VAIN = "FollowReferences: what its references lead to only refers to what was followed from other passages"
 
 
 @dataclass(slots=True, eq=False)
@@ -50,13 +50,13 @@ class Referring:
         value = found.metadata.get(key)
         given = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
         names = [each for each in dict.fromkeys(map(_text, given)) if each]
-        notes = [f"Recursive: the reference {shown(each)} is no text" for each in given if not _text(each)]
+        notes = [f"FollowReferences: the reference {shown(each)} is no text" for each in given if not _text(each)]
         origins = followed | {_id(found), found.span.document_id}
         return cls(found, query, tuple(name for name in names if name not in origins), origins, notes=notes)
 
     def lead_to(self, name: str, found: Sequence[Candidate], key: str) -> None:
         """Add what a reference has led to. It has the score of this passage, and a note in its trace."""
-        note = f"Recursive followed {name!r} from {_id(self.found)}, whose score {self.found.score:.3f} it has"
+        note = f"FollowReferences followed {name!r} from {_id(self.found)}, whose score {self.found.score:.3f} it has"
         for each in found:
             trace = each.trace + Trace(notes=(*self.notes, *self.way, note))
             child = Referring.of(replace(each, score=self.found.score, trace=trace), self.query, key, self.origins | {name})
@@ -89,7 +89,7 @@ def follow_once(
         found = {name: results[passage.query, name] for name in passage.names}
         for name, result in found.items():  # before the others, which say in their traces what was not found
             if not result or isinstance(result, str):
-                passage.notes.append(f"Recursive: the reference {name!r} {result or 'led to nothing'}")
+                passage.notes.append(f"FollowReferences: the reference {name!r} {result or 'led to nothing'}")
         for name, result in found.items():
             if not result or isinstance(result, str):
                 continue

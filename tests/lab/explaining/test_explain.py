@@ -19,11 +19,11 @@ import pytest
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     Budget,
     Document,
     DocumentNotFound,
     F,
-    Filter,
     HierarchicalSplitter,
     Hybrid,
     Index,
@@ -396,7 +396,7 @@ def test_one_query_is_explained_at_a_time_and_errors_are_those_of_retrieve(share
 
 
 def test_no_query_is_needed_where_retrieve_needs_none(shared_index: Index):
-    [obstacle] = explain(shared_index, None, Filter(), document_id="tea", k=2).obstacles
+    [obstacle] = explain(shared_index, None, Browse(), document_id="tea", k=2).obstacles
     [place] = [number for number, leaf in enumerate(shared_index.leaves()) if leaf.document_id == "tea"][:1]
     assert (obstacle.option, obstacle.needed) == ("k", place + 1)
 

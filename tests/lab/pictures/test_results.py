@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import leafspan
-from leafspan import AutoMerging, Document, Filter, HostRetriever, Hybrid, Index, Passages, Query
+from leafspan import AutoMerging, Browse, Document, HostRetriever, Hybrid, Index, Passages, Query
 from leafspan.private import Key, Vault
 from leafspan.strategies import HostResult
 
@@ -80,7 +80,7 @@ def test_each_of_several_questions_has_its_own(shared_index: Index):
 def test_a_vector_and_a_filter_have_no_question(shared_index: Index):
     (vector,) = shared_index._embedder._embedder.queries(["bees"])[:1]
     assert shared_index.retrieve(Query(vector=tuple(map(float, vector))), leafspan.Vector(), k=1).question is None
-    assert shared_index.retrieve(None, Filter(), k=2).question is None
+    assert shared_index.retrieve(None, Browse(), k=2).question is None
 
 
 def test_asynchronous_results_and_those_of_other_sources_are_the_same(shared_index: Index, found: Passages):

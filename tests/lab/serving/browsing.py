@@ -9,7 +9,7 @@ from urllib.parse import urljoin
 
 from starlette.testclient import TestClient
 
-from leafspan import AutoMerging, Config, Filter, Hybrid, SentenceWindow, Tree, Vector
+from leafspan import AutoMerging, Browse, Config, Hybrid, SentenceWindow, Tree, Vector
 from leafspan.lab.serving import make_app
 from leafspan.view import View
 
@@ -23,7 +23,7 @@ STRATEGIES = {
     "auto-merging": Config(strategy=AutoMerging()),
     "tree": Config(strategy=Tree()),
     "summaries": Config(strategy=Tree(mode="traversal", end_layer=1)),
-    "filter": Config(strategy=Filter()),
+    "browse": Config(strategy=Browse()),
 }
 
 

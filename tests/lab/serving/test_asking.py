@@ -53,8 +53,8 @@ def test_why_a_passage_was_returned_is_there(browser: Browser):
 
 
 def test_by_default_five_passages_are_found_by_every_strategy(browser: Browser):
-    assert browser.ask("", "filter").html.count('class="ls-card"') == 5
-    assert browser.ask("", "filter", k="7").html.count('class="ls-card"') == 7
+    assert browser.ask("", "browse").html.count('class="ls-card"') == 5
+    assert browser.ask("", "browse", k="7").html.count('class="ls-card"') == 7
 
 
 def test_a_budget_limits_words(browser: Browser, shared_index: Index):
@@ -103,7 +103,7 @@ def test_there_are_three_strategies_at_most(browser: Browser):
 
 
 def test_a_strategy_that_fails_does_not_keep_others_from_answering(browser: Browser):
-    page = browser.open("", [("q", ""), ("s", "hybrid"), ("s", "filter")])
+    page = browser.open("", [("q", ""), ("s", "hybrid"), ("s", "browse")])
     assert len(page.alerts) == 1
     assert page.html.count('class="ls-card"') == 5
 

@@ -17,7 +17,7 @@ from leafspan import (
     Vector,
 )
 from leafspan.lab.tuning._parameters import _GRIDS, parameters_of, with_values
-from leafspan.strategies import Filter
+from leafspan.strategies import Browse
 
 OF_THE_INDEX = BM25Settings(k1=1.5, b=0.75)
 BASE = Hybrid(scales=(0.2, 0.2, 0.2), soft_matches=0.5)
@@ -47,7 +47,7 @@ def test_what_has_no_effect_is_not_tuned():
     assert "soft_matches" not in without_scales
     assert not {"scales.parent", "soft_matches"} & {*names(Hybrid(fusion="rrf"), "weights")}
     assert names(Hybrid(calibrate=False), "thresholds") == []
-    assert names(Filter(), "weights", "windows", "thresholds") == []
+    assert names(Browse(), "weights", "windows", "thresholds") == []
 
 
 def test_options_of_a_base_have_its_name_before_them():

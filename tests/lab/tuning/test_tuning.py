@@ -17,7 +17,7 @@ import llamaindex_ext
 from leafspan import BM25, Config, Document, Hybrid, Index, InvalidArgument, SentenceWindow, Vector
 from leafspan.lab import Question, Tuning, atune, evaluate, tune
 from leafspan.lab.tuning import _measured, _questions, _tune
-from leafspan.strategies import Filter
+from leafspan.strategies import Browse
 from tests.event_loop import wait_for_the_loop
 from tests.lab.tuning.conftest import BUDGETS, CHAPTERS, CODES, PARTS, QUESTIONS, SPLITTER, TOO_LITTLE_ON_WORDS
 from tests.profiles import quick
@@ -204,7 +204,7 @@ def test_both_hosts_take_the_strategy_and_the_configuration(parts: Index, tuning
         ),
         ([*QUESTIONS, Question("Who?", ["not there"])], {}, "question 49: an answer must stand in a document of the index"),
         ([*QUESTIONS, Question("Who?", relevant={"nowhere": 1})], {}, "a relevant document must be one of the index"),
-        (QUESTIONS, {"strategy": Filter()}, "a strategy to tune must have options of the kind weights, got Filter"),
+        (QUESTIONS, {"strategy": Browse()}, "a strategy to tune must have options of the kind weights, got Browse"),
         (QUESTIONS, {"strategy": "bm52"}, "bm52"),
         (
             QUESTIONS,

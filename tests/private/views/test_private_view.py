@@ -17,12 +17,12 @@ from langchain_ext import HybridRetriever, SentenceWindowRetriever, leaf_documen
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     Chunk,
     Document,
     DocumentNotFound,
     Ensemble,
     F,
-    Filter,
     Hybrid,
     Index,
     InvalidArgument,
@@ -148,7 +148,7 @@ def test_kinds_can_be_revealed_alone(view: PrivateView):
         PIIAware(base=AutoMerging()),
         SentenceWindow(),
         AutoMerging(),
-        Filter(),
+        Browse(),
         PIIAware(base=Hybrid(), weights=(1, 1)),
     ],
     ids=repr,
@@ -168,7 +168,7 @@ def test_each_passage_is_the_text_at_its_characters(only_read: PrivateView, stra
 
 
 def test_the_original_has_the_passages_text(revealing: PrivateView):
-    passages = revealing.retrieve("What did Alice Smith write?", Filter())
+    passages = revealing.retrieve("What did Alice Smith write?", Browse())
     for passage in passages:
         (document,) = [each for each in DOCUMENTS if each.id == passage.document_id]
         assert document.text[passage.start : passage.end] == passage.text
@@ -367,7 +367,7 @@ def test_a_masked_document_can_be_added_again(view: PrivateView):
     ids=repr,
 )
 def test_filters_are_asked_in_the_clear(only_read: PrivateView, where: object, expected: list[str]):
-    found = only_read.revealing().retrieve(None, Filter(), where=where)
+    found = only_read.revealing().retrieve(None, Browse(), where=where)
     assert sorted({passage.document_id.partition(":")[0] for passage in found}) == expected
 
 

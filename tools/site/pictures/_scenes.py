@@ -11,22 +11,22 @@ from pathlib import Path
 from leafspan import (
     BM25,
     AutoMerging,
+    Browse,
     Decay,
     Document,
     Ensemble,
     F,
-    Filter,
+    FollowReferences,
     Hybrid,
     Index,
     MultiQuery,
     ParentDocument,
-    Recursive,
     RelevantSegments,
     Rerank,
+    RewriteQuery,
     Router,
     SentenceWindow,
     Strategy,
-    Transform,
     Tree,
     Vector,
     retrieve,
@@ -109,7 +109,7 @@ def router(index: Index) -> Drawing:
 def recursive(index: Index) -> Drawing:
     question = "What do steam engines do with heat?"
     overviews = filtered(Vector(), F("reference").exists())
-    drawing = Drawing(f"Recursive: {question}")
+    drawing = Drawing(f"FollowReferences: {question}")
     drawing.heading(question)
     [overview] = index.retrieve(question, overviews, k=1)
     target = str(overview.metadata["reference"])
@@ -119,7 +119,7 @@ def recursive(index: Index) -> Drawing:
         {(f"found: {overview.text}", f"refers to: {target}"): True},
     )
     drawing.y += 6
-    draw_strips(drawing, index, index.retrieve(question, Recursive(base=overviews), k=3))
+    draw_strips(drawing, index, index.retrieve(question, FollowReferences(base=overviews), k=3))
     drawing.legend({FOUND: "the leaves of the document that are nearest to the question", EMPTY: "not returned"})
     return drawing
 
@@ -147,9 +147,9 @@ def decay(index: Index) -> Drawing:
 
 
 def only_matching(index: Index) -> Drawing:
-    drawing = Drawing('Filter: where=F("topic") == "technology"')
+    drawing = Drawing('Browse: where=F("topic") == "technology"')
     drawing.heading('where=F("topic") == "technology"')
-    matching = index.retrieve(None, Filter(), where=F("topic") == "technology", k=1_000)
+    matching = index.retrieve(None, Browse(), where=F("topic") == "technology", k=1_000)
     ids = {passage.document_id for passage in matching}
     rows = [[each.title or each.id, str(each.metadata["topic"]), str(each.leaves)] for each in index.documents()]
     returned = [number for number, each in enumerate(index.documents()) if each.id in ids]
@@ -253,17 +253,21 @@ SCENES: dict[str, Callable[[Index], Drawing]] = {
         ],
     ),
     "router": router,
-    "recursive": recursive,
-    "transform": several(
-        f"Transform: {SHORT}",
+    "follow-references": recursive,
+    "rewrite-query": several(
+        f"RewriteQuery: {SHORT}",
         [
             (SHORT, SHORT, Vector()),
-            (f"Transform searches in its place: {BETTER}", SHORT, Transform(base=Vector(), how=lambda question: BETTER)),
+            (
+                f"RewriteQuery searches in its place: {BETTER}",
+                SHORT,
+                RewriteQuery(base=Vector(), how=lambda question: BETTER),
+            ),
         ],
     ),
     "rerank": rerank,
     "decay": decay,
-    "filter": only_matching,
+    "browse": only_matching,
     "tree": tree,
     "sql": sql,
     "light-rag": _graphs.light_rag,
@@ -279,8 +283,8 @@ def drawn() -> Iterator[tuple[str, str]]:
     with tempfile.TemporaryDirectory() as folder, Index.open(Path(folder, "kb")) as index:
         index.add(documents())
         for name, draw in SCENES.items():
-            if name == "recursive":
+            if name == "follow-references":
                 index.add(overview)
             yield name, draw(index).svg()
-            if name == "recursive":
+            if name == "follow-references":
                 index.delete([overview.id])

@@ -14,7 +14,7 @@ from leafspan.flows import Progress
 from leafspan.lab.evaluation._questions import Answer, Question
 from leafspan.language_model import check_template, find_language_model, without_reasoning
 from leafspan.retrieval import Passages
-from leafspan.strategies import Filter
+from leafspan.strategies import Browse
 from leafspan.values import Passage
 from leafspan.view import View
 
@@ -70,7 +70,7 @@ def make_questions(
     words = check_whole("words", words, 1)
     check_template(prompt, {"passage": "a text"})
     generate = _to_generate(llm)
-    leaves = index.retrieve(None, Filter(), where=where)
+    leaves = index.retrieve(None, Browse(), where=where)
     if generate is None:
         return questions_about(leaves, count, words=words, seed=seed)
     drawn = _drawn(leaves, count, random.Random(seed))

@@ -16,7 +16,7 @@ from leafspan.lab.evaluation import Judged, Question, placed_questions, question
 from leafspan.lab.tuning._corpus import Corpus
 from leafspan.lab.tuning._options import FEWEST_QUESTIONS, TuneOptions
 from leafspan.retrieval import Limits
-from leafspan.strategies import Filter
+from leafspan.strategies import Browse
 
 Questions = str | Path | Iterable[Question | Mapping[str, Any]] | None
 """A file of questions, or some, or None to make some of the documents."""
@@ -28,7 +28,7 @@ def placed_in(corpus: Corpus, questions: Questions, options: TuneOptions) -> Flo
     """The questions by the places that they come from."""
     if questions is not None:
         return (yield Call(placed_questions, (questions,)))  # type: ignore[no-any-return]
-    leaves = yield from corpus.passages(None, Filter(), Limits.of(where=options.where))
+    leaves = yield from corpus.passages(None, Browse(), Limits.of(where=options.where))
     made = yield Call(questions_about, (leaves, _MADE), {"seed": options.seed})
     return placed_questions(made)
 

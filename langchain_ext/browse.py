@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import ClassVar
 
 from langchain_ext.retriever import LeafRetriever
-from leafspan import Filter, Strategy
+from leafspan import Browse, Strategy
 
 
-class FilterRetriever(LeafRetriever):
-    """Like the core's ``Filter``, but a LangChain retriever: the question is not read, and may be ``""``.
+class BrowseRetriever(LeafRetriever):
+    """Like the core's ``Browse``, but a LangChain retriever: the question is not read, and may be ``""``.
 
     Args:
         index: Index to search, or a view of one.
-        offset: Number of leaves to skip, >= 0: ``Filter(offset=40)`` with ``k=20`` is the third page of 20. Default: 0.
+        offset: Number of leaves to skip, >= 0: ``Browse(offset=40)`` with ``k=20`` is the third page of 20. Default: 0.
         k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own, such
             as ``min_score``.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or to
@@ -36,6 +36,6 @@ class FilterRetriever(LeafRetriever):
             InvalidArgument.
     """
 
-    kind: ClassVar[type[Strategy]] = Filter
+    kind: ClassVar[type[Strategy]] = Browse
 
     offset: int = 0

@@ -1,4 +1,4 @@
-"""Recursive retrieval: references in passages are followed to other retrievers, documents and leaves."""
+"""FollowReferences: references in passages are followed to other retrievers, documents and leaves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DEEPEST = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recursive(Strategy):
+class FollowReferences(Strategy):
     """What ``base`` finds, with passages that refer to something replaced by what is found there for the same query.
 
     A passage refers to others by its metadata: under ``key`` is a name, or a list of names. A name of ``targets`` leads to
@@ -133,7 +133,9 @@ class Recursive(Strategy):
                 if (passage.query, name) in seen:
                     passage.elsewhere = True
                 else:
-                    passage.notes.append(f"Recursive: the reference {name!r} was not followed: the depth is {self.depth}")
+                    passage.notes.append(
+                        f"FollowReferences: the reference {name!r} was not followed: the depth is {self.depth}"
+                    )
         return {number: in_place([one for each in row for one in each.replaced(self.keep)]) for number, row in tops.items()}
 
     def _found_at(

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from leafspan import Filter, Strategy
+from leafspan import Browse, Strategy
 from llamaindex_ext.retriever import LeafRetriever
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FilterRetriever(LeafRetriever):
-    """Like the core's ``Filter``, but a LlamaIndex retriever: the question is not read, and may be ``""``.
+class BrowseRetriever(LeafRetriever):
+    """Like the core's ``Browse``, but a LlamaIndex retriever: the question is not read, and may be ``""``.
 
     Args:
         index: Index to search, or a view of one.
-        offset: Number of leaves to skip, >= 0: ``Filter(offset=40)`` with ``k=20`` is the third page of 20. Default: 0.
+        offset: Number of leaves to skip, >= 0: ``Browse(offset=40)`` with ``k=20`` is the third page of 20. Default: 0.
         similarity_top_k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of
             its own, such as ``min_score``.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or to
@@ -41,6 +41,6 @@ class FilterRetriever(LeafRetriever):
         InvalidArgument: if an option is unknown or out of its range.
     """
 
-    kind: ClassVar[type[Strategy]] = Filter
+    kind: ClassVar[type[Strategy]] = Browse
 
     offset: int = 0

@@ -12,9 +12,9 @@ from leafspan import (
     InvalidArgument,
     Query,
     RelevantSegments,
+    RewriteQuery,
     SentenceWindow,
     Strategy,
-    Transform,
     Vector,
     aretrieve,
     retrieve,
@@ -70,7 +70,7 @@ def found(queries, strategy, *answers):
 
 
 def by_model(how="rewrite", **options):
-    return Transform(base=Scripted(TABLE), how=how, generate=never, prompt="Of: {question}", **options)
+    return RewriteQuery(base=Scripted(TABLE), how=how, generate=never, prompt="Of: {question}", **options)
 
 
 # The four ways
@@ -106,7 +106,7 @@ def test_an_imagined_answer_is_embedded_and_the_words_stay_the_questions():
     results, _ = found(["fire?"], strategy, "It burned down.\n\nIn 1902. ")
     assert strategy.base.asked == [([Query("fire?", embedding_texts=("It burned down.\n\nIn 1902.", "fire?"))], CONTEXT)]
     assert spans(results[0]) == [(0, 0, 0.9), (1, 1, 0.8)]
-    note = "Transform: searched with the vector of the imagined answer 'It burned down.\\n\\nIn 1902.'"
+    note = "RewriteQuery: searched with the vector of the imagined answer 'It burned down.\\n\\nIn 1902.'"
     assert results[0][0].trace.notes == (note,)
 
 
@@ -130,7 +130,7 @@ def test_texts_that_stand_for_the_question_are_part_of_the_mean_and_its_vector_i
 
 def test_the_vector_of_a_search_is_the_mean_of_question_and_answers(index: Index):
     answer = "The old pier burned down in 1902."
-    asked = Transform(base=Vector(), how="hyde", generate=lambda prompt: answer)
+    asked = RewriteQuery(base=Vector(), how="hyde", generate=lambda prompt: answer)
     mean = np.mean(default_embedder().documents([answer, QUESTIONS[1]]), axis=0)
     expected = index.retrieve(Query(vector=tuple(mean.tolist())), Vector())
     assert [(p.id, pytest.approx(p.score, abs=1e-6)) for p in index.retrieve(QUESTIONS[1], asked)] == [
@@ -171,7 +171,7 @@ def test_a_question_that_has_no_parts_is_searched_as_its_only_part():
 
 
 def test_a_function_is_called_with_the_question_and_its_text_is_searched():
-    strategy = Transform(base=Scripted(TABLE), how=never)
+    strategy = RewriteQuery(base=Scripted(TABLE), how=never)
     results, prompts = found(["fire?"], strategy, "blaze?")
     assert prompts == ["fire?"]
     assert spans(results[0]) == [(1, 1, 0.7), (2, 2, 0.6)]
@@ -179,14 +179,16 @@ def test_a_function_is_called_with_the_question_and_its_text_is_searched():
 
 @pytest.mark.parametrize("several", [["blaze?", Query("burnt?")], ("blaze?", " ", Query("burnt?"), None, "blaze?")])
 def test_several_that_a_function_returns_are_fused(several):
-    strategy = Transform(base=Scripted(TABLE), how=never)
+    strategy = RewriteQuery(base=Scripted(TABLE), how=never)
     results, _ = found(["fire?"], strategy, several)
     assert strategy.base.asked[0][0] == [Query("blaze?"), Query("burnt?")]
     assert spans(results[0]) == [(1, 1, 1 / 61), (2, 2, 1 / 2 / 62)]
 
 
 def test_a_function_may_return_a_vector_as_a_query():
-    results, _ = found(["fire?"], Transform(base=Scripted(TABLE), how=never, keep_question=True), Query(vector=(1.0, 0.0)))
+    results, _ = found(
+        ["fire?"], RewriteQuery(base=Scripted(TABLE), how=never, keep_question=True), Query(vector=(1.0, 0.0))
+    )
     assert {each.span.first for each in results[0]} == {0, 1, 7}
     assert results[0][-1].trace.hits[0].query in ("the query", "phrasing 1")
 
@@ -194,7 +196,7 @@ def test_a_function_may_return_a_vector_as_a_query():
 @pytest.mark.parametrize("nonsense", [42, {"question": "blaze?"}, ["blaze?", 3], b"blaze?"])
 def test_a_function_that_returns_anything_else_is_refused(nonsense):
     with pytest.raises(InvalidArgument, match=r"how must return a text, a Query, a list of these, or None .*, got"):
-        found(["fire?"], Transform(base=Scripted(TABLE), how=never), nonsense)
+        found(["fire?"], RewriteQuery(base=Scripted(TABLE), how=never), nonsense)
 
 
 # Failures
@@ -216,7 +218,7 @@ def test_if_a_model_writes_nothing_of_use_the_question_is_searched_and_the_trace
     results, _ = found(["fire?"], strategy, answer)
     assert strategy.base.asked[0][0] == [Query("fire?")]
     assert [each.span.first for each in results[0]] == [0, 1]
-    assert all(each.trace.notes == (f"Transform: {how} wrote nothing to search: {reason}",) for each in results[0])
+    assert all(each.trace.notes == (f"RewriteQuery: {how} wrote nothing to search: {reason}",) for each in results[0])
 
 
 @pytest.mark.parametrize(
@@ -229,10 +231,10 @@ def test_if_a_model_writes_nothing_of_use_the_question_is_searched_and_the_trace
     ],
 )
 def test_if_a_function_returns_nothing_the_question_is_searched_and_the_trace_says_so(answer, reason):
-    strategy = Transform(base=Scripted(TABLE), how=never)
+    strategy = RewriteQuery(base=Scripted(TABLE), how=never)
     results, _ = found(["fire?"], strategy, answer)
     assert spans(results[0]) == spans(TABLE["fire?"])
-    assert results[0][0].trace.notes == (f"Transform: the function gave nothing to search: {reason}",)
+    assert results[0][0].trace.notes == (f"RewriteQuery: the function gave nothing to search: {reason}",)
 
 
 def test_scores_mean_the_same_whether_or_not_the_model_fails():
@@ -245,7 +247,7 @@ def test_a_vector_is_searched_as_it_is_and_nothing_is_asked():
     results, prompts = found([Query(vector=(1.0, 0.0))], strategy)
     assert prompts == []
     assert spans(results[0]) == [(7, 7, 0.3)]
-    assert results[0][0].trace.notes == ("Transform: rewrite wrote nothing to search: the query is a vector",)
+    assert results[0][0].trace.notes == ("RewriteQuery: rewrite wrote nothing to search: the query is a vector",)
 
 
 # Options
@@ -283,7 +285,7 @@ def test_a_vector_is_searched_as_it_is_and_nothing_is_asked():
 )
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(InvalidArgument, match=message):
-        Transform(**options)
+        RewriteQuery(**options)
 
 
 @pytest.mark.parametrize("how", list(PROMPTS))
@@ -294,7 +296,7 @@ def test_the_default_prompts_have_the_question_and_the_count(how):
         prompts.append(prompt)
         return "blaze?"
 
-    strategy = Transform(base=Scripted(TABLE), how=how, generate=write, count=7)
+    strategy = RewriteQuery(base=Scripted(TABLE), how=how, generate=write, count=7)
     _, asked = found(["What burned {down}?"], strategy, "blaze?")
     assert strategy.template == PROMPTS[how]
     assert "Question: What burned {down}?" in asked[0]
@@ -305,10 +307,10 @@ def test_the_default_prompts_have_the_question_and_the_count(how):
 
 
 def test_it_is_of_the_kind_of_its_base():
-    leaves, longer = (Transform(base=base, how=never) for base in (Vector(), RelevantSegments()))
+    leaves, longer = (RewriteQuery(base=base, how=never) for base in (Vector(), RelevantSegments()))
     assert (leaves.finds_spans, longer.finds_spans) == (False, True)
-    assert Transform(base=Vector(min_score=0.2), how=never).returns_all
-    assert Transform(base=Vector(), how=never).with_summaries() == Transform(base=Vector(summaries=True), how=never)
+    assert RewriteQuery(base=Vector(min_score=0.2), how=never).returns_all
+    assert RewriteQuery(base=Vector(), how=never).with_summaries() == RewriteQuery(base=Vector(summaries=True), how=never)
 
 
 async def test_in_an_event_loop_the_coroutine_function_is_called(shared_index: Index):
@@ -318,7 +320,7 @@ async def test_in_an_event_loop_the_coroutine_function_is_called(shared_index: I
         called.append(question)
         return question.upper()
 
-    strategy = Transform(base=BM25(), how=str.upper, ahow=ahow)
+    strategy = RewriteQuery(base=BM25(), how=str.upper, ahow=ahow)
     blocking = shared_index.retrieve(QUESTIONS, strategy)
     assert called == []
     assert await shared_index.aretrieve(QUESTIONS, strategy) == blocking
@@ -329,14 +331,14 @@ async def test_in_an_event_loop_the_model_is_awaited(shared_index: Index):
     async def agenerate(prompt):
         return QUESTIONS[0].upper()
 
-    strategy = Transform(base=BM25(), generate=never, agenerate=agenerate)
+    strategy = RewriteQuery(base=BM25(), generate=never, agenerate=agenerate)
     assert [each.id for each in await shared_index.aretrieve("it?", strategy)] == [
         each.id for each in shared_index.retrieve(QUESTIONS[0], BM25())
     ]
 
 
 def test_it_can_be_a_base_and_one_of_several(shared_index: Index):
-    lower = Transform(base=BM25(), how=str.lower)
+    lower = RewriteQuery(base=BM25(), how=str.lower)
     windows = shared_index.retrieve(QUESTIONS[1], SentenceWindow(base=lower))
     assert windows == shared_index.retrieve(QUESTIONS[1], SentenceWindow(base=lower))
     both = shared_index.retrieve(QUESTIONS[1], Ensemble(retrievers=[lower, Vector()]), k=3)
@@ -350,7 +352,7 @@ def test_a_model_is_asked_once_however_often_a_budget_makes_it_look_further(shar
         prompts.append(prompt)
         return "When did the pier burn down?"
 
-    strategy = Transform(base=Vector(), generate=write)
+    strategy = RewriteQuery(base=Vector(), generate=write)
     assert len(shared_index.retrieve(QUESTIONS[1], strategy, budget=1000)) > 24
     assert len(prompts) == 1
 
@@ -365,7 +367,7 @@ async def test_without_an_index_another_source_is_asked_what_was_rewritten():
     async def aask(question):
         return ask(question)
 
-    strategy = Transform(base=HostRetriever("other", ask, aask), how=lambda question: ["a pier", "a fire"])
+    strategy = RewriteQuery(base=HostRetriever("other", ask, aask), how=lambda question: ["a pier", "a fire"])
     assert [passage.id for passage in retrieve("what?", strategy)] == ["1"]
     assert [passage.id for passage in await aretrieve("what?", strategy)] == ["1"]
     assert asked == ["a pier", "a fire"] * 2
@@ -373,7 +375,7 @@ async def test_without_an_index_another_source_is_asked_what_was_rewritten():
 
 def test_a_vector_of_the_wrong_length_from_a_function_is_refused(shared_index: Index):
     for strategy in (Vector(), SentenceWindow(), BM25(scale=True)):
-        wrong = Transform(base=strategy, how=lambda question: Query(question, vector=(1.0, 0.0)))
+        wrong = RewriteQuery(base=strategy, how=lambda question: Query(question, vector=(1.0, 0.0)))
         if isinstance(strategy, BM25):
             assert shared_index.retrieve(QUESTIONS[0], wrong)  # which searches no vectors
             continue
@@ -391,6 +393,6 @@ def test_a_function_may_be_an_object_without_a_hash(shared_index: Index):
             return question.lower()
 
     how = Unhashable()
-    found = shared_index.retrieve(QUESTIONS[1], Transform(base=Vector(), how=how), budget=1000)
+    found = shared_index.retrieve(QUESTIONS[1], RewriteQuery(base=Vector(), how=how), budget=1000)
     assert len(found) > 24
     assert how.called == 1

@@ -1,6 +1,6 @@
 """References that are followed: from overviews to the documents that they stand for, to another index, and to a function.
 
-    python examples/recursive.py
+    python examples/follow_references.py
 
 It needs no network and no key.
 """
@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from leafspan import Document, F, HostRetriever, Index, Passage, Recursive, Vector
+from leafspan import Document, F, FollowReferences, HostRetriever, Index, Passage, Vector
 from leafspan.examples import example_documents
 from leafspan.strategies import HostResult, filtered
 
@@ -39,7 +39,7 @@ def show(question: str, found: list[Passage]) -> None:
         source = passage.document_id or passage.metadata.get("doc_id") or passage.kind
         print(f"  {passage.score:.3f} {source}: {' '.join(passage.text.split())[:90]}")
         for line in passage.trace.explain():
-            if line.startswith("Recursive"):
+            if line.startswith("FollowReferences"):
                 print(f"        {line}")
 
 
@@ -55,7 +55,7 @@ def main() -> None:
         targets = {"weather service": HostRetriever("weather", forecasts, aforecasts), "notes": notes.as_strategy()}
         # Only overviews are searched at first; what they refer to is read afterwards.
         overviews = filtered(Vector(), F("reference").exists())
-        recursive = Recursive(base=overviews, targets=targets, per_reference=2)
+        recursive = FollowReferences(base=overviews, targets=targets, per_reference=2)
 
         question = "What do steam engines do with the heat?"
         show(f"{question} (the overview alone)", index.retrieve(question, overviews, k=1))

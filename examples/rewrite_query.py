@@ -1,6 +1,6 @@
 """Something else searched in place of a question: an imagined answer, simpler questions, or what a function returns.
 
-A scripted model stands for a language model, so that this runs without one: python examples/transform.py
+A scripted model stands for a language model, so that this runs without one: python examples/rewrite_query.py
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from leafspan import Document, Index, Transform
+from leafspan import Document, Index, RewriteQuery
 
 DOCUMENTS = [
     Document("bees", "Workers dance to show where flowers are. Karl von Frisch decoded the dance. He was born in Vienna."),
@@ -35,9 +35,9 @@ def main() -> None:
     """Ask one question in several ways."""
     question = "On which river was the man born who understood the bees?"
     ways = {
-        "an imagined answer": Transform(how="hyde", generate=ask_model),
-        "simpler questions": Transform(how="decompose", generate=ask_model),
-        "a function": Transform(how=in_other_words),
+        "an imagined answer": RewriteQuery(how="hyde", generate=ask_model),
+        "simpler questions": RewriteQuery(how="decompose", generate=ask_model),
+        "a function": RewriteQuery(how=in_other_words),
     }
     with tempfile.TemporaryDirectory() as folder, Index.open(Path(folder) / "kb") as index:
         index.add(DOCUMENTS)

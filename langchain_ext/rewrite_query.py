@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 from langchain_ext.language_model import as_generate
 from langchain_ext.retriever import BasedRetriever
 from langchain_ext.transforming import as_transformation
-from leafspan import Strategy, Transform
+from leafspan import RewriteQuery, Strategy
 
 
-class TransformRetriever(BasedRetriever):
-    """Like the core's ``Transform``, but a LangChain retriever, and its ``base`` may be one too.
+class RewriteQueryRetriever(BasedRetriever):
+    """Like the core's ``RewriteQuery``, but a LangChain retriever, and its ``base`` may be one too.
 
     In place of ``generate`` and ``agenerate`` it has an ``llm``.
 
@@ -58,7 +58,7 @@ class TransformRetriever(BasedRetriever):
             InvalidArgument.
     """
 
-    kind: ClassVar[type[Strategy]] = Transform
+    kind: ClassVar[type[Strategy]] = RewriteQuery
 
     how: Any = "rewrite"
     ahow: Callable[[str], Awaitable[Any]] | None = None

@@ -13,13 +13,13 @@ from leafspan.values import Candidate, Hit, Query, scored
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter(Strategy):
+class Browse(Strategy):
     """The leaves of the documents that match the filter of the call. No query is needed, and all scores are 1.
 
     All of them are returned, unless ``k``, ``candidates`` or ``budget`` says otherwise.
 
     Args:
-        offset: Number of leaves to skip, >= 0: ``Filter(offset=40)`` with ``k=20`` is the third page of 20. Default: 0.
+        offset: Number of leaves to skip, >= 0: ``Browse(offset=40)`` with ``k=20`` is the third page of 20. Default: 0.
 
     Raises:
         InvalidArgument: if ``offset`` is negative.

@@ -1,4 +1,4 @@
-"""Transform: something else is searched in place of the question."""
+"""RewriteQuery: something else is searched in place of the question."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _DEFAULT_COUNTS: dict[Transformation, int] = {"decompose": 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transform(OverBase):
+class RewriteQuery(OverBase):
     """What ``base`` finds when something else is searched in place of each query, all in one search.
 
     Where one query is searched in its place, scores are the base's. Where there may be several, their results are fused. If
@@ -156,12 +156,12 @@ class Transform(OverBase):
 
 
 def _as_it_is(query: Query, reason: str, is_fused: bool) -> Phrased:
-    return Phrased([(THE_QUERY, query)], (f"Transform: {reason}",), is_fused)
+    return Phrased([(THE_QUERY, query)], (f"RewriteQuery: {reason}",), is_fused)
 
 
 def _imagined(query: Query, answers: Sequence[str], keeps: bool) -> Phrased:
     own = query.embedding_texts or (query.text or "",)
-    notes = tuple(f"Transform: searched with the vector of the imagined answer {shown(answer)}" for answer in answers)
+    notes = tuple(f"RewriteQuery: searched with the vector of the imagined answer {shown(answer)}" for answer in answers)
     searched = Query(query.text, embedding_texts=(*answers, *(own if keeps else ())))
     return Phrased([(THE_QUERY, searched)], notes, is_fused=False)
 

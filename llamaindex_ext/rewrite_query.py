@@ -10,7 +10,7 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import QueryBundle
 
-from leafspan import Strategy, Transform
+from leafspan import RewriteQuery, Strategy
 from leafspan.hosting import check_prompt
 from llamaindex_ext.language_model import as_generate
 from llamaindex_ext.retriever import BasedRetriever
@@ -18,8 +18,8 @@ from llamaindex_ext.transforming import as_transformation
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TransformRetriever(BasedRetriever):
-    """Like the core's ``Transform``, but a LlamaIndex retriever, and its ``base`` may be one too.
+class RewriteQueryRetriever(BasedRetriever):
+    """Like the core's ``RewriteQuery``, but a LlamaIndex retriever, and its ``base`` may be one too.
 
     In place of ``generate`` and ``agenerate`` it has an ``llm``. ``prompt`` can also be read by ``get_prompts`` and
     changed by ``update_prompts``.
@@ -69,7 +69,7 @@ class TransformRetriever(BasedRetriever):
         InvalidArgument: if an option is unknown or out of its range.
     """
 
-    kind: ClassVar[type[Strategy]] = Transform
+    kind: ClassVar[type[Strategy]] = RewriteQuery
 
     how: Any = "rewrite"
     ahow: Callable[[str], Awaitable[Any]] | None = None
@@ -84,7 +84,7 @@ class TransformRetriever(BasedRetriever):
 
     def _get_prompts(self) -> PromptDictType:
         strategy = self._strategy()
-        template = strategy.template if isinstance(strategy, Transform) else None
+        template = strategy.template if isinstance(strategy, RewriteQuery) else None
         return {} if template is None else {"prompt": PromptTemplate(template)}
 
     def _update_prompts(self, prompts_dict: PromptDictType) -> None:
