@@ -11,7 +11,7 @@ _ASKED = ["retrieve(query)", "retrieve(query_filter=None)", "retrieve(top_k=None
 PARAMETERS: dict[str, dict[str, list[str]]] = {
     "Haystack": {
         "AutoMergingRetriever": ["document_store", "threshold=0.5", "run(documents)", "to_dict", "from_dict", "run_async"],
-        "BrowseRetriever": ["document_store", "filters=None", "run(filters=None)"],
+        "FilterRetriever": ["document_store", "filters=None", "run(filters=None)"],
         "InMemoryBM25Retriever": [
             *_RUN_FILTERED,
             "run(query)",

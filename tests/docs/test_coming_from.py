@@ -131,7 +131,7 @@ def test_every_retriever_of_langchain_is_named():
 
 def test_a_retriever_that_the_page_does_not_name_would_be_noticed():
     assert "TeapotRetriever" not in in_backticks(chapter("LlamaIndex"))
-    assert missing("Haystack", "BrowseRetriever", {"document_store": None, "steep": "3"}) == ["steep=3"]
+    assert missing("Haystack", "FilterRetriever", {"document_store": None, "steep": "3"}) == ["steep=3"]
     assert missing("Haystack", "InMemoryBM25Retriever", {"top_k": "11"}) == ["top_k=11"]
 
 
