@@ -55,12 +55,12 @@ def main() -> None:
         targets = {"weather service": HostRetriever("weather", forecasts, aforecasts), "notes": notes.as_strategy()}
         # Only overviews are searched at first; what they refer to is read afterwards.
         overviews = filtered(Vector(), F("reference").exists())
-        recursive = FollowReferences(base=overviews, targets=targets, per_reference=2)
+        following = FollowReferences(base=overviews, targets=targets, per_reference=2)
 
         question = "What do steam engines do with the heat?"
         show(f"{question} (the overview alone)", index.retrieve(question, overviews, k=1))
-        show(question, index.retrieve(question, recursive, k=2))
-        show("What is the weather forecast?", index.retrieve("What is the weather forecast?", recursive, k=2))
+        show(question, index.retrieve(question, following, k=2))
+        show("What is the weather forecast?", index.retrieve("What is the weather forecast?", following, k=2))
 
 
 if __name__ == "__main__":

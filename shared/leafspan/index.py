@@ -373,7 +373,7 @@ class Index(View):
         return await arun(self._examine(True, quick, verify, progress))
 
     def _restore_vectors(self, *, embed: bool) -> Flow[None]:
-        """Make the vectors anew that opening the files has found to be lost, from the mirror, or by embedding the texts."""
+        """Rebuild the vectors that were lost when the files were opened: from the segments, or by embedding the texts."""
         if not self._store.has_lost:
             return
         for indexes in (self._sources.indexes, (yield from self._sources.trees.existing())):

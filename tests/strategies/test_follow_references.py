@@ -265,7 +265,7 @@ class Fails(Strategy):
 
 def test_a_target_that_fails_is_named_by_the_error():
     strategy = FollowReferences(base=finds(("a", 0.9, "more")), targets={"more": Fails(ConnectionError("no route"))})
-    with pytest.raises(ConnectionError, match=r"no route\ntarget 'more' of the recursive retriever failed"):
+    with pytest.raises(ConnectionError, match=r"no route\ntarget 'more' of the FollowReferences failed"):
         leafspan.retrieve("q", strategy)
 
 

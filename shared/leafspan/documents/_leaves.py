@@ -108,7 +108,7 @@ def indexed_texts(document: Document, leaves: Sequence[Leaf], *, context_sentenc
 
 
 def titles_of_leaves(title: str | None, sections: Sequence[Section], leaves: int) -> list[list[str]]:
-    """The titles to index with each leaf: that of the document, then the headings that the leaf stands under."""
+    """The titles to index with each leaf: the document's title, then the headings above the leaf."""
     titles: list[list[str]] = [[title] if title else [] for _ in range(leaves)]
     for section in sections:
         if section.text and section.text != title:

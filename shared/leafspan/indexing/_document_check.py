@@ -60,7 +60,7 @@ class Verdict:
 def check_documents(
     reader: Reader, documents: Sequence[DocumentToCheck], check_leaf: CheckLeaf
 ) -> Flow[dict[str, Verdict]]:
-    """What is wrong with those of these documents that are not whole, by id."""
+    """What is wrong with each damaged document, by its id."""
     now = yield from reader.rows([each.row.document_id for each in documents])
     unchanged = [each for each in documents if now.get(each.row.document_id) == each.row]
     ids = [

@@ -134,7 +134,7 @@ class _Scale(NamedTuple):
 def _by_node(
     numbers: NDArray[np.int32], counts: NDArray[Any], bounds: NDArray[np.intp]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.intp]]:
-    """The nodes that have each term, how often, and where those of each term begin and end."""
+    """For each term: its nodes, their counts, and where its slice of the arrays begins and ends."""
     import numpy as np
 
     changes = np.ones(len(numbers) + 1, np.bool_)

@@ -128,7 +128,7 @@ class Defaults:
         """The strategy of a call.
 
         Raises:
-            InvalidArgument: if it is none, nor the name or the configuration of one.
+            InvalidArgument: if it is not a strategy, nor a strategy's name or configuration.
         """
         return self.strategy if strategy is None else to_strategy("strategy", strategy)
 

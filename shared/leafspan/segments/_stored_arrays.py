@@ -88,7 +88,7 @@ class StoredArrays(Mapping[str, Any]):
 
 
 class ArrayInParts:
-    """An array of which rows are taken, as of the array itself. Only the blocks that have them are read."""
+    """An array that reads only the blocks of the rows that are asked for."""
 
     def __init__(self, file: _File, stored: StoredArray) -> None:
         import numpy as np

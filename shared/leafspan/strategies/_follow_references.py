@@ -156,7 +156,7 @@ class FollowReferences(Strategy):
                 )
             )
             called = [f"target {name!r}" for name in numbers]
-            results, failed = split_failures(called, answers, on_failure=self.on_failure, owner="recursive retriever")
+            results, failed = split_failures(called, answers, on_failure=self.on_failure, owner="FollowReferences")
             for (name, of), rows in zip(numbers.items(), results, strict=True):
                 if rows is None:
                     error = in_words(failed[f"target {name!r}"])

@@ -42,7 +42,7 @@ def pieces_of(passage: Passage) -> list[Marked]:
 
 
 def fits(outline: Outline, text: str) -> bool:
-    """Whether the leaves of an outline are those of a text, which somebody may have changed."""
+    """Whether the outline's leaves still match the text, which may have changed."""
     return bool(outline.ends) and outline.ends[-1] == len(text) and len(outline.runs) == 1
 
 

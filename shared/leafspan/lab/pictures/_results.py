@@ -83,7 +83,7 @@ class DrawnDocument:
 
 
 def drawn_documents(passages: Sequence[Passage]) -> list[DrawnDocument]:
-    """The documents of a result that can be drawn, that of the best passage first."""
+    """The documents of a result that can be drawn, the best passage's document first."""
     by_document: dict[str, list[tuple[int, Passage]]] = {}
     for number, each in enumerate(passages, start=1):
         if each.document_id and each.outline is not None and each.outline.leaves:

@@ -88,7 +88,7 @@ class Asking:
         return request
 
     def results(self, results: Any, *, here: bool) -> Any:
-        """What a retriever of a host has found, masked: the ids of passages of ours, and all of what is none."""
+        """The masked results of a host's retriever: only the ids of our passages, and all fields of other results."""
         if not isinstance(results, Sequence) or not all(isinstance(each, HostResult) for each in results):
             return results
         return [self._result(each, here=here) for each in results]
