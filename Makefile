@@ -6,7 +6,7 @@ TEST := $(BIN)/pytest -n auto --dist worksteal
 
 MINUTES ?= 20
 
-.PHONY: help demo docs pictures test test-all soak mutants bench bench-quick check audit lint types contracts format adapter-docs wheel-test benchmarks clean
+.PHONY: help demo docs pictures test test-all soak mutants bench bench-quick check audit lint types contracts format wheel-test benchmarks clean
 
 help: ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -47,16 +47,12 @@ lint: .venv/dev ## Check style
 types: .venv/dev ## Check types
 	$(BIN)/mypy
 
-contracts: .venv/dev ## Check that imports run one way, and that the adapters' docstrings are those of the core
+contracts: .venv/dev ## Check that imports run one way
 	$(BIN)/lint-imports
-	$(BIN)/python tools/adapter_docs.py --check
 
 format: .venv/dev ## Repair style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
-
-adapter-docs: .venv/dev ## Write the adapters' docstrings anew from those of the core
-	$(BIN)/python tools/adapter_docs.py
 
 wheel-test: .venv/dev ## Try the built wheel with each framework alone, at the lowest and the newest supported versions
 	bash tests/wheel/run.sh $(PYTHON)

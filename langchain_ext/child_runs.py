@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from langchain_core.callbacks import AsyncCallbackManager, BaseCallbackManager, CallbackManager
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config, get_config_list
 
 from langchain_ext.documents import to_document
 from leafspan import LeafspanError, Passage, Strategy
 from leafspan.hosting import Watched, Watcher
 
+Configs = RunnableConfig | list[RunnableConfig] | None
 M = TypeVar("M", CallbackManager, AsyncCallbackManager)
 
 _open: WeakKeyDictionary[BaseCallbackManager, list[Any]] = WeakKeyDictionary()  # runs that have begun, by their callbacks
@@ -97,3 +100,9 @@ def _left(child: BaseCallbackManager) -> list[Any]:
 
 def _not_done() -> LeafspanError:
     return LeafspanError("it failed or was late, and its results were left out; or documents were replaced meanwhile")
+
+
+def somebody_listens(config: Configs, count: int) -> bool:
+    """Whether any callbacks are told of runs, each of one question: those of the configuration, or a tracer's."""
+    configs = get_config_list(config, count) if isinstance(config, Sequence) else [ensure_config(config)]
+    return any(CallbackManager.configure(each.get("callbacks")).handlers for each in configs)

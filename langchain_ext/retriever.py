@@ -4,52 +4,68 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self, get_args
+from contextlib import suppress
+from typing import Any, Self, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
 from pydantic import ConfigDict, Field, model_validator
 
-from langchain_ext.batches import Configs, afound_together, found_together
-from langchain_ext.child_runs import aall_ended, all_ended, with_run
+from langchain_ext.child_runs import Configs, aall_ended, all_ended, somebody_listens, with_run
 from langchain_ext.documents import to_document
-from langchain_ext.host_retriever import as_strategy
-from leafspan import Budget, InvalidArgument, Passage, Strategy, View
+from langchain_ext.host_objects import as_generate, as_strategy
+from leafspan import Budget, InvalidArgument, LeafspanError, Passage, Strategy, View
 from leafspan.hosting import (
     CALL_OPTIONS,
     FilterPolicy,
+    HostWords,
     Limits,
-    aexplain,
+    NamedStrategyRetriever,
+    StrategyRetriever,
     apply_policy,
     as_base,
     asearch,
+    asearch_many,
     check_choice,
     check_flag,
     check_index,
     check_option_names,
     check_timeout,
-    explain,
+    described,
     is_elsewhere,
     is_plain,
-    make_strategy,
-    own_options,
-    plain_options,
     read_options,
-    read_retriever,
     search,
+    search_many,
     searches_the_same,
     to_filter,
     write_options,
-    write_retriever,
 )
-from leafspan.lab import Explanation
 
 INDEX_KEY = "LEAFSPAN_INDEX"
 """The name that stands for the index in what LangChain's ``dumpd`` writes."""
 
+WORDS = HostWords(
+    name="LangChain",
+    k="k",
+    llm="LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for {task}. "
+    "Default: none is asked.",
+    chooser="A Runnable from a question to these can take its place.",
+    transformer="A Runnable can be the function.",
+    reranker="LangChain document compressor",
+    own={
+        "explain": "Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. "
+        "Default: False."
+    },
+    raises="ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's "
+    "InvalidArgument.",
+)
+documented = described(WORDS)
+"""Gives a retriever a docstring that describes each of its options."""
 
-class BaseSpanRetriever(BaseRetriever):
+
+class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
     """A strategy over an index or a view of one, as a LangChain retriever.
 
     Each of its options can also be given to a call, in place of the retriever's own: ``retriever.invoke(question, k=3)``.
@@ -57,7 +73,8 @@ class BaseSpanRetriever(BaseRetriever):
     beside those of the call; its ``k``, ``candidates``, ``budget`` and ``retrieval_timeout`` do not.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    # A class is built when it is first used, so that a process does not wait for those that it does not use.
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", defer_build=True)
 
     index: View | None = Field(default=None, kw_only=False)
     k: int | None = None
@@ -124,46 +141,11 @@ class BaseSpanRetriever(BaseRetriever):
         """The options that are the strategy's own, as it has them."""
         return {}
 
-    @classmethod
-    def _kind(cls) -> type[Strategy] | None:
-        """Class of the strategy that the retriever stands for, None for any."""
-        return None
-
-    def to_dict(self, *, given: Mapping[str, object] | None = None) -> dict[str, Any]:
-        """The retriever as plain values, which ``from_dict`` makes an equal one of. The index is not among them.
-
-        Args:
-            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
-
-        Raises:
-            InvalidArgument: if an option cannot be written, such as a function that is not among ``given``.
-        """
-        return write_retriever(self, self._kind(), self._own_options(), given)
-
-    @classmethod
-    def from_dict(
-        cls, data: Mapping[str, Any], *, index: View | None = None, given: Mapping[str, object] | None = None
-    ) -> Self:
-        """The retriever that ``to_dict`` has made plain values of, over an index.
-
-        Args:
-            data: The plain values.
-            index: Index to search, or a view of one. Default: none, for what searches other sources only.
-            given: Objects for the names that stand for them as ``{"given": name}``. Default: none.
-
-        Raises:
-            InvalidArgument: if it is not what ``to_dict`` of this class gives, or something in it is wrong.
-        """
-        return cls(index=index, **read_retriever(cls, cls._kind(), data, given))
-
-    def _own_options(self) -> dict[str, Any]:
-        """The options that differ from their defaults, but for the index, with strategies in the place of retrievers."""
-        options = {name: getattr(self, name) for name in type(self).model_fields if name != "index"}
-        defaults = {name: field.get_default(call_default_factory=True) for name, field in type(self).model_fields.items()}
-        return own_options(options, defaults, self._unwrapped)
-
-    def _unwrapped(self, value: object) -> object:
-        return self._as_strategy("a retriever", value) if isinstance(value, BaseSpanRetriever) else value
+    def _with_defaults(self) -> Mapping[str, tuple[object, object]]:
+        options = {name: field for name, field in type(self).model_fields.items() if name != "index"}
+        return {
+            name: (getattr(self, name), field.get_default(call_default_factory=True)) for name, field in options.items()
+        }
 
     @classmethod
     def is_lc_serializable(cls) -> bool:
@@ -212,37 +194,32 @@ class BaseSpanRetriever(BaseRetriever):
             return_exceptions: Whether an error takes the place of its question's documents. Default: False, it is raised.
             options: Options of the retriever, in place of its own.
         """
-        found = found_together(self, BaseSpanRetriever, inputs, config, options)
-        if found is None:
-            return super().batch(inputs, config, return_exceptions=return_exceptions, **options)
-        return found
+        if (asked := self._together(inputs, config, options)) is not None:
+            with suppress(Exception):  # each by itself, so that the others are answered
+                return [*map(asked._documents, search_many(self.index, list(inputs), asked._strategy(), asked._limits()))]
+        return super().batch(inputs, config, return_exceptions=return_exceptions, **options)
 
     async def abatch(
         self, inputs: list[str], config: Configs = None, *, return_exceptions: bool = False, **options: Any
     ) -> list[list[Document]]:
         """Like ``batch``."""
-        found = await afound_together(self, BaseSpanRetriever, inputs, config, options)
-        if found is None:
-            return await super().abatch(inputs, config, return_exceptions=return_exceptions, **options)
-        return found
+        if (asked := self._together(inputs, config, options)) is not None:
+            with suppress(Exception):
+                found = await asearch_many(self.index, list(inputs), asked._strategy(), asked._limits())
+                return [*map(asked._documents, found)]
+        return await super().abatch(inputs, config, return_exceptions=return_exceptions, **options)
 
-    def explanation(self, query: str, **piece: Any) -> Explanation:
-        """Like the core's ``View.explain``, but with the retriever's own strategy and limits.
-
-        Args:
-            query: The question.
-            piece: ``document_id``, and ``text`` or ``start`` and ``end``, of what is not returned. Default: none, what is
-                returned is explained.
-
-        Raises:
-            DocumentNotFound: if there is no document of that id, or the view does not show it.
-            InvalidArgument: if the retriever has no index, or the piece is not in the document.
-        """
-        return explain(self.index, query, self._strategy(), self._limits(), piece)
-
-    async def aexplanation(self, query: str, **piece: Any) -> Explanation:
-        """Like ``explanation``."""
-        return await aexplain(self.index, query, self._strategy(), self._limits(), piece)
+    def _together(self, questions: Sequence[Any], config: Configs, options: Mapping[str, Any]) -> Self | None:
+        """The retriever with the options of a call, if questions can be asked together; None if each is asked by itself."""
+        methods = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
+        are_several = len(questions) > 1 and all(isinstance(each, str) for each in questions)
+        if not are_several or not is_plain(self, BaseSpanRetriever, methods) or somebody_listens(config, len(questions)):
+            return None
+        with suppress(LeafspanError):
+            asked = self._with(options)
+            asked.to_dict()  # what can be written has nothing of the host's in it
+            return asked if asked.retrieval_timeout is None else None
+        return None
 
     def _with(self, options: Mapping[str, Any]) -> Self:
         """A retriever like this one, with the options of a call.
@@ -260,6 +237,9 @@ class BaseSpanRetriever(BaseRetriever):
         changed = type(self)._checked({**own, **options, "where": where})
         return self.model_copy(update={name: changed[name] for name in ("where", *options)})
 
+    def _asked(self, query: str) -> tuple[str, Strategy, dict[str, Any]]:
+        return query, self._strategy(), self._limits()
+
     def _limits(self) -> dict[str, Any]:
         return {"timeout": self.retrieval_timeout, **{name: getattr(self, name) for name in CALL_OPTIONS}}
 
@@ -273,24 +253,11 @@ class BaseSpanRetriever(BaseRetriever):
         return params
 
 
-class NamedRetriever(BaseSpanRetriever):
+class NamedRetriever(NamedStrategyRetriever, BaseSpanRetriever):
     """The retriever of one strategy, ``kind``, whose options it declares."""
 
-    kind: ClassVar[type[Strategy]]
-
-    @classmethod
-    def _kind(cls) -> type[Strategy] | None:
-        return cls.kind
-
-    def _strategy(self, child: Any = None) -> Strategy:
-        return make_strategy(self.kind, self, self._converted(child))
-
     def _converted(self, child: Any) -> dict[str, Any]:
-        """The options that the strategy has in another form."""
-        return {}
-
-    def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
-        return plain_options(self.kind, self, strategy, self._converted(None))
+        return dict(as_generate(getattr(self, "llm", None), child))
 
 
 class LeafRetriever(NamedRetriever):
@@ -305,7 +272,8 @@ class BasedRetriever(NamedRetriever):
     base: Any = None
 
     def _converted(self, child: Any) -> dict[str, Any]:
-        return {"base": None if self.base is None else self._as_strategy("base", self.base, child)}
+        base = None if self.base is None else self._as_strategy("base", self.base, child)
+        return {**super()._converted(child), "base": base}
 
 
 class BasedLeafRetriever(BasedRetriever):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from inspect import signature
 from typing import Any, Self
 
@@ -12,17 +13,19 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore, VectorStoreRetriever
 
-from langchain_ext.auto_merging import AutoMergingRetriever
-from langchain_ext.bm25 import BM25Retriever
 from langchain_ext.documents import to_stored_document
-from langchain_ext.hybrid import HybridRetriever
-from langchain_ext.parent_document import ParentDocumentRetriever
-from langchain_ext.relevant_segments import RelevantSegmentsRetriever
 from langchain_ext.retriever import BaseSpanRetriever
-from langchain_ext.sentence_window import SentenceWindowRetriever
-from langchain_ext.tree import TreeRetriever
+from langchain_ext.retrievers import (
+    AutoMergingRetriever,
+    BM25Retriever,
+    HybridRetriever,
+    ParentDocumentRetriever,
+    RelevantSegmentsRetriever,
+    SentenceWindowRetriever,
+    TreeRetriever,
+)
 from leafspan import Document as StoredDocument
-from leafspan import Index, InvalidArgument, Passage, Query, Rerank, Strategy, Vector, View
+from leafspan import Index, InvalidArgument, Query, Rerank, Strategy, Vector, View
 from leafspan.hosting import (
     adelete,
     awith_ids,
@@ -53,6 +56,8 @@ _NAMES: Mapping[str, str] = {"filter": "where", "score_threshold": "min_score", 
 """What options of a search are called in our retrievers."""
 _KINDS: Mapping[str, str] = {"score_threshold": "similarity_score_threshold", "fetch_k": "mmr", "lambda_mult": "mmr"}
 """The kind of search that an option of LangChain's is for."""
+
+Metadatas = Sequence[Mapping[str, Any] | None] | None
 
 
 class SpanVectorStore(VectorStore):
@@ -85,7 +90,7 @@ class SpanVectorStore(VectorStore):
         cls,
         texts: list[str],
         embedding: Embeddings | None = None,
-        metadatas: Sequence[Mapping[str, Any] | None] | None = None,
+        metadatas: Metadatas = None,
         *,
         ids: list[str] | None = None,
         split: bool = True,
@@ -105,16 +110,12 @@ class SpanVectorStore(VectorStore):
             InvalidArgument: if an option is unknown or out of its range, or there is not one of ``metadatas`` and ``ids``
                 for each text.
         """
-        cls._check_open_options(options)
         documents = _documents(texts, metadatas)
-        opened = Index.open(embedder=embedding, **options)
-        try:
+        opened = Index.open(**cls._open_options(embedding, options))
+        with _closed_on_failure(opened):
             store = cls(opened, split=split)
             store._embeddings = embedding
             store.add_documents(documents, ids=ids)
-        except BaseException:
-            opened.close()
-            raise
         return store
 
     @classmethod
@@ -122,29 +123,26 @@ class SpanVectorStore(VectorStore):
         cls,
         texts: list[str],
         embedding: Embeddings | None = None,
-        metadatas: Sequence[Mapping[str, Any] | None] | None = None,
+        metadatas: Metadatas = None,
         *,
         ids: list[str] | None = None,
         split: bool = True,
         **options: Any,
     ) -> Self:
         """Like ``from_texts``."""
-        cls._check_open_options(options)
         documents = _documents(texts, metadatas)
-        opened = await Index.aopen(embedder=embedding, **options)
-        try:
+        opened = await Index.aopen(**cls._open_options(embedding, options))
+        with _closed_on_failure(opened):
             store = cls(opened, split=split)
             store._embeddings = embedding
             await store.aadd_documents(documents, ids=ids)
-        except BaseException:
-            await asyncio.to_thread(opened.close)
-            raise
         return store
 
     @classmethod
-    def _check_open_options(cls, options: Mapping[str, Any]) -> None:
+    def _open_options(cls, embedding: Embeddings | None, options: Mapping[str, Any]) -> dict[str, Any]:
         known = [name for name in signature(Index.open).parameters if name != "embedder"]
         check_option_names(f"{cls.__name__}.from_texts", options, known)
+        return {"embedder": embedding, **options}
 
     @property
     def embeddings(self) -> Embeddings | None:
@@ -185,12 +183,7 @@ class SpanVectorStore(VectorStore):
         return to_documents(documents, options.get("ids"), split=self._split, **{"flatten_metadata": False, **given})
 
     def add_texts(
-        self,
-        texts: Iterable[str],
-        metadatas: Sequence[Mapping[str, Any] | None] | None = None,
-        *,
-        ids: list[str] | None = None,
-        **options: Any,
+        self, texts: Iterable[str], metadatas: Metadatas = None, *, ids: list[str] | None = None, **options: Any
     ) -> list[str]:
         """Add texts: see ``add_documents``.
 
@@ -206,12 +199,7 @@ class SpanVectorStore(VectorStore):
         return self.add_documents(_documents(texts, metadatas), ids=ids, **options)
 
     async def aadd_texts(
-        self,
-        texts: Iterable[str],
-        metadatas: Sequence[Mapping[str, Any] | None] | None = None,
-        *,
-        ids: list[str] | None = None,
-        **options: Any,
+        self, texts: Iterable[str], metadatas: Metadatas = None, *, ids: list[str] | None = None, **options: Any
     ) -> list[str]:
         """Like ``add_texts``."""
         return await self.aadd_documents(_documents(texts, metadatas), ids=ids, **options)
@@ -264,51 +252,52 @@ class SpanVectorStore(VectorStore):
         Raises:
             InvalidArgument: if an option is out of its range, or the question is blank.
         """
-        return _without_scores(self.similarity_search_with_score(query, k, filter, **options))
+        return [found for found, _ in self.similarity_search_with_score(query, k, filter, **options)]
 
     async def asimilarity_search(self, query: str, k: int = 4, filter: object = None, **options: Any) -> list[Document]:
         """Like ``similarity_search``."""
-        return _without_scores(await self.asimilarity_search_with_score(query, k, filter, **options))
+        return [found for found, _ in await self.asimilarity_search_with_score(query, k, filter, **options)]
 
     def similarity_search_with_score(
         self, query: str, k: int = 4, filter: object = None, **options: Any
     ) -> list[tuple[Document, float]]:
         """Like ``similarity_search``, each with its score: a cosine similarity in [-1, 1]. A higher one is better."""
         self._check_search(options)
-        return _with_scores(self.index.retrieve(Query(query), Vector(), k=k, where=filter))
+        found = self.index.retrieve(Query(query), Vector(), k=k, where=filter)
+        return [(to_stored_document(each), each.score) for each in found]
 
     async def asimilarity_search_with_score(
         self, query: str, k: int = 4, filter: object = None, **options: Any
     ) -> list[tuple[Document, float]]:
         """Like ``similarity_search_with_score``."""
         self._check_search(options)
-        return _with_scores(await self.index.aretrieve(Query(query), Vector(), k=k, where=filter))
+        found = await self.index.aretrieve(Query(query), Vector(), k=k, where=filter)
+        return [(to_stored_document(each), each.score) for each in found]
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
-        return _relevance
+        return lambda similarity: min(1.0, max(0.0, similarity))  # as other stores have it of a cosine distance
 
     def similarity_search_by_vector(
         self, embedding: list[float], k: int = 4, filter: object = None, **options: Any
     ) -> list[Document]:
         """Like ``similarity_search``, but for a vector, as long as those of the index."""
         self._check_search(options)
-        return _documents_of(self.index.retrieve(Query(vector=_vector(embedding)), Vector(), k=k, where=filter))
+        return [*map(to_stored_document, self.index.retrieve(_of(embedding), Vector(), k=k, where=filter))]
 
     async def asimilarity_search_by_vector(
         self, embedding: list[float], k: int = 4, filter: object = None, **options: Any
     ) -> list[Document]:
         """Like ``similarity_search_by_vector``."""
         self._check_search(options)
-        return _documents_of(await self.index.aretrieve(Query(vector=_vector(embedding)), Vector(), k=k, where=filter))
+        return [
+            *map(
+                to_stored_document,
+                await self.index.aretrieve(_of(embedding), Vector(), k=k, where=filter),
+            )
+        ]
 
     def max_marginal_relevance_search(
-        self,
-        query: str,
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        filter: object = None,
-        **options: Any,
+        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, filter: object = None, **options: Any
     ) -> list[Document]:
         """Like ``similarity_search``, but without results that are all alike: maximal marginal relevance.
 
@@ -324,21 +313,16 @@ class SpanVectorStore(VectorStore):
         Raises:
             InvalidArgument: if an option is out of its range, or the question is blank.
         """
-        self._check_search(options)
-        return _documents_of(self.index.retrieve(Query(query), **_diverse(k, fetch_k, lambda_mult, filter)))
+        return self._found(Query(query), _diverse(k, fetch_k, lambda_mult, filter), options)
 
     async def amax_marginal_relevance_search(
-        self,
-        query: str,
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        filter: object = None,
-        **options: Any,
+        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, filter: object = None, **options: Any
     ) -> list[Document]:
         """Like ``max_marginal_relevance_search``."""
         self._check_search(options)
-        return _documents_of(await self.index.aretrieve(Query(query), **_diverse(k, fetch_k, lambda_mult, filter)))
+        return [
+            *map(to_stored_document, await self.index.aretrieve(Query(query), **_diverse(k, fetch_k, lambda_mult, filter)))
+        ]
 
     def max_marginal_relevance_search_by_vector(
         self,
@@ -350,10 +334,7 @@ class SpanVectorStore(VectorStore):
         **options: Any,
     ) -> list[Document]:
         """Like ``max_marginal_relevance_search``, but for a vector, as long as those of the index."""
-        self._check_search(options)
-        return _documents_of(
-            self.index.retrieve(Query(vector=_vector(embedding)), **_diverse(k, fetch_k, lambda_mult, filter))
-        )
+        return self._found(_of(embedding), _diverse(k, fetch_k, lambda_mult, filter), options)
 
     async def amax_marginal_relevance_search_by_vector(
         self,
@@ -365,10 +346,15 @@ class SpanVectorStore(VectorStore):
         **options: Any,
     ) -> list[Document]:
         """Like ``max_marginal_relevance_search_by_vector``."""
-        self._check_search(options)
-        return _documents_of(
-            await self.index.aretrieve(Query(vector=_vector(embedding)), **_diverse(k, fetch_k, lambda_mult, filter))
-        )
+        return await self._afound(_of(embedding), _diverse(k, fetch_k, lambda_mult, filter), options)
+
+    def _found(self, query: Query, asked: Mapping[str, Any], others: Mapping[str, Any]) -> list[Document]:
+        self._check_search(others)
+        return [*map(to_stored_document, self.index.retrieve(query, **asked))]
+
+    async def _afound(self, query: Query, asked: Mapping[str, Any], others: Mapping[str, Any]) -> list[Document]:
+        self._check_search(others)
+        return [*map(to_stored_document, await self.index.aretrieve(query, **asked))]
 
     def _check_search(self, options: Mapping[str, Any]) -> None:
         owner = f"a search of {type(self).__name__}"
@@ -419,7 +405,16 @@ class SpanVectorStore(VectorStore):
         return retriever(index=self.index, **{"tags": self._get_retriever_tags(), **own})
 
 
-def _documents(texts: Iterable[str], metadatas: Sequence[Mapping[str, Any] | None] | None) -> list[Document]:
+@contextmanager
+def _closed_on_failure(opened: Index) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        opened.close()
+        raise
+
+
+def _documents(texts: Iterable[str], metadatas: Metadatas) -> list[Document]:
     if isinstance(texts, str):
         raise InvalidArgument(f"texts must be a list of strings, got {shown(texts)}")
     listed = list(texts)
@@ -443,23 +438,7 @@ def _diverse(k: int, fetch_k: int, lambda_mult: float, where: object) -> dict[st
     return {"strategy": strategy, "k": min(k, fetch_k), "where": where}
 
 
-def _vector(embedding: Sequence[float]) -> Any:
-    """A vector as the core takes one, which refuses what is none."""
-    return tuple(embedding) if isinstance(embedding, Sequence) and not isinstance(embedding, str) else embedding
-
-
-def _relevance(similarity: float) -> float:
-    """A cosine similarity as a relevance in [0, 1], as LangChain's other stores have it of a cosine distance."""
-    return min(1.0, max(0.0, similarity))
-
-
-def _documents_of(passages: Sequence[Passage]) -> list[Document]:
-    return [to_stored_document(passage) for passage in passages]
-
-
-def _with_scores(passages: Sequence[Passage]) -> list[tuple[Document, float]]:
-    return [(to_stored_document(passage), passage.score) for passage in passages]
-
-
-def _without_scores(found: Sequence[tuple[Document, float]]) -> list[Document]:
-    return [document for document, _ in found]
+def _of(embedding: Any) -> Query:
+    """A question that is a vector. The core refuses what is none."""
+    is_list = isinstance(embedding, Sequence) and not isinstance(embedding, str)
+    return Query(vector=tuple(embedding) if is_list else embedding)

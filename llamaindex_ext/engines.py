@@ -47,10 +47,10 @@ class AnsweringRetriever(BaseRetriever):
         """
         _check_llm(llm)
         maker = RetrieverQueryEngine.from_args
-        own = self._other_options("as_query_engine", options, _options_of(maker))
+        own, given = self._divided("as_query_engine", options, _options_of(maker))
         manager = self.callback_manager
         events = {"callback_manager": manager} if manager.handlers else {}
-        return maker(self._copy(own), llm=llm, **{**events, **_without(own, options)})  # type: ignore[arg-type]
+        return maker(self._copy(own), llm=llm, **{**events, **given})  # type: ignore[arg-type]
 
     def as_chat_engine(
         self, chat_mode: str = "condense_plus_context", llm: BaseLLM | None = None, **options: Any
@@ -74,25 +74,22 @@ class AnsweringRetriever(BaseRetriever):
         mode = str.__str__(chat_mode)  # which may be a ChatMode
         maker = _CHAT_ENGINES[mode]
         through = _options_of(RetrieverQueryEngine.from_args) if mode == _THROUGH_QUERY_ENGINE else []
-        others = self._other_options("as_chat_engine", options, _options_of(maker), also=through)
+        others, given = self._divided("as_chat_engine", options, _options_of(maker), also=through)
         asked: dict[str, Any]
         if mode == _THROUGH_QUERY_ENGINE:
             asked = {"query_engine": self.as_query_engine(llm, **others)}
         else:
             asked = {"retriever": self._copy(others)}
-        return maker(**asked, llm=llm, **_without(others, options))
+        return maker(**asked, llm=llm, **given)
 
-    def _other_options(
+    def _divided(
         self, owner: str, options: Mapping[str, Any], of_engine: Collection[str], *, also: Collection[str] = ()
-    ) -> dict[str, Any]:
-        """The options that are not the engine's, and so this retriever's, or of what stands between.
-
-        Raises:
-            InvalidArgument: if one is unknown.
-        """
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The options of this retriever or of what stands ``also`` between, and those of the engine."""
         own = [each.name for each in fields(self)]  # type: ignore[arg-type]  # a subclass is a dataclass
         check_option_names(f"{owner} of {type(self).__name__}", options, [*of_engine, *also, *own])
-        return {name: value for name, value in options.items() if name not in of_engine}
+        others = {name: value for name, value in options.items() if name not in of_engine}
+        return others, {name: value for name, value in options.items() if name in of_engine}
 
     def _copy(self, options: Mapping[str, Any]) -> Self:
         return self.with_options(**options) if options else self
@@ -102,10 +99,6 @@ def _options_of(maker: Callable[..., object]) -> list[str]:
     """The names of the options of an engine, beside what it asks and the language model."""
     named = (each for each in signature(maker).parameters.values() if each.kind is not each.VAR_KEYWORD)
     return [each.name for each in named if each.name not in ("retriever", "query_engine", "llm")]
-
-
-def _without(names: Collection[str], options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if name not in names}
 
 
 def _check_llm(llm: object) -> None:

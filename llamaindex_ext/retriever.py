@@ -5,17 +5,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, ClassVar, Self, get_args
+from typing import Any, Self, get_args
 
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
+from llama_index.core.prompts import PromptTemplate
+from llama_index.core.prompts.mixin import PromptDictType
 from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
 from leafspan import Budget, InvalidArgument, Passage, Query, Strategy, View, Where
 from leafspan.hosting import (
     FilterPolicy,
+    HostWords,
     Limits,
-    aexplain,
+    NamedStrategyRetriever,
+    StrategyRetriever,
     apply_policy,
     as_base,
     asearch,
@@ -27,28 +31,46 @@ from leafspan.hosting import (
     check_option_names,
     check_timeout,
     check_whole,
-    explain,
+    described,
     is_elsewhere,
     is_plain,
-    make_strategy,
-    own_options,
-    plain_options,
     read_options,
-    read_retriever,
     search,
     search_many,
     searches_the_same,
     shown,
     to_filter,
-    write_retriever,
 )
-from leafspan.lab import Explanation
 from llamaindex_ext.documents import to_scored_node
 from llamaindex_ext.engines import AnsweringRetriever
 from llamaindex_ext.events import DISPATCHER, say, say_traces
-from llamaindex_ext.host_retriever import as_strategy
+from llamaindex_ext.host_objects import as_generate, as_strategy, to_query
 
-_NOT_WRITTEN = ("index", "callback_manager", "object_map", "objects", "verbose")
+WORDS = HostWords(
+    name="LlamaIndex",
+    k="similarity_top_k",
+    llm="LlamaIndex LLM that is asked for {task}; never the one of ``Settings``. Default: none is asked.",
+    chooser="A selector of LlamaIndex can take its place.",
+    transformer="A query transform of LlamaIndex can be the function.",
+    reranker="LlamaIndex node postprocessor",
+    own={
+        "explain": "Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.",
+        "callback_manager": "Callback manager of LlamaIndex. Default: one without handlers.",
+        "object_map": "Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.",
+        "objects": "Index nodes with their objects, in place of ``object_map``. Default: none.",
+        "verbose": "Whether LlamaIndex prints from which objects it retrieves. Default: False.",
+    },
+    raises="InvalidArgument: if an option is unknown or out of its range.",
+    prompts="``get_prompts`` reads it, and ``update_prompts`` changes it.",
+)
+documented = described(WORDS)
+"""Gives a retriever a docstring that describes each of its options."""
+
+_OF_LLAMAINDEX = ("callback_manager", "object_map", "objects", "verbose")
+_OPEN: dict[str, Any] = {
+    name: f"{{{name}}}" for name in ("question", "count", "retrievers", "schema", "dialect", "sql", "error")
+}
+_NOT_WRITTEN = ("index", *_OF_LLAMAINDEX)
 
 
 class FilteredQueryBundle(QueryBundle):
@@ -67,7 +89,7 @@ class FilteredQueryBundle(QueryBundle):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class BaseSpanRetriever(AnsweringRetriever):
+class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
     """A strategy over an index or a view of one, as a LlamaIndex retriever.
 
     LlamaIndex's calls take no options: ``with_options`` gives a copy with others, and a ``FilteredQueryBundle`` brings a
@@ -132,50 +154,10 @@ class BaseSpanRetriever(AnsweringRetriever):
             options["where"] = self._joined(options["where"])
         return replace(self, **options)
 
-    @classmethod
-    def _kind(cls) -> type[Strategy] | None:
-        """Class of the strategy that the retriever stands for, None for any."""
-        return None
-
-    def to_dict(self, *, given: Mapping[str, object] | None = None) -> dict[str, Any]:
-        """The retriever as plain values, which ``from_dict`` makes an equal one of. The index is not among them.
-
-        Args:
-            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
-
-        Raises:
-            InvalidArgument: if an option cannot be written, such as a function that is not among ``given``.
-        """
-        return write_retriever(self, self._kind(), self._own_options(), given)
-
-    @classmethod
-    def from_dict(
-        cls, data: Mapping[str, Any], *, index: View | None = None, given: Mapping[str, object] | None = None
-    ) -> Self:
-        """The retriever that ``to_dict`` has made plain values of, over an index.
-
-        Args:
-            data: The plain values.
-            index: Index to search, or a view of one. Default: none, for what searches other sources only.
-            given: Objects for the names that stand for them as ``{"given": name}``. Default: none.
-
-        Raises:
-            InvalidArgument: if it is not what ``to_dict`` of this class gives, or something in it is wrong.
-        """
-        return cls(index=index, **read_retriever(cls, cls._kind(), data, given))
-
-    def _own_options(self) -> dict[str, Any]:
-        """The options that differ from their defaults, but for the index and what LlamaIndex calls back."""
+    def _with_defaults(self) -> Mapping[str, tuple[object, object]]:
         known = [each for each in fields(self) if each.name not in _NOT_WRITTEN]
-        defaults = {
-            each.name: each.default if each.default_factory is MISSING else each.default_factory() for each in known
-        }
-        options = {each.name: getattr(self, each.name) for each in known}
-        return own_options(options, defaults, self._unwrapped)
-
-    def _unwrapped(self, value: object) -> object:
-        """A strategy in the place of a retriever."""
-        return self._as_strategy("a retriever", value) if isinstance(value, BaseSpanRetriever) else value
+        defaults = [each.default if each.default_factory is MISSING else each.default_factory() for each in known]
+        return {each.name: (getattr(self, each.name), default) for each, default in zip(known, defaults, strict=True)}
 
     @DISPATCHER.span
     def retrieve_many(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
@@ -197,26 +179,7 @@ class BaseSpanRetriever(AnsweringRetriever):
         say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
         return rows
 
-    def explanation(self, str_or_query_bundle: QueryType, **piece: Any) -> Explanation:
-        """Like the core's ``View.explain``, but with the retriever's own strategy and limits.
-
-        Args:
-            str_or_query_bundle: The question, or a QueryBundle of it.
-            piece: ``document_id``, and ``text`` or ``start`` and ``end``, of what is not returned. Default: none, what is
-                returned is explained.
-
-        Raises:
-            DocumentNotFound: if there is no document of that id, or the view does not show it.
-            InvalidArgument: if the retriever has no index, or the piece is not in the document.
-        """
-        return explain(self.index, *self._asked(str_or_query_bundle), piece)
-
-    async def aexplanation(self, str_or_query_bundle: QueryType, **piece: Any) -> Explanation:
-        """Like ``explanation``."""
-        return await aexplain(self.index, *self._asked(str_or_query_bundle), piece)
-
     def _asked(self, query: QueryType) -> tuple[str | Query, Strategy, dict[str, Any]]:
-        """What is asked for a query."""
         bundle = query if isinstance(query, QueryBundle) else QueryBundle(query)
         return to_query(bundle), self._strategy(bundle), self._limits(bundle)
 
@@ -285,24 +248,25 @@ class BaseSpanRetriever(AnsweringRetriever):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NamedRetriever(BaseSpanRetriever):
+class NamedRetriever(NamedStrategyRetriever, BaseSpanRetriever):
     """The retriever of one strategy, ``kind``, whose options it declares."""
 
-    kind: ClassVar[type[Strategy]]
-
-    @classmethod
-    def _kind(cls) -> type[Strategy] | None:
-        return cls.kind
-
-    def _strategy(self, bundle: QueryBundle | None = None) -> Strategy:
-        return make_strategy(self.kind, self, self._converted(bundle))
-
     def _converted(self, bundle: QueryBundle | None) -> dict[str, Any]:
-        """The options that the strategy has in another form."""
-        return {}
+        return dict(as_generate(getattr(self, "llm", None)))
 
-    def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
-        return plain_options(self.kind, self, strategy, self._converted(None))
+    def _prompts(self) -> dict[str, str | None]:
+        return {name: getattr(self, name) for name in ("prompt", "repair_prompt") if hasattr(self, name)}
+
+    def _get_prompts(self) -> PromptDictType:
+        return {name: PromptTemplate(text) for name, text in self._prompts().items() if text is not None}
+
+    def _update_prompts(self, prompts_dict: PromptDictType) -> None:
+        # What is filled in beforehand (partial_format) is kept, and our own fields stay open.
+        changed: dict[str, Any] = {
+            name: prompts_dict[name].format(**_OPEN) for name in self._prompts() if name in prompts_dict
+        }
+        replace(self, **changed)  # which checks them
+        vars(self).update(changed)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -319,7 +283,8 @@ class BasedRetriever(NamedRetriever):
     base: Any = None
 
     def _converted(self, bundle: QueryBundle | None) -> dict[str, Any]:
-        return {"base": None if self.base is None else self._as_strategy("base", self.base, bundle)}
+        base = None if self.base is None else self._as_strategy("base", self.base, bundle)
+        return {**super()._converted(bundle), "base": base}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -327,14 +292,3 @@ class BasedLeafRetriever(BasedRetriever):
     """The retriever of a strategy that builds on a ``base`` of leaves, and so needs an index."""
 
     index: View = field(kw_only=False)
-
-
-_OF_LLAMAINDEX = ("callback_manager", "object_map", "objects", "verbose")
-
-
-def to_query(bundle: QueryBundle) -> str | Query:
-    """A QueryBundle as the core's question, with its vector or the texts to embed."""
-    if bundle.embedding is None and not bundle.custom_embedding_strs:
-        return bundle.query_str
-    vector = None if bundle.embedding is None else tuple(bundle.embedding)
-    return Query(text=bundle.query_str, vector=vector, embedding_texts=tuple(bundle.custom_embedding_strs or ()))

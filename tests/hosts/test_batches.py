@@ -11,7 +11,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 import langchain_ext
-from langchain_ext import batches
+from langchain_ext import retriever as module
 from leafspan import Index, InvalidArgument
 from tests.corpus import QUESTIONS
 from tests.hosts.contract import RETRIEVERS, needed
@@ -47,9 +47,9 @@ def searches(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         noted.append(questions)
         return await aoriginal(index, questions, *arguments)
 
-    original, aoriginal = batches.search_many, batches.asearch_many
-    monkeypatch.setattr(batches, "search_many", search_many)
-    monkeypatch.setattr(batches, "asearch_many", asearch_many)
+    original, aoriginal = module.search_many, module.asearch_many
+    monkeypatch.setattr(module, "search_many", search_many)
+    monkeypatch.setattr(module, "asearch_many", asearch_many)
     return noted
 
 
@@ -144,5 +144,5 @@ def test_an_error_of_the_search_is_that_of_each_question(shared_index: Index, mo
         raise RuntimeError("the disk is gone")
 
     retriever = langchain_ext.VectorRetriever(index=shared_index)
-    monkeypatch.setattr(batches, "search_many", failing)
+    monkeypatch.setattr(module, "search_many", failing)
     assert seen(retriever.batch(QUESTIONS)) == seen([retriever.invoke(question) for question in QUESTIONS])

@@ -16,7 +16,7 @@ from llama_index.core.tools import RetrieverTool
 
 import leafspan
 from leafspan import FollowReferences, Router
-from llamaindex_ext.host_retriever import as_strategy
+from llamaindex_ext.host_objects import as_strategy
 from tests.profiles import examples
 
 

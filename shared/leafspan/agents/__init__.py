@@ -4,13 +4,15 @@ from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import LEAST_PROBABILITY, is_worth_showing
 from leafspan.agents._strategies import usual_strategies
 from leafspan.agents._tool import AgentTool, ToolResult, error_text
-from leafspan.agents._toolkit import agent_tool, agent_tools
+from leafspan.agents._toolkit import ToolOptions, ToolsOptions, agent_tool, agent_tools
 
 __all__ = [
     "LEAST_PROBABILITY",
     "AgentTool",
     "Parameter",
     "ToolResult",
+    "ToolOptions",
+    "ToolsOptions",
     "agent_tool",
     "agent_tools",
     "error_text",

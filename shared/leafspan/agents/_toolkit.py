@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from leafspan.agents._changing import add_tool, delete_tool
 from leafspan.agents._defaults import ToolLimits
@@ -13,7 +13,7 @@ from leafspan.agents._reading import read_tool
 from leafspan.agents._searching import search_tool
 from leafspan.agents._strategies import OWN, usual_strategies
 from leafspan.agents._tool import AgentTool
-from leafspan.checks import check_flag, check_text, shown
+from leafspan.checks import check_flag, check_text, shown, with_option_names
 from leafspan.errors import InvalidArgument
 from leafspan.retrieval import Limits, check_timeout
 from leafspan.strategies import DEFAULT, Strategy, StrategyLike, name_strategies, to_strategy
@@ -27,6 +27,31 @@ _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LONGEST_ABOUT = 200
 
 
+class ToolOptions(TypedDict, total=False):
+    """The options of ``agent_tool`` that a user of a host gives."""
+
+    name: str
+    about: str
+    k: int | None
+    budget: int | None
+    max_budget: int
+    timeout: float | None
+
+
+class ToolsOptions(TypedDict, total=False):
+    """The options of ``agent_tools``."""
+
+    strategies: Strategies | None
+    about: str
+    k: int | None
+    budget: int | None
+    max_budget: int
+    writable: bool
+    prefix: str
+    timeout: float | None
+
+
+@with_option_names
 def agent_tools(
     view: View,
     *,
@@ -42,6 +67,21 @@ def agent_tools(
     """The tools with which an agent finds, reads and cites passages: ``search``, ``read`` and ``outline``.
 
     They show what the view shows, and nothing that a model gives them shows more.
+
+    Args:
+        view: What they search: an index, or a view of one, such as a tenant's.
+        strategies: The strategy that searches, or its name; or several, between which the model chooses, the first by
+            default: as a list, or as a mapping from names of yours. Default: that of the index, and seven others that need
+            no model.
+        about: What the documents are, for the model, as in "Search the handbook of Acme". Default: ``"the documents"``.
+        k: Most passages that ``search`` finds if the model does not say, in [1, 25]. Default: that of the index's
+            configuration if ``budget`` is not given either, or else as many as there are words for.
+        budget: Most words of a result if the model does not say, in [20, ``max_budget``]. Default: that of the index's
+            configuration if ``k`` is not given either, in so far as the range allows, or else 600.
+        max_budget: Most words that the model can ask for. Default: 3000.
+        writable: Whether there are ``add`` and ``delete`` as well. Default: False.
+        prefix: What the names of the tools begin with, for an agent with the tools of several indexes. Default: ``""``.
+        timeout: Seconds, > 0, after which a call ends with an error. None: never. Default: 30.
 
     Raises:
         InvalidArgument: if an option is out of its range.
@@ -65,6 +105,7 @@ def agent_tools(
     return (*tools, add_tool(view, f"{prefix}add", **of_all), delete_tool(view, f"{prefix}delete", **of_all))
 
 
+@with_option_names
 def agent_tool(
     view: View,
     *,
@@ -77,10 +118,21 @@ def agent_tool(
     timeout: float | None = 30.0,
     limits: Limits | None = None,
 ) -> AgentTool:
-    """The tool ``search`` alone, under any name. The options are those of ``agent_tools``.
+    """The tool ``search`` alone, under any name.
 
-    ``limits`` are those of a retriever that the tool stands for, but for its filter. They come before those of the index's
-    configuration.
+    Args:
+        view: What it searches: an index, or a view of one.
+        name: Name of the tool. Default: ``"search"``.
+        about: What the documents are, for the model, as in "Search the handbook of Acme". Default: ``"the documents"``.
+        k: Most passages if the model does not say, in [1, 25]. Default: that of the retriever, or of the index's
+            configuration, if ``budget`` is not given either; or else as many as there are words for.
+        budget: Most words of a result if the model does not say, in [20, ``max_budget``]. Default: that of the retriever,
+            or of the index's configuration, if ``k`` is not given either, in so far as the range allows; or else 600.
+        max_budget: Most words that the model can ask for. Default: 3000.
+        timeout: Seconds, > 0, after which a call ends with an error. None: never. Default: 30.
+        strategies: See ``agent_tools``.
+        limits: Those of a retriever that the tool stands for, but for its filter. They come before those of the index's
+            configuration. Default: none.
 
     Raises:
         InvalidArgument: if an option is out of its range.

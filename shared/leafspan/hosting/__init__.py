@@ -4,28 +4,26 @@ A retriever of a host is a strategy with the host's face: it declares the option
 makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 """
 
-from leafspan.agents import AgentTool, agent_tool, agent_tools, error_text
+from leafspan.agents import AgentTool, ToolOptions, ToolsOptions, agent_tool, agent_tools, error_text
 from leafspan.checks import changed_options, check_choice, check_flag, check_number, check_option_names, check_whole, shown
 from leafspan.documents import with_any_metadata
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
-from leafspan.hosting._given import Given, place_among
+from leafspan.hosting._docs import HostWords, described, described_as
+from leafspan.hosting._given import Given, recognised
 from leafspan.hosting._options import (
     CALL_OPTIONS,
     check_base_retriever,
     check_index,
     is_plain,
-    make_strategy,
-    plain_options,
     to_named_strategies,
     to_strategies,
 )
-from leafspan.hosting._plain import own_options, read_options, read_retriever, write_options, write_retriever
+from leafspan.hosting._plain import read_options, write_options
+from leafspan.hosting._retriever import NamedStrategyRetriever, StrategyRetriever
 from leafspan.hosting._searched import (
-    aexplain,
     as_base,
     asearch,
     asearch_many,
-    explain,
     is_elsewhere,
     search,
     search_many,
@@ -39,16 +37,13 @@ from leafspan.language_model import (
     CHOOSING_PROMPT,
     DEFAULT_PROMPT,
     GenerateOptions,
-    check_choosing_prompt,
-    check_prompt,
-    check_template,
     from_langchain,
     from_llamaindex,
 )
 from leafspan.retrieval import Limits, check_timeout
 from leafspan.scoring import Shape
 from leafspan.sources.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
-from leafspan.sources.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS, Extract, Tables
+from leafspan.sources.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, Extract, Tables
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
 from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked, StrategyLike, Watched, Watcher
@@ -60,8 +55,6 @@ __all__ = [
     "DEFAULT_REPAIR_PROMPT",
     "DEFAULT_SQL_PROMPT",
     "KEYWORD_PROMPT",
-    "PROMPT_FIELDS",
-    "REPAIR_FIELDS",
     "SHOWN_TO_MODELS",
     "AgentTool",
     "Extract",
@@ -72,19 +65,23 @@ __all__ = [
     "GraphKind",
     "HostReranker",
     "HostResult",
+    "HostWords",
     "LightRAGMode",
     "LightRAGShape",
     "Limits",
     "Mode",
+    "NamedStrategyRetriever",
     "PropertyGraphShape",
     "Reranked",
     "Shape",
     "StrategyLike",
+    "StrategyRetriever",
     "Tables",
+    "ToolOptions",
+    "ToolsOptions",
     "Watched",
     "Watcher",
     "adelete",
-    "aexplain",
     "agent_tool",
     "agent_tools",
     "apply_policy",
@@ -95,30 +92,24 @@ __all__ = [
     "check_base_retriever",
     "changed_options",
     "check_choice",
-    "check_choosing_prompt",
     "check_flag",
     "check_index",
     "check_number",
     "check_option_names",
-    "check_prompt",
-    "check_template",
     "check_timeout",
     "check_whole",
     "citation",
     "cuts_at",
     "delete",
+    "described",
+    "described_as",
     "error_text",
-    "explain",
     "from_langchain",
     "from_llamaindex",
     "is_elsewhere",
     "is_plain",
-    "make_strategy",
-    "own_options",
-    "place_among",
-    "plain_options",
     "read_options",
-    "read_retriever",
+    "recognised",
     "search",
     "search_many",
     "searched_index",
@@ -133,5 +124,4 @@ __all__ = [
     "with_any_metadata",
     "with_ids",
     "write_options",
-    "write_retriever",
 ]

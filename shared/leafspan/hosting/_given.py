@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from leafspan.checks import shown
+from leafspan.errors import InvalidArgument
+from leafspan.strategies import Reranked
 
 _PLACE = ("doc_id", "start", "end")
 
@@ -45,3 +49,21 @@ def _place(given: Given) -> tuple[object, ...] | None:
     if not all(key in given.metadata for key in _PLACE):
         return None
     return tuple(given.metadata[key] for key in _PLACE)
+
+
+def recognised(
+    name: str, things: str, given: Sequence[Given], returned: Iterable[tuple[Given, float | None]]
+) -> list[Reranked]:
+    """What a host's reranker of this ``name`` returned, with its scores, as places among the ``things`` that it was given.
+
+    Raises:
+        InvalidArgument: if one is none of them.
+    """
+    results = []
+    for each, score in returned:
+        place = place_among(given, each)
+        if place is None:
+            raise InvalidArgument(f"{name} must return {things} that it was given, got one of the text {shown(each.text)}")
+        note = "" if each.text == given[place].text else "the text that it changed stays as it is"
+        results.append(Reranked(place, score, note))
+    return results

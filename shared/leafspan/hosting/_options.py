@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import cache
 from inspect import getattr_static
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from leafspan.checks import shown, what_makes_one
 from leafspan.errors import InvalidArgument
@@ -36,7 +36,7 @@ def make_strategy(kind: type[S], retriever: object, converted: Mapping[str, obje
 
 def plain_options(
     kind: type[Strategy], retriever: object, strategy: Strategy, converted: Collection[str]
-) -> dict[str, object]:
+) -> dict[str, Any]:
     """The options of a retriever as its strategy has them, which understands other names and types for some."""
     if not isinstance(strategy, kind):
         return {}

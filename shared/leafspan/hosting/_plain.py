@@ -49,10 +49,10 @@ def read_options(
 
 
 def own_options(
-    options: Mapping[str, object], defaults: Mapping[str, object], unwrapped: Callable[[object], object]
+    with_defaults: Mapping[str, tuple[object, object]], unwrapped: Callable[[object], object]
 ) -> dict[str, Any]:
     """The options of a retriever that differ from their defaults."""
-    own = {name: value for name, value in options.items() if not _same(value, defaults[name])}
+    own = {name: value for name, (value, default) in with_defaults.items() if not _same(value, default)}
     return {name: _each(value, unwrapped) for name, value in own.items()}
 
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from leafspan.checks import check_option_names, shown
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.retrieval import aretrieve, retrieve
 from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_queries, to_strategy
 from leafspan.view import View
-
-if TYPE_CHECKING:
-    from leafspan.lab import Explanation
 
 
 def search(index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any], *, for_several: str) -> Any:
@@ -49,35 +46,6 @@ def search_many(index: View | None, queries: Any, strategy: Strategy, options: M
 async def asearch_many(index: View | None, queries: Any, strategy: Strategy, options: Mapping[str, Any]) -> Any:
     """Like ``search_many``."""
     return await (aretrieve if index is None else index.aretrieve)(queries, strategy, **options)
-
-
-def explain(
-    index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any], piece: Mapping[str, Any]
-) -> Explanation:
-    """What ``leafspan.lab.explain`` returns for a retriever.
-
-    Raises:
-        InvalidArgument: if it has no index, or the piece is named by something else.
-    """
-    from leafspan.lab import explain as explain_retrieval
-
-    return explain_retrieval(_explained_index(index, piece), query, strategy, **options, **piece)
-
-
-async def aexplain(
-    index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any], piece: Mapping[str, Any]
-) -> Explanation:
-    """Like ``explain``."""
-    from leafspan.lab import aexplain as aexplain_retrieval
-
-    return await aexplain_retrieval(_explained_index(index, piece), query, strategy, **options, **piece)
-
-
-def _explained_index(index: View | None, piece: Mapping[str, Any]) -> View:
-    check_option_names("explanation", piece, ("document_id", "start", "end", "text"))
-    if index is None:
-        raise InvalidArgument("a retriever must have an index to be explained, got one that searches other sources only")
-    return index
 
 
 def as_base(strategy: Strategy, where: object, min_score: float | None) -> Strategy:

@@ -1,0 +1,135 @@
+"""Objects of LangChain as what the core takes in their place. They are called with the callbacks ``child``."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from numbers import Real
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackManager
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.language_models import BaseLanguageModel
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable
+
+from langchain_ext.documents import to_document
+from leafspan import HostRetriever, InvalidArgument, Passage, Strategy
+from leafspan.hosting import (
+    GenerateOptions,
+    Given,
+    HostReranker,
+    HostResult,
+    Reranked,
+    check_base_retriever,
+    from_langchain,
+    recognised,
+    shown,
+)
+
+
+def as_strategy(
+    thing: Any, child: BaseCallbackManager | None = None, *, name: str = "base", elsewhere: bool = False
+) -> Strategy:
+    """The strategy as it is, or a LangChain retriever as one, called ``name`` in errors.
+
+    ``elsewhere`` says whether what it finds is of another index, so that its ids mean nothing in this one.
+
+    Raises:
+        InvalidArgument: if it is neither.
+    """
+    if not isinstance(thing, Runnable) or isinstance(thing, BaseLanguageModel):
+        return check_base_retriever(name, thing, "LangChain")
+    called = type(thing).__name__ if isinstance(thing, BaseRetriever) else thing.get_name()
+    found, afound = _asking(thing, child)
+
+    def ask(question: str) -> list[HostResult]:
+        return _results(called, found(question))
+
+    async def aask(question: str) -> list[HostResult]:
+        return _results(called, await afound(question))
+
+    return HostRetriever(called, ask, aask, elsewhere)
+
+
+def as_choice(choose: Any, child: BaseCallbackManager | None = None) -> dict[str, Any]:
+    """Options that ask a Runnable from a question to names; none for anything else."""
+    return dict(zip(("choose", "achoose"), _asking(choose, child), strict=True)) if isinstance(choose, Runnable) else {}
+
+
+def as_transformation(how: Any, child: BaseCallbackManager | None = None) -> dict[str, Any]:
+    """Options that ask a Runnable from a question to the texts to search; none for anything else."""
+    return dict(zip(("how", "ahow"), _asking(how, child), strict=True)) if isinstance(how, Runnable) else {}
+
+
+def as_generate(llm: Any, child: BaseCallbackManager | None = None) -> GenerateOptions:
+    """Options that ask ``llm``; none without one.
+
+    Raises:
+        InvalidArgument: if it is no Runnable.
+    """
+    if llm is None:
+        return {}
+    if not isinstance(llm, Runnable):
+        raise InvalidArgument(f"llm must be a Runnable from a prompt to a message or a text, got {shown(llm)}")
+    return from_langchain(llm, {"callbacks": child}).options
+
+
+def as_reranker(thing: Any, child: BaseCallbackManager | None = None) -> Any:
+    """A function as it is, or a document compressor as a reranker.
+
+    The compressor gets Documents as the retriever would return them. Scores are those in the metadata
+    ``relevance_score``, or else ``score``, which is the base's.
+
+    Raises:
+        InvalidArgument: if it is neither.
+    """
+    if thing is None or (callable(thing) and not isinstance(thing, BaseDocumentCompressor)):
+        return thing
+    if not isinstance(thing, BaseDocumentCompressor):
+        raise InvalidArgument(f"rerank must be a function or a LangChain document compressor, got {shown(thing)}")
+    name = type(thing).__name__
+
+    def rerank(question: str, passages: Sequence[Passage]) -> list[Reranked]:
+        documents = [to_document(passage) for passage in passages]
+        return _recognised(name, documents, thing.compress_documents(list(documents), question, callbacks=child))
+
+    async def arerank(question: str, passages: Sequence[Passage]) -> list[Reranked]:
+        documents = [to_document(passage) for passage in passages]
+        return _recognised(name, documents, await thing.acompress_documents(list(documents), question, callbacks=child))
+
+    return HostReranker(name, rerank, arerank)
+
+
+def _asking(
+    thing: Runnable[Any, Any], child: BaseCallbackManager | None
+) -> tuple[Callable[[str], Any], Callable[[str], Awaitable[Any]]]:
+    config: Any = {"callbacks": child}
+    return lambda question: thing.invoke(question, config), lambda question: thing.ainvoke(question, config)
+
+
+def _results(called: str, returned: Any) -> list[HostResult]:
+    """What a retriever returned, which must be a list of Documents."""
+    if not isinstance(returned, list | tuple):
+        raise InvalidArgument(f"{called} must return a list of LangChain Documents, got {shown(returned)}")
+    for each in returned:
+        if not isinstance(each, Document):
+            raise InvalidArgument(f"{called} must return a list of LangChain Documents, got one of {shown(each)}")
+    return [HostResult(each.id, each.page_content, _score(each, "score"), each.metadata, origin=each) for each in returned]
+
+
+def _recognised(name: str, documents: Sequence[Document], returned: Any) -> list[Reranked]:
+    """Which of the Documents a compressor returned, with their new scores."""
+    if not isinstance(returned, Sequence) or not all(isinstance(each, Document) for each in returned):
+        raise InvalidArgument(f"{name} must return a list of Documents, got {shown(returned)}")
+    key = "relevance_score" if any("relevance_score" in document.metadata for document in returned) else "score"
+    scored = [(_given(document), _score(document, key)) for document in returned]
+    return recognised(name, "Documents", [_given(document) for document in documents], scored)
+
+
+def _score(document: Document, key: str) -> float | None:
+    score = document.metadata.get(key)
+    return float(score) if isinstance(score, Real) else None
+
+
+def _given(document: Document) -> Given:
+    return Given(document, document.id, document.page_content, document.metadata)

@@ -1,0 +1,163 @@
+"""Objects of LlamaIndex as what the core takes in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.base.base_selector import BaseSelector, SelectorResult
+from llama_index.core.indices.query.query_transform.base import BaseQueryTransform
+from llama_index.core.llms import LLM
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import IndexNode, NodeWithScore, QueryBundle
+from llama_index.core.tools import ToolMetadata
+
+from leafspan import HostRetriever, InvalidArgument, Passage, Query, Strategy
+from leafspan.hosting import (
+    GenerateOptions,
+    Given,
+    HostReranker,
+    HostResult,
+    Reranked,
+    check_base_retriever,
+    from_llamaindex,
+    recognised,
+    shown,
+)
+from llamaindex_ext.documents import to_scored_node
+
+
+def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "base", elsewhere: bool = False) -> Strategy:
+    """The strategy as it is, or a LlamaIndex retriever as one, called ``name`` in errors.
+
+    It is asked the whole ``bundle`` where the question is that of the bundle, and other phrasings as texts. ``elsewhere``
+    says whether what it finds is of another index, so that its ids mean nothing in this one.
+
+    Raises:
+        InvalidArgument: if it is neither.
+    """
+    if not isinstance(thing, BaseRetriever):
+        return check_base_retriever(name, thing, "LlamaIndex")
+
+    def asked(question: str) -> QueryBundle:
+        # A copy for each retriever: some write their vector of the question into what they are asked.
+        return copy(bundle) if bundle is not None and bundle.query_str == question else QueryBundle(question)
+
+    def ask(question: str) -> list[HostResult]:
+        return [_result(node) for node in thing.retrieve(asked(question))]
+
+    async def aask(question: str) -> list[HostResult]:
+        return [_result(node) for node in await thing.aretrieve(asked(question))]
+
+    return HostRetriever(type(thing).__name__, ask, aask, elsewhere)
+
+
+def _result(scored: NodeWithScore) -> HostResult:
+    node = scored.node
+    # What an index node refers to counts as metadata, under the key by which references are followed by default.
+    refers = {"reference": node.index_id} if isinstance(node, IndexNode) else {}
+    metadata, hidden = {**refers, **node.metadata}, tuple(node.excluded_llm_metadata_keys)
+    return HostResult(node.node_id, node.get_content(), scored.score, metadata, origin=node, hidden=hidden)
+
+
+def as_reranker(thing: Any, bundle: QueryBundle | None = None) -> Any:
+    """A function as it is, or a node postprocessor as a reranker, which is given the whole ``bundle``, or another phrasing.
+
+    The postprocessor gets nodes as the retriever would return them, with the base's scores.
+
+    Raises:
+        InvalidArgument: if it is neither.
+    """
+    if thing is None or (callable(thing) and not isinstance(thing, BaseNodePostprocessor)):
+        return thing
+    if not isinstance(thing, BaseNodePostprocessor):
+        raise InvalidArgument(f"rerank must be a function or a LlamaIndex node postprocessor, got {shown(thing)}")
+    name = type(thing).__name__
+
+    def asked(question: str) -> QueryBundle:
+        return bundle if bundle is not None and bundle.query_str == question else QueryBundle(question)
+
+    def rerank(question: str, passages: Sequence[Passage]) -> list[Reranked]:
+        nodes = [_copy(passage) for passage in passages]
+        given = [_given(node) for node in nodes]
+        return _recognised(name, given, thing.postprocess_nodes(nodes, asked(question)))
+
+    async def arerank(question: str, passages: Sequence[Passage]) -> list[Reranked]:
+        nodes = [_copy(passage) for passage in passages]
+        given = [_given(node) for node in nodes]
+        return _recognised(name, given, await thing.apostprocess_nodes(nodes, asked(question)))
+
+    return HostReranker(name, rerank, arerank)
+
+
+def _copy(passage: Passage) -> NodeWithScore:
+    """The passage as a node of its own, since postprocessors change nodes in place."""
+    scored = to_scored_node(passage)
+    return NodeWithScore(node=scored.node.model_copy(deep=True), score=scored.score)
+
+
+def _recognised(name: str, given: Sequence[Given], returned: Any) -> list[Reranked]:
+    if not isinstance(returned, Sequence) or not all(isinstance(each, NodeWithScore) for each in returned):
+        raise InvalidArgument(f"{name} must return a list of NodeWithScore, got {shown(returned)}")
+    scored = [(_given(each), None if each.score is None else float(each.score)) for each in returned]
+    return recognised(name, "nodes", given, scored)
+
+
+def _given(scored: NodeWithScore) -> Given:
+    node = scored.node
+    return Given(node, node.node_id, node.get_content(), dict(node.metadata))
+
+
+def as_generate(llm: Any) -> GenerateOptions:
+    """Options that ask ``llm``; none without one, and never LlamaIndex's default.
+
+    Raises:
+        InvalidArgument: if it is no LLM of LlamaIndex's.
+    """
+    if llm is None:
+        return {}
+    if not isinstance(llm, LLM):
+        raise InvalidArgument(f"llm must be a LlamaIndex LLM, got {shown(llm)}")
+    return from_llamaindex(llm).options
+
+
+def as_choice(choose: Any, retrievers: object, descriptions: object) -> dict[str, Any]:
+    """Options that ask a selector, which is shown the names and descriptions of retrievers; none for anything else."""
+    if not isinstance(choose, BaseSelector) or not isinstance(retrievers, Mapping):
+        return {}
+    names = list(retrievers)
+    about = descriptions if isinstance(descriptions, Mapping) else {}
+    choices = [ToolMetadata(description=str(about.get(name, name)), name=str(name)) for name in names]
+
+    def chosen(result: SelectorResult) -> list[Any]:
+        # A number that none has is left as it is, and refused: as an index, -1 would be the last one.
+        return [names[each.index] if 0 <= each.index < len(names) else each.index for each in result.selections]
+
+    def ask(question: str) -> list[Any]:
+        return chosen(choose.select(choices, question))
+
+    async def aask(question: str) -> list[Any]:
+        return chosen(await choose.aselect(choices, question))
+
+    return {"choose": ask, "achoose": aask}
+
+
+def as_transformation(how: Any) -> dict[str, Any]:
+    """Options that ask a query transform, such as a ``HyDEQueryTransform``; none for anything else."""
+    if not isinstance(how, BaseQueryTransform):
+        return {}
+
+    def ask(question: str) -> str | Query:
+        return to_query(how.run(question))
+
+    return {"how": ask}
+
+
+def to_query(bundle: QueryBundle) -> str | Query:
+    """A QueryBundle as the core's question, with its vector or the texts to embed."""
+    if bundle.embedding is None and not bundle.custom_embedding_strs:
+        return bundle.query_str
+    vector = None if bundle.embedding is None else tuple(bundle.embedding)
+    return Query(text=bundle.query_str, vector=vector, embedding_texts=tuple(bundle.custom_embedding_strs or ()))

@@ -1,0 +1,24 @@
+"""Retrieval in a private view, in LlamaIndex."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from leafspan import Strategy, View
+from leafspan.private import PIIAware
+from llamaindex_ext.retriever import BasedRetriever, documented
+
+
+@documented
+@dataclass(kw_only=True, eq=False, repr=False)
+class PIIAwareRetriever(BasedRetriever):
+    """Like the core's ``PIIAware``, but a LlamaIndex retriever. Its ``index`` is a private view."""
+
+    kind: ClassVar[type[Strategy]] = PIIAware
+    index: View = field(kw_only=False)
+    weights: Sequence[float] = (0.2, 0.8)
+    rank_constant: float = 60
+    min_candidates: int = 1
+    entities_field: str = "entities"
