@@ -185,8 +185,8 @@ def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Asked]:
     for first in range(0, len(questions), BATCH):
         batch = questions[first : first + BATCH]
         texts = [question["text"] for question in batch]
-        best = index.retrieve(texts, BM25(k=1, scale=True), k=1)
-        rows = index.retrieve(texts, EveryLeaf(), k=EVERY_LEAF)
+        best = index.retrieve_many(texts, BM25(k=1, scale=True), k=1)
+        rows = index.retrieve_many(texts, EveryLeaf(), k=EVERY_LEAF)
         for question, row, top in zip(batch, rows, best, strict=True):
             answers = question["answers"] if own else []
             right: dict[LeafId, bool] = {}

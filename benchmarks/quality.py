@@ -193,7 +193,7 @@ def retrieve(index: Index, questions: Questions) -> dict[str, Mapping[int, Resul
     """The passages of every strategy for each budget, as a user's call gives them."""
     texts = [question["text"] for question in questions]
     return {
-        name: {budget: places_of(index.retrieve(texts, strategy, budget=budget)) for budget in BUDGETS}
+        name: {budget: places_of(index.retrieve_many(texts, strategy, budget=budget)) for budget in BUDGETS}
         for name, strategy in {**OVER_VECTORS, **STRATEGIES, **BEFORE}.items()
     }
 
@@ -202,7 +202,9 @@ def rank(index: Index, questions: Questions, strategies: Mapping[str, Strategy])
     """The best leaves of some strategies, which are the same for each budget: 50, and no more are looked at."""
     texts = [question["text"] for question in questions]
     return {
-        name: dict.fromkeys(BUDGETS, places_of(index.retrieve(texts, strategy, k=RANKED_LEAVES, candidates=RANKED_LEAVES)))
+        name: dict.fromkeys(
+            BUDGETS, places_of(index.retrieve_many(texts, strategy, k=RANKED_LEAVES, candidates=RANKED_LEAVES))
+        )
         for name, strategy in strategies.items()
     }
 
@@ -351,7 +353,7 @@ def report_documents(name: str, documents: Documents, questions: Questions) -> l
     strategies: dict[str, Strategy] = {"Vector": Vector(), **STRATEGIES, "Hybrid, before": PLAIN}
     with index_of(documents) as index:
         for row, strategy in strategies.items():
-            rows = index.retrieve([each["text"] for each in asked], strategy, k=100, candidates=100)
+            rows = index.retrieve_many([each["text"] for each in asked], strategy, k=100, candidates=100)
             ranked = [list(dict.fromkeys(passage.document_id for passage in passages)) for passages in rows]
             scores[row] = {NDCG: list(map(ndcg, ranked, (each["relevant"] for each in asked)))}
     print(f"\n{name}, test: {len(asked)} questions, {NDCG} of documents by their best passage")

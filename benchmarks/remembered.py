@@ -2,7 +2,7 @@
 
 A strategy asks by requests, most of which do not depend on its weights: what the searches find, what leaves say, how
 similar their words are. So the index answers each of these once, and a strategy with other weights only adds up anew. The
-results are those of ``index.retrieve(questions, strategy, k=candidates, candidates=candidates)``, in the same order.
+results are those of ``index.retrieve_many(questions, strategy, k=candidates, candidates=candidates)``, in the same order.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Remembered:
     def _ask(self, request: Request) -> Any:
         """The answer of the index, which runs the request as that of a strategy."""
         asking = Asking(request, [])
-        self._index.retrieve([query.text for query in self._queries][:1], asking, k=1)
+        self._index.retrieve_many([query.text for query in self._queries][:1], asking, k=1)
         return asking.answers[0]
 
 

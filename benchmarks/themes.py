@@ -74,11 +74,11 @@ def main() -> int:
         print(f"{'words':<32}" + "".join(f"{budget:>8,}" for budget in BUDGETS) + f"{'mean':>8}")
         means = {}
         for name, strategy in STRATEGIES.items():
-            rows = index.retrieve(questions, strategy, k=3 * CANDIDATES, candidates=CANDIDATES)
+            rows = index.retrieve_many(questions, strategy, k=3 * CANDIDATES, candidates=CANDIDATES)
             figures += show(name, [coverage(rows, sections, texts, budget) for budget in BUDGETS])
             means[name] = figures[-1].value
         by_budget = [
-            index.retrieve(questions, RelevantSegments(words=budget), k=3 * CANDIDATES, candidates=CANDIDATES)
+            index.retrieve_many(questions, RelevantSegments(words=budget), k=3 * CANDIDATES, candidates=CANDIDATES)
             for budget in BUDGETS
         ]
         shares = [coverage(rows, sections, texts, budget) for rows, budget in zip(by_budget, BUDGETS, strict=True)]

@@ -63,7 +63,7 @@ def main() -> None:
             "a language model": Router(retrievers=retrievers, descriptions=DESCRIPTIONS, generate=model),
         }.items():
             print(f"\nRouted by {name}")
-            for question, found in zip(QUESTIONS, handbook.retrieve(QUESTIONS, router, k=1), strict=True):
+            for question, found in zip(QUESTIONS, handbook.retrieve_many(QUESTIONS, router, k=1), strict=True):
                 show(question, found)
 
         print("\nBoth asked, and fused")

@@ -17,7 +17,7 @@ from langchain_ext.documents import to_document
 from langchain_ext.host_objects import as_generate, as_strategy
 from leafspan import Budget, InvalidArgument, LeafspanError, Passage, Strategy, View
 from leafspan.hosting import (
-    CALL_OPTIONS,
+    CallOptions,
     FilterPolicy,
     HostWords,
     Limits,
@@ -237,11 +237,18 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         changed = type(self)._checked({**own, **options, "where": where})
         return self.model_copy(update={name: changed[name] for name in ("where", *options)})
 
-    def _asked(self, query: str) -> tuple[str, Strategy, dict[str, Any]]:
+    def _asked(self, query: str) -> tuple[str, Strategy, CallOptions]:
         return query, self._strategy(), self._limits()
 
-    def _limits(self) -> dict[str, Any]:
-        return {"timeout": self.retrieval_timeout, **{name: getattr(self, name) for name in CALL_OPTIONS}}
+    def _limits(self) -> CallOptions:
+        return {
+            "k": self.k,
+            "candidates": self.candidates,
+            "budget": self.budget,
+            "where": self.where,
+            "min_score": self.min_score,
+            "timeout": self.retrieval_timeout,
+        }
 
     def _documents(self, passages: Sequence[Passage]) -> list[Document]:
         return [to_document(passage, explain=self.explain) for passage in passages]

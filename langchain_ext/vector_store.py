@@ -281,20 +281,13 @@ class SpanVectorStore(VectorStore):
         self, embedding: list[float], k: int = 4, filter: object = None, **options: Any
     ) -> list[Document]:
         """Like ``similarity_search``, but for a vector, as long as those of the index."""
-        self._check_search(options)
-        return [*map(to_stored_document, self.index.retrieve(_of(embedding), Vector(), k=k, where=filter))]
+        return self._found(_of(embedding), {"strategy": Vector(), "k": k, "where": filter}, options)
 
     async def asimilarity_search_by_vector(
         self, embedding: list[float], k: int = 4, filter: object = None, **options: Any
     ) -> list[Document]:
         """Like ``similarity_search_by_vector``."""
-        self._check_search(options)
-        return [
-            *map(
-                to_stored_document,
-                await self.index.aretrieve(_of(embedding), Vector(), k=k, where=filter),
-            )
-        ]
+        return await self._afound(_of(embedding), {"strategy": Vector(), "k": k, "where": filter}, options)
 
     def max_marginal_relevance_search(
         self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, filter: object = None, **options: Any

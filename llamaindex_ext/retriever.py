@@ -15,6 +15,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, QueryType
 
 from leafspan import Budget, InvalidArgument, Passage, Query, Strategy, View, Where
 from leafspan.hosting import (
+    CallOptions,
     FilterPolicy,
     HostWords,
     Limits,
@@ -179,13 +180,13 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
         say(RetrievalEndEvent(str_or_query_bundle=each, nodes=row) for each, row in zip(bundles, rows, strict=True))
         return rows
 
-    def _asked(self, query: QueryType) -> tuple[str | Query, Strategy, dict[str, Any]]:
+    def _asked(self, query: QueryType) -> tuple[str | Query, Strategy, CallOptions]:
         bundle = query if isinstance(query, QueryBundle) else QueryBundle(query)
         return to_query(bundle), self._strategy(bundle), self._limits(bundle)
 
     def _many(
         self, queries: Sequence[QueryType]
-    ) -> tuple[list[QueryBundle], tuple[list[str | Query], Strategy, dict[str, Any]]]:
+    ) -> tuple[list[QueryBundle], tuple[list[str | Query], Strategy, CallOptions]]:
         """Several queries as bundles, and what is asked for them.
 
         Raises:
@@ -228,7 +229,7 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
         found = await asearch(self.index, *self._asked(query_bundle), for_several="aretrieve_many")
         return self._nodes(found)
 
-    def _limits(self, bundle: QueryBundle) -> dict[str, Any]:
+    def _limits(self, bundle: QueryBundle) -> CallOptions:
         return {
             "k": self.similarity_top_k,
             "candidates": self.candidates,

@@ -37,6 +37,7 @@ from leafspan import (
     SentenceWindow,
     Vector,
 )
+from leafspan.checks import shown
 from leafspan.embedding import default_embedder
 from leafspan.errors import ForkedProcess, IndexMismatch, InvalidDocument, UnusableResult
 from leafspan.splitting import Cut
@@ -117,9 +118,9 @@ def test_deleting_removes_a_document_and_nothing_else(index: Index):
 def test_an_index_is_there_when_opened_again(tmp_path: Path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as first:
         first.add(DOCUMENTS)
-        expected = first.retrieve(QUESTIONS, AutoMerging())
+        expected = first.retrieve_many(QUESTIONS, AutoMerging())
     with Index.open(tmp_path / "kb") as second:
-        assert second.retrieve(QUESTIONS, AutoMerging()) == expected
+        assert second.retrieve_many(QUESTIONS, AutoMerging()) == expected
         assert second.stats().splitter == SPLITTER.describe()
         assert second.add(DOCUMENTS).unchanged == 3
 
@@ -136,8 +137,8 @@ def test_an_empty_document_is_listed_and_has_no_leaves(index: Index):
 def test_an_empty_index_finds_nothing(tmp_path: Path):
     with Index.open(tmp_path / "kb") as empty:
         assert empty.retrieve("anything") == []
-        assert empty.retrieve(["one", "two"]) == [[], []]
-        assert empty.retrieve([]) == []
+        assert empty.retrieve_many(["one", "two"]) == [[], []]
+        assert empty.retrieve_many([]) == []
         assert empty.documents() == []
         assert empty.delete(["x"]) == []
         assert empty.add([]).added == ()
@@ -248,11 +249,20 @@ def test_blank_or_strange_queries_are_refused(shared_index: Index, query):
         shared_index.retrieve(query)
 
 
+@pytest.mark.parametrize("queries", ["one", None, 7, Query("one"), {"a": "one"}])
+def test_many_queries_come_in_a_list(shared_index: Index, queries):
+    rule = f"queries must be a list of texts, vectors or Query values, got {shown(queries)}: for one query, call retrieve"
+    with pytest.raises(InvalidArgument, match=re.escape(rule)):
+        shared_index.retrieve_many(queries)
+    with pytest.raises(InvalidArgument, match=re.escape(rule)):
+        asyncio.run(shared_index.aretrieve_many(queries))
+
+
 def test_a_strategy_that_needs_no_query_takes_blank_ones_in_a_list_too(shared_index: Index):
     expected = shared_index.retrieve("", Browse())
     assert expected
-    assert shared_index.retrieve(["", None, " \n", "tea"], Browse()) == [expected] * 4
-    assert shared_index.retrieve([], Browse()) == []
+    assert shared_index.retrieve_many(["", None, " \n", "tea"], Browse()) == [expected] * 4
+    assert shared_index.retrieve_many([], Browse()) == []
 
 
 def test_phrasings_have_as_many_dimensions_as_a_query_that_is_a_vector(shared_index: Index):
@@ -267,7 +277,7 @@ def test_a_query_may_come_as_its_vector(shared_index: Index):
     expected = shared_index.retrieve(QUESTIONS[0], Vector())
     for form in (vector, list(vector), Query(vector=tuple(vector)), Query(text="something else", vector=tuple(vector))):
         assert [p.id for p in shared_index.retrieve(form, Vector())] == [p.id for p in expected]
-    assert [[p.id for p in row] for row in shared_index.retrieve(np.stack([vector, vector]), Vector())] == [
+    assert [[p.id for p in row] for row in shared_index.retrieve_many(np.stack([vector, vector]), Vector())] == [
         [p.id for p in expected]
     ] * 2
     with pytest.raises(InvalidArgument, match="a query's vector must have 256 dimensions, got 3"):
@@ -388,10 +398,11 @@ def test_leafspan_makes_clients_without_telemetry(shared_index: Index):
 
 
 def test_many_threads_can_read_one_index(shared_index: Index):
-    expected = shared_index.retrieve(QUESTIONS, AutoMerging())
+    expected = shared_index.retrieve_many(QUESTIONS, AutoMerging())
     results: list[object] = []
     threads = [
-        threading.Thread(target=lambda: results.append(shared_index.retrieve(QUESTIONS, AutoMerging()))) for _ in range(8)
+        threading.Thread(target=lambda: results.append(shared_index.retrieve_many(QUESTIONS, AutoMerging())))
+        for _ in range(8)
     ]
     for thread in threads:
         thread.start()
@@ -632,7 +643,7 @@ def test_more_results_of_many_queries_than_chroma_gives_at_once(tmp_path: Path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         index.add([Document(str(n), f"The number {n} is told by leaf {n}.") for n in range(90)])
         queries = [f"number {n % 90}" for n in range(420)]
-        rows = index.retrieve(queries, Vector(), k=80, candidates=80)
+        rows = index.retrieve_many(queries, Vector(), k=80, candidates=80)
         assert sum(map(len, rows)) == 420 * 80 > 32_766
         assert rows[:90] == rows[90:180] == index.retrieve(queries[:90], Vector(), k=80, candidates=80)
 

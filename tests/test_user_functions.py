@@ -209,7 +209,7 @@ def test_a_document_or_question_whose_vector_is_not_usable_is_named(tmp_path: Pa
         with pytest.raises(UnusableResult, match=r"it was given text 2 of 3, 'Ants walk\.'"):
             run(index, "add", [Document(text[:4], text) for text in ("Wasps fly.", "Ants walk.", "Flies buzz.")])
         with pytest.raises(UnusableResult, match="it was given text 2 of 2, 'Do Ants dance"):
-            run(index, "retrieve", ["Who dances?", "Do Ants dance?"], Vector())
+            run(index, "retrieve_many", ["Who dances?", "Do Ants dance?"], Vector())
 
 
 def test_an_embedder_of_questions(tmp_path: Path):

@@ -19,7 +19,7 @@ from .filters import F, Where
 from .index import Index, aadopt, adopt
 from .indexing import Added, DocumentInfo, Finding, Stats, Synced
 from .lexical import Analyzer, BM25Settings
-from .retrieval import Passages, aretrieve, retrieve
+from .retrieval import Passages, aretrieve, aretrieve_many, retrieve, retrieve_many
 from .spans import Budget, joined
 from .splitting import ChunkSplitter, HierarchicalSplitter, Splitter
 from .strategies import (
@@ -82,6 +82,8 @@ __all__ = [
     "HostRetriever",
     "retrieve",
     "aretrieve",
+    "retrieve_many",
+    "aretrieve_many",
     "Splitter",
     "HierarchicalSplitter",
     "ChunkSplitter",

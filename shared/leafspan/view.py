@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from warnings import warn
 
 from leafspan import indexing, trees
-from leafspan.checks import check_flag, checked_id, shown, with_option_names
+from leafspan.checks import check_flag, checked_id, shown
 from leafspan.documents import IndexSettings, check_document, checked_keys
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileReading
 from leafspan.filters import constant, to_filter
 from leafspan.flows import Flow, arun, arun_within, run, run_within
-from leafspan.retrieval import Limits, Sources, check_timeout, retrieve_from_index, warm
+from leafspan.retrieval import CallOptions, Limits, Sources, check_timeout, retrieve_from_index, takes_call_options, warm
 from leafspan.spans import Budget
 from leafspan.store import Scope
 from leafspan.strategies import OtherIndex, Strategy, StrategyLike, at_least
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from leafspan.indexing import Added, DocumentInfo, Intake, Stats, Synced, SyncOptions
     from leafspan.trees import Clusterer, TreesBuilt
 
-Numbers = Sequence[float]
+One = str | Query | Sequence[float] | None
 F = TypeVar("F", bound=Callable[..., None])
 
 
@@ -82,7 +82,7 @@ class View:
     @property
     def default_limits(self) -> Limits:
         """How much a call of ``retrieve`` that gives no limit looks at and returns."""
-        return self._limits(None, None, None, None, None)
+        return self._limits({})
 
     def is_of_same_index(self, other: View) -> bool:
         """Whether both are views of one index that was opened once, whatever they show."""
@@ -369,55 +369,15 @@ class View:
         """Like ``stats``."""
         return await arun(self._stats(), reads=True)
 
-    @overload
-    def retrieve(
-        self,
-        query: str | Query | Numbers | None,
-        strategy: StrategyLike | None = None,
-        *,
-        k: int | None = None,
-        candidates: int | None = None,
-        budget: int | Budget | None = None,
-        where: object = None,
-        min_score: float | None = None,
-        timeout: float | None = None,
-    ) -> list[Passage]: ...
-
-    @overload
-    def retrieve(
-        self,
-        query: list[str] | list[Query] | list[Numbers],
-        strategy: StrategyLike | None = None,
-        *,
-        k: int | None = None,
-        candidates: int | None = None,
-        budget: int | Budget | None = None,
-        where: object = None,
-        min_score: float | None = None,
-        timeout: float | None = None,
-    ) -> list[list[Passage]]: ...
-
-    @with_option_names
-    def retrieve(
-        self,
-        query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
-        strategy: StrategyLike | None = None,
-        *,
-        k: int | None = None,
-        candidates: int | None = None,
-        budget: int | Budget | None = None,
-        where: object = None,
-        min_score: float | None = None,
-        timeout: float | None = None,
-    ) -> list[Passage] | list[list[Passage]]:
-        """The passages that a strategy finds for a query, best first; for a list of queries, a list for each.
+    @takes_call_options
+    def retrieve(self, query: One, strategy: StrategyLike | None = None, **options: Unpack[CallOptions]) -> list[Passage]:
+        """The passages that a strategy finds for a query, best first.
 
         Passages of one result never share text. Ties go by document id, then position. An empty index gives none. Notebooks
         show a result, which is a ``Passages``, as a picture.
 
         Args:
-            query: A text, a vector, a ``Query`` of both, or a list of these, which are searched in one call. None for a
-                strategy that needs no query.
+            query: A text, a vector, or a ``Query`` of both. None for a strategy that needs no query.
             strategy: What finds: a strategy, its name, such as ``"hybrid"``, or a mapping such as ``Strategy.to_config``
                 gives. Default: that of the index's configuration, or ``RelevantSegments()``.
             k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own,
@@ -441,61 +401,34 @@ class View:
             ConcurrentUpdate: if documents were replaced during every one of ten attempts to read them.
             RetrievalTimeout: if it takes longer than ``timeout``. It then goes no further than the call that it is in.
         """
-        check_timeout(timeout)
-        chosen, limits = self._strategy_of(strategy), self._limits(k, candidates, budget, where, min_score)
-        passages: list[Passage] | list[list[Passage]]
-        with recorded(chosen, limits.given, private=self.is_private) as recording:
-            passages = run_within(self._retrieve(query, chosen, limits, recording), timeout)
-        return passages
+        [found] = self._asked([query], strategy, options, several=False)
+        return found
 
-    @overload
+    @takes_call_options
     async def aretrieve(
-        self,
-        query: str | Query | Numbers | None,
-        strategy: StrategyLike | None = None,
-        *,
-        k: int | None = None,
-        candidates: int | None = None,
-        budget: int | Budget | None = None,
-        where: object = None,
-        min_score: float | None = None,
-        timeout: float | None = None,
-    ) -> list[Passage]: ...
-
-    @overload
-    async def aretrieve(
-        self,
-        query: list[str] | list[Query] | list[Numbers],
-        strategy: StrategyLike | None = None,
-        *,
-        k: int | None = None,
-        candidates: int | None = None,
-        budget: int | Budget | None = None,
-        where: object = None,
-        min_score: float | None = None,
-        timeout: float | None = None,
-    ) -> list[list[Passage]]: ...
-
-    @with_option_names
-    async def aretrieve(
-        self,
-        query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
-        strategy: StrategyLike | None = None,
-        *,
-        k: int | None = None,
-        candidates: int | None = None,
-        budget: int | Budget | None = None,
-        where: object = None,
-        min_score: float | None = None,
-        timeout: float | None = None,
-    ) -> list[Passage] | list[list[Passage]]:
+        self, query: One, strategy: StrategyLike | None = None, **options: Unpack[CallOptions]
+    ) -> list[Passage]:
         """Like ``retrieve``."""
-        check_timeout(timeout)
-        chosen, limits = self._strategy_of(strategy), self._limits(k, candidates, budget, where, min_score)
-        passages: list[Passage] | list[list[Passage]]
-        with recorded(chosen, limits.given, private=self.is_private) as recording:
-            passages = await arun_within(self._retrieve(query, chosen, limits, recording), timeout)
-        return passages
+        [found] = await self._aasked([query], strategy, options, several=False)
+        return found
+
+    @takes_call_options
+    def retrieve_many(
+        self, queries: Sequence[One], strategy: StrategyLike | None = None, **options: Unpack[CallOptions]
+    ) -> list[list[Passage]]:
+        """What ``retrieve`` finds for each of several queries, which are searched together. It has the same options.
+
+        Raises:
+            InvalidArgument: if ``queries`` is no list, and else as ``retrieve``.
+        """
+        return self._asked(queries, strategy, options, several=True)
+
+    @takes_call_options
+    async def aretrieve_many(
+        self, queries: Sequence[One], strategy: StrategyLike | None = None, **options: Unpack[CallOptions]
+    ) -> list[list[Passage]]:
+        """Like ``retrieve_many``."""
+        return await self._aasked(queries, strategy, options, several=True)
 
     def as_strategy(
         self,
@@ -626,15 +559,20 @@ class View:
     def _scoped(self, scope: Scope) -> View:
         return View(self._sources, self._settings, self._timeout, scope)
 
-    def _limits(
-        self,
-        k: int | None,
-        candidates: int | None,
-        budget: int | Budget | None,
-        where: object,
-        min_score: float | None,
-    ) -> Limits:
-        return self._sources.defaults.limits_of(k, candidates, budget, where, min_score)
+    def _asked(self, asked: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[list[Passage]]:
+        check_timeout(options.get("timeout"))
+        chosen, limits = self._strategy_of(strategy), self._limits(options)
+        with recorded(chosen, limits.given, several=several, private=self.is_private) as recording:
+            return run_within(self._retrieve(asked, chosen, limits, recording), options.get("timeout"))
+
+    async def _aasked(self, asked: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[list[Passage]]:
+        check_timeout(options.get("timeout"))
+        chosen, limits = self._strategy_of(strategy), self._limits(options)
+        with recorded(chosen, limits.given, several=several, private=self.is_private) as recording:
+            return await arun_within(self._retrieve(asked, chosen, limits, recording), options.get("timeout"))
+
+    def _limits(self, options: CallOptions) -> Limits:
+        return self._sources.defaults.limits_of(options)
 
     def _strategy_of(self, strategy: StrategyLike | None) -> Strategy:
         """The strategy of a call."""
@@ -738,11 +676,11 @@ class View:
             flatten_metadata=flatten_metadata,
         )
 
-    def _retrieve(self, query: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
-        return recording.of(self._passages(query, strategy, limits), query)
+    def _retrieve(self, asked: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
+        return recording.of(self._passages(asked, strategy, limits), asked)
 
-    def _passages(self, query: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
-        return retrieve_from_index(self._sources, query, strategy, limits, self._scope)
+    def _passages(self, asked: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
+        return retrieve_from_index(self._sources, asked, strategy, limits, self._scope)
 
     def _stats(self) -> Flow[Stats]:
         return indexing.index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)

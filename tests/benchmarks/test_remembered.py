@@ -29,7 +29,7 @@ def test_it_ranks_like_the_index_whatever_it_was_asked_before(index):
 
     remembered = Remembered(index, EXAMPLE_QUESTIONS, COUNT)
     for strategy in (BM25(), *SETTINGS, Vector(), *reversed(SETTINGS)):
-        found = index.retrieve(list(EXAMPLE_QUESTIONS), strategy, k=COUNT, candidates=COUNT)
+        found = index.retrieve_many(list(EXAMPLE_QUESTIONS), strategy, k=COUNT, candidates=COUNT)
         assert remembered.rank(strategy) == [[(each.document_id, each.start, each.end) for each in row] for row in found]
 
 
@@ -38,5 +38,5 @@ def test_what_was_answered_is_not_asked_again(index, monkeypatch):
 
     remembered = Remembered(index, EXAMPLE_QUESTIONS, COUNT)
     first = [remembered.rank(strategy) for strategy in SETTINGS]
-    monkeypatch.setattr(Index, "retrieve", lambda *args, **options: pytest.fail("the index was asked"))
+    monkeypatch.setattr(Index, "retrieve_many", lambda *args, **options: pytest.fail("the index was asked"))
     assert [remembered.rank(strategy) for strategy in SETTINGS] == first

@@ -28,6 +28,7 @@ from leafspan import (
     Vector,
     View,
 )
+from leafspan.retrieval import CallOptions
 from tests import public
 from tests.docs.page_of_peers import DOCS, PAGE, PROSE, SYSTEMS, in_backticks, named_as_ours, rows, sections
 from tests.public import STRATEGIES
@@ -40,7 +41,9 @@ OF_HOSTS = {"similarity_top_k", "filter_policy", "explain", "llm", "callback_man
 
 
 def options_of(thing: Any) -> set[str]:
-    return set(inspect.signature(thing).parameters)
+    parameters = inspect.signature(thing).parameters
+    takes_call_options = any("CallOptions" in str(each.annotation) for each in parameters.values())
+    return {*parameters, *(CallOptions.__annotations__ if takes_call_options else ())}
 
 
 def options_of_methods(kind: Any) -> set[str]:

@@ -375,7 +375,7 @@ def test_the_page_names_all_that_is_offered_to_authors():
     }
     types = {"Fusion", "Mode", "Request", "Retrieves", "StrategyResults"}  # in annotations only
     not_for_authors = {"DEFAULT", "LOWEST_SCORE", "MOST_CANDIDATES", "Watcher", "at_least", "filtered", "name_strategies"}
-    not_for_authors |= {"to_queries", "Ranked", "fuse"}
+    not_for_authors |= {"to_queries", "to_query", "Ranked", "fuse"}
     offered = set(leafspan.strategies.__all__) - strategies - types - not_for_authors
     assert {name for name in offered if not re.search(rf"\b{name}\b", PAGE)} == set()
 

@@ -28,7 +28,7 @@ HOUR = 3600
 
 def ask(index: Index) -> list[list[tuple[str, str, float]]]:
     """By words, with scores to the digit, and by vectors among all documents that have a version."""
-    found = index.retrieve(["sentence number 3", "version 2 document"], BM25(), k=ALL, candidates=ALL)
+    found = index.retrieve_many(["sentence number 3", "version 2 document"], BM25(), k=ALL, candidates=ALL)
     near = index.retrieve("anything", Vector(), k=ALL, candidates=ALL, where=F("version") < 2)
     return [[(passage.id, passage.text, passage.score) for passage in row] for row in [*found, near]]
 

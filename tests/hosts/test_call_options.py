@@ -215,13 +215,13 @@ async def test_many_queries_are_answered_in_one_call_like_each_alone(shared_inde
     retriever = llamaindex_ext.HybridRetriever(index=shared_index, similarity_top_k=3, where=F("topic").exists())
     alone = [seen(retriever.retrieve(question)) for question in QUESTIONS]
     asked = []
-    true = Index.retrieve
+    true = Index.retrieve_many
 
-    def counted(self, query, *arguments, **options):
-        asked.append(query)
-        return true(self, query, *arguments, **options)
+    def counted(self, queries, *arguments, **options):
+        asked.append(queries)
+        return true(self, queries, *arguments, **options)
 
-    monkeypatch.setattr(Index, "retrieve", counted)
+    monkeypatch.setattr(Index, "retrieve_many", counted)
     assert [seen(row) for row in retriever.retrieve_many(QUESTIONS)] == alone
     assert asked == [list(QUESTIONS)]
     bundles = [QueryBundle(question) for question in QUESTIONS]

@@ -14,8 +14,8 @@ import langchain_ext.retriever
 import llamaindex_ext
 import llamaindex_ext.retriever
 from leafspan.agents import agent_tool, agent_tools
-from leafspan.hosting import CALL_OPTIONS
 from leafspan.hosting._docs import entries_of
+from leafspan.hosting._options import CALL_OPTIONS
 
 HOSTS = {
     langchain_ext: langchain_ext.retriever.WORDS,

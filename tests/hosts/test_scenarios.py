@@ -138,7 +138,7 @@ def ask(index: Index, scenario: Scenario) -> list[list[Passage]]:
     """What the core finds for all questions in one call; asked once, and compared with many times."""
     if (index, scenario.name) not in _answers:
         view = scenario.view(index)
-        _answers[index, scenario.name] = view.retrieve(QUESTIONS, scenario.strategy, **scenario.limits)
+        _answers[index, scenario.name] = view.retrieve_many(QUESTIONS, scenario.strategy, **scenario.limits)
     return _answers[index, scenario.name]
 
 
@@ -256,7 +256,7 @@ def test_other_clients_give_the_same(
 @pytest.mark.asyncio(loop_scope="module")
 async def test_an_asynchronous_client_gives_the_same(async_index: Index, forest: Index, scenario: Scenario):
     expected = [shown(passages) for passages in ask(forest, scenario)]
-    together = await scenario.view(async_index).aretrieve(QUESTIONS, scenario.strategy, **scenario.limits)
+    together = await scenario.view(async_index).aretrieve_many(QUESTIONS, scenario.strategy, **scenario.limits)
     assert [*map(shown, together)] == expected
     langchain, llamaindex = scenario.in_langchain(async_index), scenario.in_llamaindex(async_index)
     assert [*map(seen_in_langchain, await langchain.abatch(QUESTIONS[:2]))] == expected[:2]

@@ -135,8 +135,8 @@ every_row = pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
 
 
 def ask(row: Row, source: Source) -> list[list[Passage]]:
-    retrieve = leafspan.retrieve if source.view is None else source.view.retrieve
-    return retrieve(list(row.questions), row.core(source), **row.limits)
+    retrieve_many = leafspan.retrieve_many if source.view is None else source.view.retrieve_many
+    return retrieve_many(list(row.questions), row.core(source), **row.limits)
 
 
 def shown(passage: Passage) -> tuple[Any, ...]:
@@ -152,11 +152,11 @@ async def test_the_core_finds_what_the_row_says_in_every_way_of_asking(sources, 
         assert passage.text
         assert (passage.start is None) == (passage.kind != "text") == (passage.document_id == "")
     retrieve = leafspan.retrieve if source.view is None else source.view.retrieve
-    aretrieve = leafspan.aretrieve if source.view is None else source.view.aretrieve
+    aretrieve_many = leafspan.aretrieve_many if source.view is None else source.view.aretrieve_many
     expected = [[shown(each) for each in passages] for passages in answers]
     one = retrieve(row.questions[0], row.core(source), **row.limits)
     assert [shown(each) for each in one] == expected[0]
-    many = await aretrieve(list(row.questions), row.core(source), **row.limits)
+    many = await aretrieve_many(list(row.questions), row.core(source), **row.limits)
     assert [[shown(each) for each in passages] for passages in many] == expected
 
 

@@ -120,7 +120,7 @@ def test_several_questions_are_embedded_in_one_call(tmp_path: Path):
         view.add(NOTES)
         one_by_one = [view.retrieve(question, PIIAware(), k=4) for question in questions]
         calls.clear()
-        assert view.retrieve(questions, PIIAware(), k=4) == one_by_one
+        assert view.retrieve_many(questions, PIIAware(), k=4) == one_by_one
     assert calls == [3, 1]  # those with a name, then the base's other one
 
 
@@ -161,7 +161,7 @@ def test_vectors_and_lists_are_questions_too(view: PrivateView):
     vector = tuple(float(number) for number in range(1, 1 + (view.stats().dimension or 0)))
     assert ids(view.retrieve(Query(vector=vector), PIIAware())) == ids(view.retrieve(Query(vector=vector), Vector()))
     questions = ["What did Alice Smith do?", "Where can one swim?"]
-    assert view.retrieve(questions, PIIAware()) == [view.retrieve(question, PIIAware()) for question in questions]
+    assert view.retrieve_many(questions, PIIAware()) == [view.retrieve(question, PIIAware()) for question in questions]
 
 
 def test_it_refuses_an_index_that_is_not_private(shared_index: Index):

@@ -82,7 +82,7 @@ ONLY_STOP_WORDS = "the question has no words but stop words, which a search by w
 )
 def test_a_question_of_stop_words_alone_says_so(shared_index: Index, question: str, strategy: Strategy):
     assert why_empty(shared_index.retrieve(question, strategy)) == ONLY_STOP_WORDS
-    assert [*map(why_empty, shared_index.retrieve([question, "xyzzy", QUESTION], BM25()))] == [
+    assert [*map(why_empty, shared_index.retrieve_many([question, "xyzzy", QUESTION], BM25()))] == [
         ONLY_STOP_WORDS,
         "the strategy found nothing",
         None,
@@ -90,7 +90,7 @@ def test_a_question_of_stop_words_alone_says_so(shared_index: Index, question: s
 
 
 async def test_each_of_several_queries_has_a_reason_of_its_own(shared_index: Index):
-    found, nothing = await shared_index.aretrieve([QUESTION, "xyzzy"], BM25())
+    found, nothing = await shared_index.aretrieve_many([QUESTION, "xyzzy"], BM25())
     assert (why_empty(found), why_empty(nothing)) == (None, "the strategy found nothing")
 
 
@@ -118,7 +118,7 @@ def test_a_lowest_score_of_the_strategy_is_named_with_the_best_score(shared_inde
     found = shared_index.retrieve(QUESTION, replace(strategy, min_score=0.9999))
     expected = f"no result reaches the strategy's min_score=0.9999, the best has {best.score:.3g}"
     assert why_empty(found) == expected
-    [first, second] = shared_index.retrieve([QUESTION, QUESTIONS[1]], replace(strategy, min_score=0.9999))
+    [first, second] = shared_index.retrieve_many([QUESTION, QUESTIONS[1]], replace(strategy, min_score=0.9999))
     assert why_empty(first) == expected
     assert why_empty(second) != expected
 

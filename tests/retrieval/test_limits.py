@@ -164,7 +164,7 @@ def test_a_filter_returns_everything_that_matches(ferries: Index):
 )
 def test_other_queries_of_the_call_change_nothing(ferries: Index, strategy: Strategy):
     queries = ["ferry", "the 17", "nothing that is there"]
-    together = ferries.retrieve(queries, strategy, budget=400)
+    together = ferries.retrieve_many(queries, strategy, budget=400)
     assert together == [ferries.retrieve(query, strategy, budget=400) for query in queries]
 
 

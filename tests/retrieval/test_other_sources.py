@@ -66,19 +66,19 @@ async def test_a_passage_of_another_source_says_what_it_is_and_claims_no_place_i
     assert (bees.kind, bees.document_id, bees.start, bees.end, bees.lines) == ("document", "", None, None, None)
     assert bees.trace.explain() == ["wiki found the document (rank 1, score 0.900)"]
     assert await index.aretrieve("bees", WIKI) == [bees, tea]
-    assert index.retrieve(["bees", "tea"], WIKI) == [[bees, tea], [bees, tea]]
+    assert index.retrieve_many(["bees", "tea"], WIKI) == [[bees, tea], [bees, tea]]
 
 
 async def test_no_index_is_needed_to_ask_another_source():
     assert [passage.id for passage in leafspan.retrieve("bees", WIKI)] == ["w1", "w2"]
-    assert leafspan.retrieve(["bees", "tea"], WIKI, k=1) == [leafspan.retrieve("bees", WIKI, k=1)] * 2
+    assert leafspan.retrieve_many(["bees", "tea"], WIKI, k=1) == [leafspan.retrieve("bees", WIKI, k=1)] * 2
     assert await leafspan.aretrieve("bees", WIKI) == leafspan.retrieve("bees", WIKI)
     (tea,) = leafspan.retrieve("bees", WIKI, where=F("topic") == "food")
     assert (tea.id, tea.score) == ("w2", 0.4)
     assert [passage.id for passage in leafspan.retrieve("bees", WIKI, min_score=0.5)] == ["w1"]
     assert [passage.id for passage in leafspan.retrieve("bees", WIKI, budget=2)] == ["w1"]
     assert [passage.id for passage in leafspan.retrieve("bees", WIKI, budget=Budget(11, count=len))] == ["w1"]
-    assert leafspan.retrieve([], WIKI) == []
+    assert leafspan.retrieve_many([], WIKI) == []
 
 
 @pytest.mark.parametrize("strategy", [Hybrid(), Vector(), BM25(), Browse(), RelevantSegments()])

@@ -111,7 +111,7 @@ def test_every_passage_is_its_documents_text_at_its_place(tree_and_hits, kind_an
         trees=None,
         defaults=Defaults(),
     )
-    passages = run(retrieve_from_index(sources, Query("?"), strategy, chosen))
+    [passages] = run(retrieve_from_index(sources, [Query("?")], strategy, chosen))
     assert bool(passages) == bool(found)
     assert store.fetches <= 1
     for passage in passages:

@@ -116,9 +116,9 @@ def test_calls_of_a_tuple_beside_other_requests_are_answered_in_order(shared_ind
 
 
 def test_searches_one_after_the_other_find_what_searches_at_the_same_time_find(shared_index: Index, monkeypatch):
-    one_by_one = shared_index.retrieve(QUESTIONS, Hybrid(), k=30)
+    one_by_one = shared_index.retrieve_many(QUESTIONS, Hybrid(), k=30)
     monkeypatch.setattr(_bounds, "_BLOCK", 256)
     monkeypatch.setattr(_bounds, "on_other_core", in_thread)
-    assert shared_index.retrieve(QUESTIONS, Hybrid(), k=30) == one_by_one  # with vectors that another thread compares
+    assert shared_index.retrieve_many(QUESTIONS, Hybrid(), k=30) == one_by_one  # with vectors that another thread compares
     monkeypatch.setattr(_leaf_reader, "_FEW", 0)
-    assert shared_index.retrieve(QUESTIONS, Hybrid(), k=30) == one_by_one
+    assert shared_index.retrieve_many(QUESTIONS, Hybrid(), k=30) == one_by_one

@@ -114,7 +114,7 @@ def test_round_trips_at_any_depth(tree: Index, calls, cost):
     strategy, fetches = cost
     for query in (QUESTIONS[0], QUESTIONS):
         calls.clear()
-        tree.retrieve(query, strategy, k=3, candidates=6)
+        (tree.retrieve if isinstance(query, str) else tree.retrieve_many)(query, strategy, k=3, candidates=6)
         assert calls == traffic(fetches)
 
 
@@ -123,7 +123,7 @@ def test_round_trips_at_any_depth(tree: Index, calls, cost):
 )
 def test_chroma_is_not_asked_for_what_is_beside_it(tree: Index, calls, strategy):
     calls.clear()
-    tree.retrieve(QUESTIONS, strategy, k=3, candidates=6)
+    tree.retrieve_many(QUESTIONS, strategy, k=3, candidates=6)
     assert calls == Counter()
 
 

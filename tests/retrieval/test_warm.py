@@ -41,7 +41,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> Counter:
 
 
 def ask(index: Index) -> list:
-    return [index.retrieve(QUESTIONS), index.retrieve(QUESTIONS, where=F("topic") == "animals")]
+    return [index.retrieve_many(QUESTIONS), index.retrieve_many(QUESTIONS, where=F("topic") == "animals")]
 
 
 def test_the_first_query_builds_nothing(index: Index, built):
@@ -146,7 +146,7 @@ async def test_asyncio_does_the_same(index: Index, built):
     await index.awarm()
     assert built == {"Indexing words": 1, "Copying vectors": 1}
     built.clear()
-    await index.aretrieve(QUESTIONS)
+    await index.aretrieve_many(QUESTIONS)
     assert built == {}
 
 

@@ -147,7 +147,7 @@ def test_a_query_of_any_length_finds_the_same(filled, words, data, few):
         if not few:  # as if there were so many leaves that Chroma searches
             patch.setattr(vector_search, "_FEW_NUMBERS", 0)
             patch.setattr(vector_search, "_OPENING", 1)
-        expected, found = filled.retrieve([vector, np.ldexp(vector, power)], Vector(), k=9)
+        expected, found = filled.retrieve_many([vector, np.ldexp(vector, power)], Vector(), k=9)
     assert [(each.id, each.score) for each in found] == [(each.id, each.score) for each in expected]
 
 

@@ -79,7 +79,7 @@ def test_the_first_questions_are_answered_exactly_without_chroma_and_then_it_is_
 def test_a_question_that_is_searched_for_in_several_phrasings_counts_as_many_times(
     index: Index, openings: list[Path], calls: Counter
 ):
-    index.retrieve(QUESTIONS[:4], Vector())  # four searches
+    index.retrieve_many(QUESTIONS[:4], Vector())  # four searches
     assert openings == []
     ask(index)
     assert calls["kb.leaves", "query"] == 1

@@ -64,8 +64,8 @@ def in_memory():
 
 def answers(index, **options):
     """Everything that is found, by words, with scores to the digit, and by vectors among some of the documents."""
-    found = index.retrieve(QUERIES, BM25(), k=ALL, candidates=ALL, **options)
-    near = index.retrieve(QUERIES, Vector(), k=ALL, candidates=ALL, where=F("even") == True)  # noqa: E712
+    found = index.retrieve_many(QUERIES, BM25(), k=ALL, candidates=ALL, **options)
+    near = index.retrieve_many(QUERIES, Vector(), k=ALL, candidates=ALL, where=F("even") == True)  # noqa: E712
     by_words = [[(passage.id, passage.text, passage.score) for passage in row] for row in found]
     # Where all match, Chroma gives the scores, in 32 bits.
     return by_words + [
@@ -604,10 +604,10 @@ async def test_a_cancelled_task_leaves_it_free_for_the_next(tmp_path, monkeypatc
         task.cancel()
     assert all(isinstance(each, asyncio.CancelledError) for each in await asyncio.gather(*tasks, return_exceptions=True))
     async with asyncio.timeout(60):
-        found = await index.aretrieve(QUERIES, BM25(), k=ALL, candidates=ALL)
+        found = await index.aretrieve_many(QUERIES, BM25(), k=ALL, candidates=ALL)
     with in_memory() as fresh:
         fresh.add(some_documents(1, 2, 3, 4, 6))
-        assert found == fresh.retrieve(QUERIES, BM25(), k=ALL, candidates=ALL)
+        assert found == fresh.retrieve_many(QUERIES, BM25(), k=ALL, candidates=ALL)
 
 
 # Documents and queries of all kinds
@@ -617,7 +617,7 @@ async def test_a_cancelled_task_leaves_it_free_for_the_next(tmp_path, monkeypatc
 def test_a_query_without_a_word_that_counts_finds_nothing(place, query):
     with open_at(place) as index:
         assert index.retrieve(query, BM25()) == []
-        assert index.retrieve([query, "oxygen"], BM25(scale=True))[0] == []
+        assert index.retrieve_many([query, "oxygen"], BM25(scale=True))[0] == []
 
 
 def test_an_empty_query_is_refused(place):
@@ -750,7 +750,7 @@ def test_how_words_are_scored_is_remembered(tmp_path):
         found = answers(index)
     with open_at(tmp_path / "kb") as index:
         assert answers(index) == found
-        asked = index.retrieve(QUERIES, BM25(bm25=BM25Settings()), k=ALL, candidates=ALL)
+        asked = index.retrieve_many(QUERIES, BM25(bm25=BM25Settings()), k=ALL, candidates=ALL)
         assert [[passage.score for passage in row] for row in asked] != [[score for *_, score in row] for row in found[:4]]
     with pytest.raises(IndexMismatch, match="bm25="):
         open_at(tmp_path / "kb", bm25=BM25Settings())

@@ -34,7 +34,7 @@ def nothing_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def answers(index: Index) -> list:
-    return [index.retrieve(QUESTIONS, each, k=50) for each in STRATEGIES]
+    return [index.retrieve_many(QUESTIONS, each, k=50) for each in STRATEGIES]
 
 
 def files(folder: Path) -> int:

@@ -309,7 +309,7 @@ def test_a_query_that_is_a_vector_sees_no_more_than_a_text(index):
     (stolen,) = embed(["merger"])
     for query in (stolen, Query(vector=tuple(stolen)), Query("merger", vector=tuple(stolen))):
         assert [passage.text for passage in a.retrieve(query, Vector(), k=50)] == ["The budget."]
-    assert a.retrieve([stolen, stolen], Vector(), k=50, where=B) == [[], []]
+    assert a.retrieve_many([stolen, stolen], Vector(), k=50, where=B) == [[], []]
 
 
 def test_pages_hold_only_what_the_view_shows(index):

@@ -231,9 +231,9 @@ def test_what_one_reference_leads_to_says_what_another_did_not():
 def test_without_references_the_base_is_as_it_is(shared_index: Index):
     for limits in ({"k": 3}, {"budget": 80}, {"candidates": 5}, {}):
         for base in (Vector(), AutoMerging(), Hybrid()):
-            assert shared_index.retrieve(QUESTIONS, FollowReferences(base=base), **limits) == shared_index.retrieve(
-                QUESTIONS, base, **limits
-            )
+            assert shared_index.retrieve_many(
+                QUESTIONS, FollowReferences(base=base), **limits
+            ) == shared_index.retrieve_many(QUESTIONS, base, **limits)
 
 
 def test_an_empty_base_gives_nothing(tmp_path):
@@ -247,10 +247,10 @@ def test_an_empty_base_gives_nothing(tmp_path):
 
 def test_all_queries_are_followed_together_and_each_by_itself():
     target, base = finds("x"), finds(("a", 0.9, "more"))
-    found = leafspan.retrieve(["one", "two"], FollowReferences(base=base, targets={"more": target}))
+    found = leafspan.retrieve_many(["one", "two"], FollowReferences(base=base, targets={"more": target}))
     assert [ids(row) for row in found] == [["x"], ["x"]]
     assert [asked for asked, _ in target.asked] == [["one", "two"]]
-    again = asyncio.run(leafspan.aretrieve(["one", "two"], FollowReferences(base=base, targets={"more": target})))
+    again = asyncio.run(leafspan.aretrieve_many(["one", "two"], FollowReferences(base=base, targets={"more": target})))
     assert again == found
 
 
@@ -340,9 +340,9 @@ def test_a_document_leads_to_those_of_its_leaves_that_are_nearest_to_the_query(r
 
 def test_each_query_has_the_leaves_nearest_to_itself(referring: Index):
     strategy = FollowReferences(base=overviews("animals"), per_reference=1)
-    together = referring.retrieve(QUESTIONS, strategy)
+    together = referring.retrieve_many(QUESTIONS, strategy)
     assert together == [referring.retrieve(question, strategy) for question in QUESTIONS]
-    assert together == asyncio.run(referring.aretrieve(QUESTIONS, strategy))
+    assert together == asyncio.run(referring.aretrieve_many(QUESTIONS, strategy))
     assert len({row[0].id for row in together}) > 1
     assert "FollowReferences: the reference 'birds' led to nothing" in together[0][0].trace.notes
 
@@ -461,7 +461,7 @@ def test_a_call_that_says_how_many_to_look_at_is_obeyed(many: Index):
 
 def test_a_query_that_is_short_changes_nothing_for_another(many: Index):
     strategy, queries = FollowReferences(base=Hybrid()), ["A note on tea", "something on coal"]
-    assert many.retrieve(queries, strategy, k=10) == [many.retrieve(query, strategy, k=10) for query in queries]
+    assert many.retrieve_many(queries, strategy, k=10) == [many.retrieve(query, strategy, k=10) for query in queries]
 
 
 def test_a_budget_is_filled_and_kept(many: Index):

@@ -214,7 +214,7 @@ def test_a_vector_alone_is_searched_by_vectors_alone(index: Index):
     vector = np.eye(256)[3]
     found = index.retrieve(list(vector), Hybrid())
     assert {hit.source for passage in found for hit in passage.trace.hits} == {"vector"}
-    assert index.retrieve(vector, Hybrid()) == index.retrieve([vector], Hybrid())[0] == found
+    assert index.retrieve(vector, Hybrid()) == index.retrieve_many([vector], Hybrid())[0] == found
 
 
 def test_the_trace_names_each_search_that_found_a_leaf_and_its_rank(index: Index):

@@ -129,14 +129,14 @@ def test_nothing_changes_where_nothing_is_mentioned(tmp_path, options):
         index.add(DOCUMENTS)
         index.build_tree()
         for limits in ({"k": 1}, {"k": 5}, {"k": 50}, {"budget": 40}):
-            found = index.retrieve(QUESTIONS, Hybrid(**options), **limits)
-            assert found == index.retrieve(QUESTIONS, Hybrid(**options, references=0), **limits)
+            found = index.retrieve_many(QUESTIONS, Hybrid(**options), **limits)
+            assert found == index.retrieve_many(QUESTIONS, Hybrid(**options, references=0), **limits)
             assert not any(each.reference for row in found for passage in row for each in passage.trace.fused)
 
 
 def test_several_questions_at_once_have_the_results_of_each(mentioning: Index):
     questions = [QUESTION, "city of water", "surgeon"]
-    together = mentioning.retrieve(questions, Hybrid(), k=4)
+    together = mentioning.retrieve_many(questions, Hybrid(), k=4)
     assert [[each.id for each in row] for row in together] == [
         [each.id for each in mentioning.retrieve(question, Hybrid(), k=4)] for question in questions
     ]

@@ -29,7 +29,7 @@ from leafspan import (
     Vector,
     strategies,
 )
-from leafspan.strategies import RetrievalContext, Strategy, to_queries
+from leafspan.strategies import RetrievalContext, Strategy, to_query
 
 STRATEGIES = [kind for name in strategies.__all__ if isinstance(kind := getattr(strategies, name), type)]
 
@@ -71,7 +71,7 @@ def test_the_default_of_an_option_is_the_one_that_is_documented(kind: type, opti
         (lambda: RetrievalContext(10, k=0), "k must be a whole number >= 1, got 0"),
         (lambda: RetrievalContext(0), "candidates must be a whole number >= 1, got 0"),
         (
-            lambda: to_queries(Query("tea", embedding_texts="tea")),
+            lambda: to_query(Query("tea", embedding_texts="tea")),
             "embedding_texts of a query must be a list of texts, got 'tea'",
         ),
     ],

@@ -62,16 +62,16 @@ def test_what_is_found_there_keeps_its_id_text_and_score_and_is_cited_by_its_met
 
 
 def test_it_needs_no_index_of_its_own(shared_index: Index):
-    expected = [plain(row) for row in shared_index.retrieve(QUESTIONS, Hybrid(), k=2)]
+    expected = [plain(row) for row in shared_index.retrieve_many(QUESTIONS, Hybrid(), k=2)]
     strategy = shared_index.as_strategy(Hybrid())
-    assert [plain(row) for row in leafspan.retrieve(QUESTIONS, strategy, k=2)] == expected
-    assert [plain(row) for row in asyncio.run(leafspan.aretrieve(QUESTIONS, strategy, k=2))] == expected
+    assert [plain(row) for row in leafspan.retrieve_many(QUESTIONS, strategy, k=2)] == expected
+    assert [plain(row) for row in asyncio.run(leafspan.aretrieve_many(QUESTIONS, strategy, k=2))] == expected
 
 
 @pytest.mark.usefixtures("leaves_from_chroma")
 def test_all_queries_are_searched_there_at_once(here: Index, shared_index: Index, calls: Counter):
     calls.clear()
-    here.retrieve(QUESTIONS, shared_index.as_strategy(Vector()))
+    here.retrieve_many(QUESTIONS, shared_index.as_strategy(Vector()))
     assert +calls == {("kb.leaves", "get"): 1}
 
 
@@ -117,7 +117,7 @@ def test_a_view_of_the_other_shows_nothing_else(here: Index, shared_index: Index
 
 def test_a_view_that_asks_shows_what_matches_its_own_filter(here: Index, shared_index: Index):
     strategy = shared_index.as_strategy(Vector())
-    found = here.scoped(F("topic") == "food").retrieve([QUESTIONS[0], "tea"], strategy, k=50)
+    found = here.scoped(F("topic") == "food").retrieve_many([QUESTIONS[0], "tea"], strategy, k=50)
     assert [{each.metadata["doc_id"] for each in row} for row in found] == [{"tea"}, {"tea"}]
     assert here.scoped(F("tenant") == "a").retrieve(QUESTIONS[0], strategy) == []
 
@@ -186,12 +186,12 @@ def test_it_is_a_value(here: Index, shared_index: Index):
 def test_indexes_that_ask_each_other_at_the_same_time_do_not_wait_for_each_other_for_ever(here: Index, shared_index: Index):
     pairs = [(here, shared_index.as_strategy(Vector())), (shared_index, here.as_strategy(Vector()))] * 8
     with ThreadPoolExecutor(16) as threads:
-        asked = [threads.submit(index.retrieve, QUESTIONS, strategy, k=1) for index, strategy in pairs]
+        asked = [threads.submit(index.retrieve_many, QUESTIONS, strategy, k=1) for index, strategy in pairs]
         found = [each.result(timeout=60) for each in asked]
     assert found == found[:2] * 8
 
 
 async def test_and_so_do_coroutines(here: Index, shared_index: Index):
     pairs = [(here, shared_index.as_strategy(Vector())), (shared_index, here.as_strategy(Vector()))] * 8
-    found = await asyncio.gather(*(index.aretrieve(QUESTIONS, strategy, k=1) for index, strategy in pairs))
+    found = await asyncio.gather(*(index.aretrieve_many(QUESTIONS, strategy, k=1) for index, strategy in pairs))
     assert found == found[:2] * 8

@@ -401,13 +401,13 @@ async def test_in_an_event_loop_the_function_runs_in_threads_and_its_coroutine_f
     async def arerank(question, texts):
         return rerank(question, texts)
 
-    blocking = shared_index.retrieve(QUESTIONS, Rerank(rerank=rerank))
+    blocking = shared_index.retrieve_many(QUESTIONS, Rerank(rerank=rerank))
     assert set(threads) == {threading.main_thread()}
     threads.clear()
-    assert await shared_index.aretrieve(QUESTIONS, Rerank(rerank=rerank)) == blocking
+    assert await shared_index.aretrieve_many(QUESTIONS, Rerank(rerank=rerank)) == blocking
     assert threading.main_thread() not in threads
     threads.clear()
-    assert await shared_index.aretrieve(QUESTIONS, Rerank(rerank=rerank, arerank=arerank)) == blocking
+    assert await shared_index.aretrieve_many(QUESTIONS, Rerank(rerank=rerank, arerank=arerank)) == blocking
     assert set(threads) == {threading.main_thread()}
 
 
@@ -423,7 +423,7 @@ async def test_questions_of_one_call_are_reranked_at_the_same_time(shared_index:
         await asyncio.wait_for(all_there.wait(), 60)
         return lengths(question, texts)
 
-    found = await shared_index.aretrieve(QUESTIONS, Rerank(rerank=lengths, arerank=arerank))
+    found = await shared_index.aretrieve_many(QUESTIONS, Rerank(rerank=lengths, arerank=arerank))
     assert len(found) == len(QUESTIONS)
 
 
@@ -463,7 +463,7 @@ def test_without_an_index_diversity_embeds_the_texts():
 def test_nothing_found_is_nothing_to_reorder(shared_index: Index):
     nothing = Filtered(Vector(), F("topic") == "no such")
     assert shared_index.retrieve(QUESTIONS[0], Rerank(base=nothing, rerank=fail)) == []
-    assert shared_index.retrieve(QUESTIONS, Rerank(base=nothing, diversity=0.5)) == [[], [], [], []]
+    assert shared_index.retrieve_many(QUESTIONS, Rerank(base=nothing, diversity=0.5)) == [[], [], [], []]
     assert shared_index.retrieve(QUESTIONS[0], Rerank(base=nothing, rerank=reranker())) == []
 
 

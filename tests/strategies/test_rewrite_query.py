@@ -321,9 +321,9 @@ async def test_in_an_event_loop_the_coroutine_function_is_called(shared_index: I
         return question.upper()
 
     strategy = RewriteQuery(base=BM25(), how=str.upper, ahow=ahow)
-    blocking = shared_index.retrieve(QUESTIONS, strategy)
+    blocking = shared_index.retrieve_many(QUESTIONS, strategy)
     assert called == []
-    assert await shared_index.aretrieve(QUESTIONS, strategy) == blocking
+    assert await shared_index.aretrieve_many(QUESTIONS, strategy) == blocking
     assert called == QUESTIONS
 
 

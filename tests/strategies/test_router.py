@@ -405,10 +405,10 @@ def by_first_word(question: str) -> str:
 @pytest.mark.parametrize("limits", [{"k": 3}, {"budget": 60}, {"candidates": 4}, {"where": F("topic") != "food"}, {}])
 def test_each_question_gets_what_its_retriever_finds_alone(shared_index: Index, limits):
     router = Router(retrievers={"words": AutoMerging(base=BM25()), "meaning": Vector()}, choose=by_first_word)
-    found = shared_index.retrieve(QUESTIONS, router, **limits)
+    found = shared_index.retrieve_many(QUESTIONS, router, **limits)
     alone = [shared_index.retrieve(each, router.retrievers[by_first_word(each)], **limits) for each in QUESTIONS]
     assert [*map(plain, found)] == [*map(plain, alone)]
-    assert [*map(plain, asyncio.run(shared_index.aretrieve(QUESTIONS, router, **limits)))] == [*map(plain, alone)]
+    assert [*map(plain, asyncio.run(shared_index.aretrieve_many(QUESTIONS, router, **limits)))] == [*map(plain, alone)]
 
 
 def test_several_chosen_give_what_an_ensemble_of_them_gives(shared_index: Index):
@@ -420,7 +420,7 @@ def test_several_chosen_give_what_an_ensemble_of_them_gives(shared_index: Index)
 
 def test_descriptions_are_compared_by_the_index_s_own_embedder(shared_index: Index):
     about = {"words": "goods, trade and trains in a harbour", "meaning": "how bees dance in their hive"}
-    found = shared_index.retrieve(QUESTIONS, Router(retrievers=TWO, descriptions=about), k=1)
+    found = shared_index.retrieve_many(QUESTIONS, Router(retrievers=TWO, descriptions=about), k=1)
     assert [each.trace.explain()[-1].split(":")[0] for [each] in (found[0], found[3])] == [
         "Router chose meaning",
         "Router chose words",
@@ -441,8 +441,8 @@ def test_a_router_of_other_sources_needs_no_index():
     about = {"bees": "bees, honey and flowers", "law": "contracts, courts and judges"}
     router = Router(retrievers={name: theirs(name, name) for name in about}, descriptions=about)
     for found in (
-        leafspan.retrieve(["honey of bees", "a judge in court"], router),
-        asyncio.run(leafspan.aretrieve(["honey of bees", "a judge in court"], router)),
+        leafspan.retrieve_many(["honey of bees", "a judge in court"], router),
+        asyncio.run(leafspan.aretrieve_many(["honey of bees", "a judge in court"], router)),
     ):
         assert [[each.text for each in row] for row in found] == [["bees: honey of bees"], ["law: a judge in court"]]
 
@@ -519,4 +519,4 @@ def test_a_late_retriever_is_not_waited_for(shared_index: Index):
 def test_an_empty_index_gives_nothing(tmp_path):
     with Index.open(tmp_path / "kb") as index:
         assert index.retrieve("What?", Router(retrievers=TWO, descriptions=ABOUT)) == []
-        assert index.retrieve([], Router(retrievers=TWO, descriptions=ABOUT)) == []
+        assert index.retrieve_many([], Router(retrievers=TWO, descriptions=ABOUT)) == []

@@ -93,7 +93,7 @@ def returns_one_flat_list(queries, context):
 )
 def test_what_breaks_the_protocol_is_named(shared_index: Index, retrieve, message):
     with pytest.raises(InvalidArgument, match=message):
-        shared_index.retrieve([QUESTION, "Where is the pier?"], strategy(retrieve))
+        shared_index.retrieve_many([QUESTION, "Where is the pier?"], strategy(retrieve))
 
 
 def test_no_requests_at_once_have_no_answers(shared_index: Index):

@@ -211,7 +211,7 @@ def test_the_parts_of_every_trace_add_up_to_its_score(kb: Index, strategy: Strat
     ids=repr,
 )
 def test_they_add_up_for_every_question_and_through_another_index(kb: Index, strategy: Strategy):
-    for row in kb.retrieve(ASKED, strategy, k=20):
+    for row in kb.retrieve_many(ASKED, strategy, k=20):
         for passage in row:
             check(passage)
     elsewhere = Ensemble(retrievers=[kb.as_strategy(strategy), Vector()], fusion="relative_score")

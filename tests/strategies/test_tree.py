@@ -427,11 +427,11 @@ def test_the_question_is_embedded_once(tmp_path):
     "strategy", [COLLAPSED, TRAVERSAL, Tree(expand=2), Tree(mode="traversal", top_k=1), Tree()], ids=repr
 )
 def test_several_queries_in_one_call_are_those_one_by_one(two_trees, strategy):
-    assert two_trees.retrieve(["?", "!"], strategy) == [
+    assert two_trees.retrieve_many(["?", "!"], strategy) == [
         two_trees.retrieve("?", strategy),
         two_trees.retrieve("!", strategy),
     ]
-    assert two_trees.retrieve([], strategy) == []
+    assert two_trees.retrieve_many([], strategy) == []
 
 
 @pytest.mark.parametrize("mode", ["collapsed", "traversal"])
@@ -557,11 +557,12 @@ READ = {(LEAVES, "get"): 1, (TREES, "get"): 1}  # words and vectors are compared
 @pytest.mark.usefixtures("leaves_from_chroma")
 @pytest.mark.parametrize("query", ["a90", ["a90", "c50"]], ids=["a query", "several"])
 def test_round_trips(four, calls, strategy, expected, query):
+    retrieve = four.retrieve if isinstance(query, str) else four.retrieve_many
     for each in ("collapsed", "traversal"):
-        four.retrieve(query, Tree(mode=each, expand=True))  # words and vectors are read, and what is above a layer
-    four.retrieve(query, strategy)
+        retrieve(query, Tree(mode=each, expand=True))  # words and vectors are read, and what is above a layer
+    retrieve(query, strategy)
     calls.clear()
-    four.retrieve(query, strategy)
+    retrieve(query, strategy)
     assert +calls == Counter(expected)
 
 

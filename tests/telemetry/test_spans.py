@@ -88,7 +88,7 @@ async def test_the_asynchronous_twin_and_both_hosts_record_the_same(shared_index
 
 @pytest.mark.parametrize("asked", [[BEES, PIER], (Query(BEES), Query(PIER))], ids=["texts", "queries"])
 def test_each_of_several_questions_has_a_span_of_its_own(shared_index: Index, exporter, asked):
-    rows = shared_index.retrieve(asked, Vector(), k=1)
+    rows = shared_index.retrieve_many(asked, Vector(), k=1)
     *below, above = exporter.get_finished_spans()
     assert (above.attributes[KIND], "input.value" in above.attributes) == ("CHAIN", False)
     assert [span.attributes[KIND] for span in below] == ["RETRIEVER", "RETRIEVER"]
@@ -248,7 +248,7 @@ async def test_spans_of_a_private_view_have_pseudonyms_only(tmp_path: Path, expo
     rows = [
         view.retrieve(question, k=3, where={"from": "alice.smith@example.com"}),
         await view.aretrieve(question, MultiQuery(phrasings=["Who is Alice Smith?"]), k=3),
-        *view.retrieve([question, "Zoë Łuczak"], Vector(), k=2),
+        *view.retrieve_many([question, "Zoë Łuczak"], Vector(), k=2),
         view.retrieve(
             "planks", HostRetriever("mail", lambda _: [HostResult("1", "Alice Smith", 1.0, {"a": "Zoë Łuczak"})], None)
         ),

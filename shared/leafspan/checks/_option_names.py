@@ -76,13 +76,13 @@ def _hint(owner: str, name: str, known: Collection[str], of_a_call: Collection[s
     return did_you_mean(name, known)
 
 
-def with_option_names(function: F, *, of_a_call: Collection[str] = ()) -> F:
-    """The function, with an error of ours for an option that it does not have: see ``check_option_names``."""
+def with_option_names(function: F, *, of_a_call: Collection[str] = (), more: Collection[str] = ()) -> F:
+    """The function, with an error of ours for an option that is neither its own nor among ``more``."""
     assert isinstance(function, FunctionType)
     code = function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     is_method = names[:1] in (("self",), ("cls",))
-    name, known = function.__name__, dict.fromkeys(names[is_method:])
+    name, known = function.__name__, dict.fromkeys((*names[is_method:], *more))
 
     def check(arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         if options.keys() <= known.keys():

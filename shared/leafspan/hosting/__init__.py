@@ -11,7 +11,6 @@ from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.hosting._docs import HostWords, described, described_as
 from leafspan.hosting._given import Given, recognised
 from leafspan.hosting._options import (
-    CALL_OPTIONS,
     check_base_retriever,
     check_index,
     is_plain,
@@ -40,7 +39,7 @@ from leafspan.language_model import (
     from_langchain,
     from_llamaindex,
 )
-from leafspan.retrieval import Limits, check_timeout
+from leafspan.retrieval import CallOptions, Limits, check_timeout
 from leafspan.scoring import Shape
 from leafspan.sources.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
 from leafspan.sources.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, Extract, Tables
@@ -49,7 +48,6 @@ from leafspan.splitting import cuts_at
 from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked, StrategyLike, Watched, Watcher
 
 __all__ = [
-    "CALL_OPTIONS",
     "CHOOSING_PROMPT",
     "DEFAULT_PROMPT",
     "DEFAULT_REPAIR_PROMPT",
@@ -57,6 +55,7 @@ __all__ = [
     "KEYWORD_PROMPT",
     "SHOWN_TO_MODELS",
     "AgentTool",
+    "CallOptions",
     "Extract",
     "FilterPolicy",
     "Fusion",

@@ -10,6 +10,7 @@ from leafspan.checks import check_option_names
 from leafspan.errors import InvalidArgument
 from leafspan.hosting._options import make_strategy, plain_options
 from leafspan.hosting._plain import own_options, read_retriever, write_retriever
+from leafspan.retrieval import CallOptions
 from leafspan.strategies import Strategy
 from leafspan.view import View
 
@@ -32,7 +33,7 @@ class StrategyRetriever:
         """A base, called ``name`` in errors, as a strategy."""
 
     @abstractmethod
-    def _asked(self, query: Any) -> tuple[Any, Strategy, Mapping[str, Any]]:
+    def _asked(self, query: Any) -> tuple[Any, Strategy, CallOptions]:
         """What is asked for a query of the host's: the core's query, the strategy, and the options of the call."""
 
     @abstractmethod

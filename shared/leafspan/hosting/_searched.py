@@ -2,50 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
-from leafspan.retrieval import aretrieve, retrieve
-from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_queries, to_strategy
+from leafspan.retrieval import CallOptions, aretrieve, aretrieve_many, retrieve, retrieve_many
+from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_query, to_strategy
+from leafspan.values import Passage
 from leafspan.view import View
 
 
-def search(index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any], *, for_several: str) -> Any:
-    """What ``View.retrieve`` returns for a single query, or without an index ``leafspan.retrieve``.
+def search(index: View | None, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str) -> list[Passage]:
+    """What ``View.retrieve`` returns, or without an index ``leafspan.retrieve``.
 
     Raises:
-        InvalidArgument: if it is no query, or a list of them.
+        InvalidArgument: if it is no query; for a list of them, the message says to call ``for_several``.
     """
-    _check_single(query, strategy, for_several)
-    return search_many(index, query, strategy, options)
+    to_query(query, needed=strategy.needs_query, for_several=for_several)
+    return (retrieve if index is None else index.retrieve)(query, strategy, **options)
 
 
 async def asearch(
-    index: View | None, query: Any, strategy: Strategy, options: Mapping[str, Any], *, for_several: str
-) -> Any:
+    index: View | None, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str
+) -> list[Passage]:
     """Like ``search``."""
-    _check_single(query, strategy, for_several)
-    return await asearch_many(index, query, strategy, options)
+    to_query(query, needed=strategy.needs_query, for_several=for_several)
+    return await (aretrieve if index is None else index.aretrieve)(query, strategy, **options)
 
 
-def _check_single(query: Any, strategy: Strategy, for_several: str) -> None:
-    _, single = to_queries(query, needed=strategy.needs_query)
-    if not single:
-        raise InvalidArgument(
-            f"a query must be a text or a vector, got {shown(query)}: for several queries, call {for_several}"
-        )
+def search_many(index: View | None, queries: Any, strategy: Strategy, options: CallOptions) -> list[list[Passage]]:
+    """What ``View.retrieve_many`` returns, or without an index ``leafspan.retrieve_many``."""
+    return (retrieve_many if index is None else index.retrieve_many)(queries, strategy, **options)
 
 
-def search_many(index: View | None, queries: Any, strategy: Strategy, options: Mapping[str, Any]) -> Any:
-    """What ``View.retrieve`` returns for a list of queries, or without an index ``leafspan.retrieve``."""
-    return (retrieve if index is None else index.retrieve)(queries, strategy, **options)
-
-
-async def asearch_many(index: View | None, queries: Any, strategy: Strategy, options: Mapping[str, Any]) -> Any:
+async def asearch_many(index: View | None, queries: Any, strategy: Strategy, options: CallOptions) -> list[list[Passage]]:
     """Like ``search_many``."""
-    return await (aretrieve if index is None else index.aretrieve)(queries, strategy, **options)
+    return await (aretrieve_many if index is None else index.aretrieve_many)(queries, strategy, **options)
 
 
 def as_base(strategy: Strategy, where: object, min_score: float | None) -> Strategy:

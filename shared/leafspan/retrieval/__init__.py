@@ -3,19 +3,20 @@
 from leafspan.retrieval._answers import Answered, Answers
 from leafspan.retrieval._empty_results import INDEX_IS_EMPTY
 from leafspan.retrieval._index_answers import IndexAnswers
-from leafspan.retrieval._limits import DEFAULT_K, Defaults, Limits, check_timeout
+from leafspan.retrieval._limits import DEFAULT_K, CallOptions, Defaults, Limits, check_timeout, takes_call_options
 from leafspan.retrieval._passages import Passages, without_damaged
 from leafspan.retrieval._retrieve import checked_queries, look_at, retrieve_from_index
 from leafspan.retrieval._sources import Sources
 from leafspan.retrieval._warm import import_numpy, warm
 from leafspan.retrieval._widening import Result
-from leafspan.retrieval._without_index import aretrieve, retrieve
+from leafspan.retrieval._without_index import aretrieve, aretrieve_many, retrieve, retrieve_many
 
 __all__ = [
     "DEFAULT_K",
     "INDEX_IS_EMPTY",
     "Answered",
     "Answers",
+    "CallOptions",
     "Defaults",
     "IndexAnswers",
     "Limits",
@@ -23,12 +24,15 @@ __all__ = [
     "Result",
     "Sources",
     "aretrieve",
+    "aretrieve_many",
     "check_timeout",
     "checked_queries",
     "import_numpy",
     "look_at",
     "retrieve",
     "retrieve_from_index",
+    "retrieve_many",
+    "takes_call_options",
     "warm",
     "without_damaged",
 ]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypedDict
 
-from leafspan.checks import check_number, check_whole, shown
+from leafspan.checks import check_number, check_whole, shown, with_option_names
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where, to_filter
 from leafspan.spans import Budget
@@ -28,6 +30,21 @@ def check_timeout(timeout: float | None, name: str = "timeout") -> None:
     """
     if timeout is not None:
         check_number(name, timeout, above=0, unit="seconds")
+
+
+class CallOptions(TypedDict, total=False):
+    """The options of a call of ``retrieve``, which says what they mean."""
+
+    k: int | None
+    candidates: int | None
+    budget: int | Budget | None
+    where: object
+    min_score: float | None
+    timeout: float | None
+
+
+takes_call_options = partial(with_option_names, more=tuple(CallOptions.__annotations__))
+"""A decorator for what takes ``CallOptions``: an error of ours names an option that is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,20 +149,14 @@ class Defaults:
         """
         return self.strategy if strategy is None else to_strategy("strategy", strategy)
 
-    def limits_of(
-        self,
-        k: int | None,
-        candidates: int | None,
-        budget: int | Budget | None,
-        where: object,
-        min_score: float | None,
-    ) -> Limits:
+    def limits_of(self, options: CallOptions) -> Limits:
         """The limits of a call. ``k`` and ``budget`` say one thing together, so a call that gives one has none of these.
 
         Raises:
             InvalidArgument: if one is out of its range.
         """
-        if k is None and budget is None:
-            k, budget = self.k, self.budget
-        candidates = self.candidates if candidates is None else candidates
-        return Limits.of(k, candidates, budget, where, self.min_score if min_score is None else min_score)
+        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None and name != "timeout"}
+        own: dict[str, Any] = {"candidates": self.candidates, "min_score": self.min_score}
+        if "k" not in given and "budget" not in given:
+            own |= {"k": self.k, "budget": self.budget}
+        return Limits.of(**{**own, **given})

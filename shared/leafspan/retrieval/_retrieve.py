@@ -29,15 +29,15 @@ from leafspan.values import Candidate, Passage, Query
 
 def retrieve_from_index(
     sources: Sources, asked: Any, strategy: Strategy, limits: Limits, scope: Scope | None = None
-) -> Flow[Passages | list[Passages]]:
-    """The passages for what was asked.
+) -> Flow[list[Passages]]:
+    """The passages for each query that was asked.
 
     Raises:
-        InvalidArgument: if ``asked`` is no query, a vector has another length than the index's, or ``strategy`` is no
-            strategy.
+        InvalidArgument: if ``asked`` is no list of queries, a vector has another length than the index's, or ``strategy``
+            is no strategy.
         ConcurrentUpdate: if what was read was replaced at every one of ten attempts.
     """
-    queries, single = yield from checked_queries(sources, asked, strategy)
+    queries = yield from checked_queries(sources, asked, strategy)
     if not queries:
         return []
     met = Met()
@@ -57,18 +57,18 @@ def retrieve_from_index(
             index.leave()
 
     found, reasons = yield from read_consistently(sources.store, attempt, scope)
-    results = to_results(queries, found, sources.indexes.words.analyzer, reasons)
-    return results[0] if single else results
+    return to_results(queries, found, sources.indexes.words.analyzer, reasons)
 
 
-def checked_queries(sources: Sources, asked: Any, strategy: Strategy) -> Flow[tuple[list[Query], bool]]:
-    """What was asked as queries, and whether it is a single one.
+def checked_queries(sources: Sources, asked: Any, strategy: Strategy) -> Flow[list[Query]]:
+    """What was asked, as queries.
 
     Raises:
-        InvalidArgument: if it is no query, a vector has another length than the index's, or ``strategy`` is no strategy.
+        InvalidArgument: if it is no list of queries, a vector has another length than the index's, or ``strategy`` is no
+            strategy.
     """
     check_strategy("strategy", strategy)
-    queries, single = to_queries(asked, needed=strategy.needs_query)
+    queries = to_queries(asked, needed=strategy.needs_query)
     vectors = [each.vector for each in queries if each.vector is not None]
     if vectors:
         identity = yield from sources.embedder.identity()
@@ -76,7 +76,7 @@ def checked_queries(sources: Sources, asked: Any, strategy: Strategy) -> Flow[tu
         for vector in vectors:
             if len(vector) != length:
                 raise InvalidArgument(f"a query's vector must have {length} dimensions, got {len(vector)}")
-    return queries, single
+    return queries
 
 
 def look_at(

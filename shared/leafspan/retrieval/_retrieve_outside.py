@@ -12,24 +12,22 @@ from leafspan.lexical import Analyzer
 from leafspan.retrieval._answers import Answers, QuestionEmbedder
 from leafspan.retrieval._empty_results import why_found_none
 from leafspan.retrieval._limits import Limits
-from leafspan.retrieval._passages import to_results
+from leafspan.retrieval._passages import Passages, to_results
 from leafspan.retrieval._warm import import_numpy
 from leafspan.retrieval._widening import Result, look_until_full, may_widen
 from leafspan.spans import shortlist, within_budget
 from leafspan.strategies import RetrievalContext, Strategy, at_least, check_strategy, to_queries
-from leafspan.values import Passage, Query
+from leafspan.values import Query
 
 
-def retrieve_outside(
-    embedder: QuestionEmbedder, asked: Any, strategy: Strategy, limits: Limits
-) -> Flow[list[Passage] | list[list[Passage]]]:
-    """The passages for what was asked, by a strategy that needs no index.
+def retrieve_outside(embedder: QuestionEmbedder, asked: Any, strategy: Strategy, limits: Limits) -> Flow[list[Passages]]:
+    """The passages for each query that was asked, by a strategy that needs no index.
 
     Raises:
-        InvalidArgument: if ``asked`` is no query, or ``strategy`` no strategy, or one that searches an index.
+        InvalidArgument: if ``asked`` is no list of queries, or ``strategy`` no strategy, or one that searches an index.
     """
     check_strategy("strategy", strategy)
-    queries, single = to_queries(asked, needed=strategy.needs_query)
+    queries = to_queries(asked, needed=strategy.needs_query)
     if not queries:
         return []
     import_numpy()
@@ -57,6 +55,4 @@ def retrieve_outside(
         why_found_none(result, limits, answers.why_empty(query, len(queries)))
         for query, result in zip(queries, looked, strict=True)
     ]
-    rows = to_results(queries, [result.passages for result in looked], Analyzer(), reasons)
-    results: list[list[Passage]] = [*rows]
-    return results[0] if single else results
+    return to_results(queries, [result.passages for result in looked], Analyzer(), reasons)

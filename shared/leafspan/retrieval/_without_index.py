@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Any, Unpack
 
-from leafspan.checks import calling, with_option_names
+from leafspan.checks import calling
 from leafspan.embedding import Embedder, check_vectors, default_embedder, to_embedder
 from leafspan.flows import Flow, arun_within, run_within
-from leafspan.retrieval._limits import Limits, check_timeout
+from leafspan.retrieval._limits import CallOptions, Limits, check_timeout, takes_call_options
 from leafspan.retrieval._retrieve_outside import retrieve_outside
-from leafspan.spans import Budget
-from leafspan.strategies import StrategyLike, to_strategy
+from leafspan.strategies import Strategy, StrategyLike, to_strategy
 from leafspan.telemetry import recorded
 from leafspan.values import Passage, Query
 
-Numbers = Sequence[float]
+One = str | Query | Sequence[float] | None
 
 
 class _QuestionEmbedder:
@@ -33,55 +32,16 @@ class _QuestionEmbedder:
         return check_vectors(vectors, texts, name=self._embedder.name)
 
 
-@overload
+@takes_call_options
 def retrieve(
-    query: str | Query | Numbers | None,
-    strategy: StrategyLike,
-    *,
-    k: int | None = None,
-    candidates: int | None = None,
-    budget: int | Budget | None = None,
-    where: object = None,
-    min_score: float | None = None,
-    embedder: object = None,
-    timeout: float | None = None,
-) -> list[Passage]: ...
-
-
-@overload
-def retrieve(
-    query: list[str] | list[Query] | list[Numbers],
-    strategy: StrategyLike,
-    *,
-    k: int | None = None,
-    candidates: int | None = None,
-    budget: int | Budget | None = None,
-    where: object = None,
-    min_score: float | None = None,
-    embedder: object = None,
-    timeout: float | None = None,
-) -> list[list[Passage]]: ...
-
-
-@with_option_names
-def retrieve(
-    query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
-    strategy: StrategyLike,
-    *,
-    k: int | None = None,
-    candidates: int | None = None,
-    budget: int | Budget | None = None,
-    where: object = None,
-    min_score: float | None = None,
-    embedder: object = None,
-    timeout: float | None = None,
-) -> list[Passage] | list[list[Passage]]:
+    query: One, strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
+) -> list[Passage]:
     """The passages that a strategy finds in other sources than an index, such as ``SQL``; best first.
 
     Strategies that need leaves, such as ``Hybrid``, search an index: see ``Index.retrieve``, which has the same options.
 
     Args:
-        query: A text, a ``Query``, or a list of these; for a list of queries, the result is a list for each.
+        query: A text, a vector, or a ``Query`` of both.
         strategy: What finds: a strategy, or a mapping such as ``Strategy.to_config`` gives.
         k: Most passages, >= 1. Default: 5, or any number if a budget or ``min_score`` is given.
         candidates: Results to look at, in [1, 10000]. Default: as many as it takes; with ``k``, 4 * k and at least 24.
@@ -95,61 +55,52 @@ def retrieve(
         InvalidArgument: if an option is out of its range, a query is blank, or the strategy searches an index.
         RetrievalTimeout: if it takes longer than ``timeout``. It then goes no further than the call that it is in.
     """
-    check_timeout(timeout)
-    limits = Limits.of(k, candidates, budget, where, min_score)
-    chosen = to_strategy("strategy", strategy)
-    with recorded(chosen, limits.given) as recording:
-        flow = retrieve_outside(_QuestionEmbedder(embedder), query, chosen, limits)
-        return run_within(recording.of(flow, query), timeout)
+    [found] = _asked([query], strategy, embedder, options, several=False)
+    return found
 
 
-@overload
+@takes_call_options
 async def aretrieve(
-    query: str | Query | Numbers | None,
-    strategy: StrategyLike,
-    *,
-    k: int | None = None,
-    candidates: int | None = None,
-    budget: int | Budget | None = None,
-    where: object = None,
-    min_score: float | None = None,
-    embedder: object = None,
-    timeout: float | None = None,
-) -> list[Passage]: ...
-
-
-@overload
-async def aretrieve(
-    query: list[str] | list[Query] | list[Numbers],
-    strategy: StrategyLike,
-    *,
-    k: int | None = None,
-    candidates: int | None = None,
-    budget: int | Budget | None = None,
-    where: object = None,
-    min_score: float | None = None,
-    embedder: object = None,
-    timeout: float | None = None,
-) -> list[list[Passage]]: ...
-
-
-@with_option_names
-async def aretrieve(
-    query: str | Query | Numbers | list[str] | list[Query] | list[Numbers] | None,
-    strategy: StrategyLike,
-    *,
-    k: int | None = None,
-    candidates: int | None = None,
-    budget: int | Budget | None = None,
-    where: object = None,
-    min_score: float | None = None,
-    embedder: object = None,
-    timeout: float | None = None,
-) -> list[Passage] | list[list[Passage]]:
+    query: One, strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
+) -> list[Passage]:
     """Like ``retrieve``."""
-    check_timeout(timeout)
-    limits = Limits.of(k, candidates, budget, where, min_score)
-    chosen = to_strategy("strategy", strategy)
-    with recorded(chosen, limits.given) as recording:
-        flow = retrieve_outside(_QuestionEmbedder(embedder), query, chosen, limits)
-        return await arun_within(recording.of(flow, query), timeout)
+    [found] = await _aasked([query], strategy, embedder, options, several=False)
+    return found
+
+
+@takes_call_options
+def retrieve_many(
+    queries: Sequence[One], strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
+) -> list[list[Passage]]:
+    """What ``retrieve`` finds for each of several queries, which are searched together. It has the same options."""
+    return _asked(queries, strategy, embedder, options, several=True)
+
+
+@takes_call_options
+async def aretrieve_many(
+    queries: Sequence[One], strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
+) -> list[list[Passage]]:
+    """Like ``retrieve_many``."""
+    return await _aasked(queries, strategy, embedder, options, several=True)
+
+
+def _asked(asked: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool) -> list[list[Passage]]:
+    chosen, limits = _checked(strategy, options)
+    with recorded(chosen, limits.given, several=several) as recording:
+        flow = retrieve_outside(_QuestionEmbedder(embedder), asked, chosen, limits)
+        return [*run_within(recording.of(flow, asked), options.get("timeout"))]
+
+
+async def _aasked(
+    asked: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool
+) -> list[list[Passage]]:
+    chosen, limits = _checked(strategy, options)
+    with recorded(chosen, limits.given, several=several) as recording:
+        flow = retrieve_outside(_QuestionEmbedder(embedder), asked, chosen, limits)
+        return [*await arun_within(recording.of(flow, asked), options.get("timeout"))]
+
+
+def _checked(strategy: Any, options: CallOptions) -> tuple[Strategy, Limits]:
+    check_timeout(options.get("timeout"))
+    limits = Limits.of(**{name: value for name, value in options.items() if name != "timeout"})  # type: ignore[arg-type]
+    return to_strategy("strategy", strategy), limits

@@ -42,7 +42,7 @@ from ._named import StrategyLike, name_strategies, to_strategy
 from ._other_index import OtherIndex
 from ._over_base import AtLeast, Filtered, OverBase, Watched, Watcher, at_least, filtered
 from ._parent_document import ParentDocument
-from ._queries import query_texts, to_queries
+from ._queries import query_texts, to_queries, to_query
 from ._relevant_segments import DEFAULT, RelevantSegments
 from ._requests import (
     AskHost,
@@ -190,4 +190,5 @@ __all__ = [
     "query_texts",
     "query_vectors",
     "to_queries",
+    "to_query",
 ]

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from leafspan.checks import check_flag, check_model, keep_whole, shown
+from leafspan.checks import check_flag, check_model, keep_whole
 from leafspan.config import register
 from leafspan.errors import InvalidArgument
 from leafspan.language_model import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings
@@ -69,12 +69,8 @@ class MultiQuery(Strategy):
     def __post_init__(self) -> None:
         check_strategy("base", self.base)
         if self.phrasings is not None:
-            phrasings, single = to_queries(self.phrasings)
-            if single and not isinstance(self.phrasings, str | Query):
-                raise InvalidArgument(
-                    f"phrasings must be a list of texts, vectors or Query values, got {shown(self.phrasings)}"
-                )
-            object.__setattr__(self, "phrasings", tuple(phrasings))
+            given = [self.phrasings] if isinstance(self.phrasings, str | Query) else self.phrasings
+            object.__setattr__(self, "phrasings", tuple(to_queries(given, name="phrasings")))
         check_model(self.generate, self.agenerate)
         check_flag("include_original", self.include_original)
         keep_whole(self, "count", 1)
@@ -93,7 +89,7 @@ class MultiQuery(Strategy):
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: one request to the language model, if any, and one search for all phrasings of all queries."""
-        given = to_queries(self.phrasings or ())[0]
+        given = to_queries(self.phrasings or ())
         variants = [list(dict.fromkeys([query, *given])) for query in queries]
         generated, notes = yield from self._generated(variants)
         for own, more in zip(variants, generated, strict=True):

@@ -24,11 +24,11 @@ _BLANK = Query(text="")
 class Searchable(Protocol):
     """An index or a view of one."""
 
-    def retrieve(self, query: Any, strategy: Any, *, k: Any, candidates: Any, budget: Any, where: Any) -> Any:
+    def retrieve_many(self, queries: Any, strategy: Any, *, k: Any, candidates: Any, budget: Any, where: Any) -> Any:
         """The passages for each query."""
         ...
 
-    async def aretrieve(self, query: Any, strategy: Any, *, k: Any, candidates: Any, budget: Any, where: Any) -> Any:
+    async def aretrieve_many(self, queries: Any, strategy: Any, *, k: Any, candidates: Any, budget: Any, where: Any) -> Any:
         """Like ``retrieve``."""
         ...
 
@@ -60,7 +60,7 @@ class OtherIndex(Strategy):
     where: Where | None = None
 
     def __post_init__(self) -> None:
-        if not callable(getattr(self.view, "aretrieve", None)):
+        if not callable(getattr(self.view, "aretrieve_many", None)):
             raise InvalidArgument(f"view must be an Index or a view of one, got {shown(self.view)}")
         check_strategy("strategy", self.strategy)
 
@@ -98,10 +98,10 @@ class OtherIndex(Strategy):
         return [[each for each in row if each.span.id in ids] for row, ids in zip(found, shown_ids, strict=True)]
 
     def _search(self, queries: list[Query | None], options: Mapping[str, Any]) -> Any:
-        return self.view.retrieve(queries, self.strategy, **options)
+        return self.view.retrieve_many(queries, self.strategy, **options)
 
     async def _asearch(self, queries: list[Query | None], options: Mapping[str, Any]) -> Any:
-        return await self.view.aretrieve(queries, self.strategy, **options)
+        return await self.view.aretrieve_many(queries, self.strategy, **options)
 
 
 def _outside(passage: Passage) -> Candidate:

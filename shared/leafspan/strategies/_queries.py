@@ -14,22 +14,41 @@ _LARGEST = 3.4e38  # of a 32-bit float
 _BLANK = Query(text="")
 
 
-def to_queries(thing: Any, *, needed: bool = True) -> tuple[list[Query], bool]:
-    """The queries in ``thing``, and whether it is a single one.
-
-    Args:
-        thing: A text, a vector of numbers, a Query, or a list of these.
-        needed: Whether a query is needed. If not, None and a blank text are queries, too, alone and in a list.
+def to_query(thing: Any, *, needed: bool = True, for_several: str = "retrieve_many") -> Query:
+    """The query in a text, a vector of numbers, or a Query. If none is ``needed``, None and a blank text are one, too.
 
     Raises:
         InvalidArgument: if it is anything else, a blank text, a text that is not valid Unicode, or a vector that is not
-            finite.
+            finite. For a list of queries the message says to call ``for_several``.
     """
     if not needed and _is_blank(thing):
-        return [_BLANK], True
-    if isinstance(thing, str | Query) or not _is_sequence(thing) or (len(thing) and _is_number(thing[0])):
-        return [_to_query(thing)], True
-    return [_BLANK if not needed and _is_blank(item) else _to_query(item) for item in thing], False
+        return _BLANK
+    if isinstance(thing, str):
+        return Query(text=_text(thing))
+    if isinstance(thing, Query):
+        vector = None if thing.vector is None else _vector(thing.vector)
+        if not isinstance(thing.embedding_texts, list | tuple):
+            raise InvalidArgument(f"embedding_texts of a query must be a list of texts, got {shown(thing.embedding_texts)}")
+        texts = tuple(_text(text) for text in thing.embedding_texts)
+        if vector is None and not texts:
+            return Query(text=_text(thing.text))
+        return Query(thing.text, vector, texts)
+    if _is_sequence(thing) and not (len(thing) and _is_number(thing[0])):
+        rule = f"a query must be a text or a vector, got {shown(thing)}"
+        raise InvalidArgument(f"{rule}: for several queries, call {for_several}")
+    return Query(vector=_vector(thing))
+
+
+def to_queries(things: Any, *, needed: bool = True, name: str = "queries") -> list[Query]:
+    """The queries in a list, which is called ``name`` in errors: see ``to_query``.
+
+    Raises:
+        InvalidArgument: if it is no list, or one of them is no query.
+    """
+    if not _is_sequence(things):
+        hint = ": for one query, call retrieve" if name == "queries" else ""
+        raise InvalidArgument(f"{name} must be a list of texts, vectors or Query values, got {shown(things)}{hint}")
+    return [to_query(each, needed=needed) for each in things]
 
 
 def query_texts(name: str, queries: Sequence[Query]) -> tuple[str, ...]:
@@ -42,20 +61,6 @@ def query_texts(name: str, queries: Sequence[Query]) -> tuple[str, ...]:
     if len(texts) < len(queries):
         raise InvalidArgument(f"{name} needs the query as text, got a vector only")
     return texts
-
-
-def _to_query(thing: Any) -> Query:
-    if isinstance(thing, str):
-        return Query(text=_text(thing))
-    if isinstance(thing, Query):
-        vector = None if thing.vector is None else _vector(thing.vector)
-        if not isinstance(thing.embedding_texts, list | tuple):
-            raise InvalidArgument(f"embedding_texts of a query must be a list of texts, got {shown(thing.embedding_texts)}")
-        texts = tuple(_text(text) for text in thing.embedding_texts)
-        if vector is None and not texts:
-            return Query(text=_text(thing.text))
-        return Query(thing.text, vector, texts)
-    return Query(vector=_vector(thing))
 
 
 def _text(text: Any) -> str:

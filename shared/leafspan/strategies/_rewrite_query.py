@@ -21,7 +21,7 @@ from leafspan.strategies._phrasings import (
     search_phrasings,
     write_phrasings,
 )
-from leafspan.strategies._queries import to_queries
+from leafspan.strategies._queries import to_query
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, Query
@@ -190,5 +190,5 @@ def _queries_in(answer: object) -> list[Query]:
             raise InvalidArgument(
                 f"how must return a text, a Query, a list of these, or None for the question as it is, got {shown(answer)}"
             )
-        queries += to_queries(each)[0]
+        queries.append(to_query(each))
     return queries

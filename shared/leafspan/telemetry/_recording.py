@@ -12,7 +12,7 @@ from leafspan.flows import Flow
 from leafspan.telemetry._attributes import KIND, document_attributes, input_attributes, to_json, valid
 from leafspan.telemetry._hiding import Hiding
 from leafspan.telemetry._tracer import opentelemetry
-from leafspan.values import Passage, Query
+from leafspan.values import Passage
 
 T = TypeVar("T")
 
@@ -24,15 +24,17 @@ class Recording:
 
     Attributes:
         is_on: Whether anything is recorded.
+        several: Whether several queries are asked.
     """
 
-    def __init__(self, *, is_on: bool) -> None:
+    def __init__(self, *, is_on: bool, several: bool = False) -> None:
         self.is_on = is_on
+        self.several = several
         self._asked: Any = None
         self._found: Any = None
 
     def note(self, asked: Any, found: Any) -> None:
-        """Note what was asked, in any of its forms, and what was found."""
+        """Note the queries, in any of their forms, and what was found for each."""
         self._asked, self._found = asked, found
 
     def of(self, flow: Flow[T], asked: Any) -> Flow[T]:
@@ -48,26 +50,21 @@ class Recording:
     @property
     def found(self) -> list[tuple[Any, Sequence[Passage]]]:
         """Each query with its passages."""
-        if self.is_of_several:
-            return list(zip(self._asked, self._found or (), strict=False))
-        return [(self._asked, self._found or ())]
-
-    @property
-    def is_of_several(self) -> bool:
-        """Whether a list of queries was asked."""
         if self._found:
-            return isinstance(self._found[0], list)
-        return isinstance(self._asked, list | tuple) and any(isinstance(each, str | Query) for each in self._asked)
+            return list(zip(self._asked, self._found, strict=True))
+        return [] if self.several or self._asked is None else [(self._asked[0], ())]
 
 
 _OFF = Recording(is_on=False)
 
 
 @contextmanager
-def recorded(strategy: object, options: Mapping[str, object], *, private: bool = False) -> Iterator[Recording]:
+def recorded(
+    strategy: object, options: Mapping[str, object], *, several: bool = False, private: bool = False
+) -> Iterator[Recording]:
     """A context in which a retrieval is recorded, as a span of the kind ``RETRIEVER``, if the application records spans.
 
-    For a list of queries it is a span of the kind ``CHAIN``, with one of the kind ``RETRIEVER`` for each query. Spans of
+    For ``several`` queries it is a span of the kind ``CHAIN``, with one of the kind ``RETRIEVER`` for each query. Spans of
     what the retrieval calls, such as a language model, are below it. An error is recorded, and raised.
     """
     trace = opentelemetry()
@@ -78,7 +75,7 @@ def recorded(strategy: object, options: Mapping[str, object], *, private: bool =
     tracer = trace.get_tracer("leafspan")
     began = time.time_ns()
     span = tracer.start_span(f"{type(strategy).__name__}.retrieve", start_time=began)
-    recording = Recording(is_on=span.is_recording())
+    recording = Recording(is_on=span.is_recording(), several=several)
     failure: BaseException | None = None
     try:
         with trace.use_span(span, record_exception=False, set_status_on_exception=False):
@@ -98,16 +95,15 @@ def recorded(strategy: object, options: Mapping[str, object], *, private: bool =
 
 
 def _describe(span: Any, recording: Recording, options: Mapping[str, object], hiding: Hiding) -> None:
-    span.set_attributes({KIND: "CHAIN" if recording.is_of_several else "RETRIEVER", "metadata": to_json(options)})
-    if not recording.is_of_several:
-        asked, found = recording.found[0]
+    span.set_attributes({KIND: "CHAIN" if recording.several else "RETRIEVER", "metadata": to_json(options)})
+    for asked, found in () if recording.several else recording.found:
         span.set_attributes({**input_attributes(asked, hiding), **document_attributes(found, hiding)})
 
 
 def _describe_each(trace: Any, tracer: Any, span: Any, began: int, recording: Recording, hiding: Hiding) -> None:
     """A span for each of several queries, which were searched together."""
     above = trace.set_span_in_context(span)
-    for asked, found in recording.found if recording.is_of_several else ():
+    for asked, found in recording.found if recording.several else ():
         below = tracer.start_span(span.name, context=above, start_time=began)
         below.set_attributes({KIND: "RETRIEVER", **input_attributes(asked, hiding), **document_attributes(found, hiding)})
         below.end()

@@ -73,7 +73,7 @@ def test_a_repr_has_a_line_for_each_passage(found: Passages):
 
 
 def test_each_of_several_questions_has_its_own(shared_index: Index):
-    rows = shared_index.retrieve([QUESTION, "When did the pier burn down?"], Hybrid(), k=1)
+    rows = shared_index.retrieve_many([QUESTION, "When did the pier burn down?"], Hybrid(), k=1)
     assert [row.question for row in rows] == [QUESTION, "When did the pier burn down?"]
 
 

@@ -149,7 +149,7 @@ def _ask(witness: Witness, view: PrivateView) -> None:
     for question, strategy in itertools.product(QUESTIONS, strategies):
         for passage in view.retrieve(question, strategy, k=3):
             witness.said += [everything(passage), passage._repr_html_(), *passage.trace.explain()]
-    view.retrieve([*QUESTIONS[:2], *QUESTIONS[3:]], Hybrid())
+    view.retrieve_many([*QUESTIONS[:2], *QUESTIONS[3:]], Hybrid())
     view.retrieve(Query(QUESTIONS[0], embedding_texts=("Alice Smith wrote that the harbour is old.",)))
     view.retrieve("planks", where=(F("to").contains("Zoë Łuczak")) | (F("doc_id") == ALICE))
     witness.said += map(

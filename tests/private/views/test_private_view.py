@@ -390,10 +390,10 @@ def test_the_results_are_the_same_whether_they_are_revealed_or_not(view: Private
 
 
 def test_lists_of_questions_have_lists_of_results(revealing: PrivateView):
-    one, two = revealing.retrieve(["Alice Smith", "planks"], Hybrid(), k=2)
+    one, two = revealing.retrieve_many(["Alice Smith", "planks"], Hybrid(), k=2)
     assert one == revealing.retrieve("Alice Smith", Hybrid(), k=2)
     assert two == revealing.retrieve("planks", Hybrid(), k=2)
-    assert revealing.retrieve([], Hybrid()) == []
+    assert revealing.retrieve_many([], Hybrid()) == []
 
 
 def test_summaries_are_made_of_masked_text_and_restored(view: PrivateView, revealing: PrivateView):

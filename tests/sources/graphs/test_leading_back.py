@@ -95,7 +95,7 @@ def test_filters_and_views_hold_for_the_documents_of_chunks(sentences: Index, wh
 def test_several_questions_at_once(sentences: Index, whole: LightRAGThread):
     strategy = LightRAG(whole)
     questions = [QUESTION, "What is tea?"]
-    assert sentences.retrieve(questions, strategy) == [sentences.retrieve(each, strategy) for each in questions]
+    assert sentences.retrieve_many(questions, strategy) == [sentences.retrieve(each, strategy) for each in questions]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,19 @@ import pytest
 import sqlalchemy
 
 import leafspan
-from leafspan import BM25, Document, Ensemble, F, Index, InvalidArgument, Query, Strategy, aretrieve, retrieve
+from leafspan import (
+    BM25,
+    Document,
+    Ensemble,
+    F,
+    Index,
+    InvalidArgument,
+    Query,
+    Strategy,
+    aretrieve,
+    retrieve,
+    retrieve_many,
+)
 from leafspan.errors import FunctionFailed, QueryFailed, RefusedQuery
 from leafspan.sources import SQL
 from leafspan.sources.sql._rows import different_names
@@ -132,7 +144,7 @@ def test_the_database_is_asked_once_also_where_the_retrieval_looks_again(tmp_pat
 
 
 def test_several_queries_have_a_list_each(sqlite_url):
-    first, second = retrieve(["SELECT 1 AS a", "SELECT 2 AS b"], SQL(sqlite_url))
+    first, second = retrieve_many(["SELECT 1 AS a", "SELECT 2 AS b"], SQL(sqlite_url))
     assert (texts(first), texts(second)) == (["a: 1"], ["b: 2"])
 
 

@@ -65,7 +65,7 @@ def evaluate(
     bar = Progress(len(named) * judged.steps(words), show=progress, what="evaluating", unit=" questions")
 
     def ask(texts: list[str], strategy: Strategy, **limits: Any) -> Flow[list[list[Passage]]]:
-        return (yield Call(index.retrieve, (texts, strategy), limits))  # type: ignore[no-any-return]
+        return (yield Call(index.retrieve_many, (texts, strategy), limits))  # type: ignore[no-any-return]
 
     try:
         scores = {name: run(measure(ask, judged, config, words, where, bar)) for name, config in named.items()}

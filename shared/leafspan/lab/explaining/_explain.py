@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any
+from typing import Any, Unpack
 
-from leafspan.checks import shown, with_option_names
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.flows import Flow, arun_within, run_within
 from leafspan.lab.explaining._explanation import Explanation, Obstacle, Standing, TimedRequest
@@ -25,6 +25,7 @@ from leafspan.lab.explaining._target import Piece, Target, find_target
 from leafspan.retrieval import (
     Answered,
     Answers,
+    CallOptions,
     IndexAnswers,
     Limits,
     Result,
@@ -32,9 +33,9 @@ from leafspan.retrieval import (
     check_timeout,
     checked_queries,
     look_at,
+    takes_call_options,
     without_damaged,
 )
-from leafspan.spans import Budget
 from leafspan.store import Met, Reader, Row, Scope, read_consistently
 from leafspan.strategies import (
     MOST_CANDIDATES,
@@ -53,7 +54,7 @@ _DEPTH = 1_000  # candidates of the strategies inside, where it was not needed t
 Numbers = Sequence[float]
 
 
-@with_option_names
+@takes_call_options
 def explain(
     view: View,
     query: str | Query | Numbers | None,
@@ -63,12 +64,7 @@ def explain(
     start: int | None = None,
     end: int | None = None,
     text: str | None = None,
-    k: int | None = None,
-    candidates: int | None = None,
-    budget: int | Budget | None = None,
-    where: object = None,
-    min_score: float | None = None,
-    timeout: float | None = None,
+    **options: Unpack[CallOptions],
 ) -> Explanation:
     """Why ``view.retrieve`` returns what it does, and why it does not return a certain piece of a document.
 
@@ -87,12 +83,7 @@ def explain(
             leaves, and is returned as soon as one of them is.
         text: The piece as its words, instead of its characters; white space does not matter. Of several places the
             first one is explained, and the explanation names the others. Default: none.
-        k: See ``retrieve``.
-        candidates: See ``retrieve``.
-        budget: See ``retrieve``.
-        where: See ``retrieve``.
-        min_score: See ``retrieve``.
-        timeout: Seconds, > 0, after which explaining ends with an error. Default: none.
+        options: Those of ``retrieve``: ``k``, ``candidates``, ``budget``, ``where``, ``min_score`` and ``timeout``.
 
     Returns:
         What is returned with its traces, what the strategy asked for and how long each answer took; and of the piece
@@ -105,13 +96,12 @@ def explain(
             are several queries.
         RetrievalTimeout: if it takes longer than ``timeout``.
     """
-    check_timeout(timeout)
+    check_timeout(options.get("timeout"))
     piece = Piece.of(document_id, start, end, text)
-    options: dict[str, Any] = {"k": k, "candidates": candidates, "budget": budget, "where": where, "min_score": min_score}
-    return run_within(_explained(view, query, strategy, piece, options), timeout)
+    return run_within(_explained(view, query, strategy, piece, options), options.get("timeout"))
 
 
-@with_option_names
+@takes_call_options
 async def aexplain(
     view: View,
     query: str | Query | Numbers | None,
@@ -121,24 +111,18 @@ async def aexplain(
     start: int | None = None,
     end: int | None = None,
     text: str | None = None,
-    k: int | None = None,
-    candidates: int | None = None,
-    budget: int | Budget | None = None,
-    where: object = None,
-    min_score: float | None = None,
-    timeout: float | None = None,
+    **options: Unpack[CallOptions],
 ) -> Explanation:
     """Like ``explain``."""
-    check_timeout(timeout)
+    check_timeout(options.get("timeout"))
     piece = Piece.of(document_id, start, end, text)
-    options: dict[str, Any] = {"k": k, "candidates": candidates, "budget": budget, "where": where, "min_score": min_score}
-    return await arun_within(_explained(view, query, strategy, piece, options), timeout)
+    return await arun_within(_explained(view, query, strategy, piece, options), options.get("timeout"))
 
 
 def _explained(
-    view: View, query: Any, strategy: StrategyLike | None, piece: Piece | None, options: Mapping[str, Any]
+    view: View, query: Any, strategy: StrategyLike | None, piece: Piece | None, options: CallOptions
 ) -> Flow[Explanation]:
-    chosen, limits = view._strategy_of(strategy), view._limits(**options)
+    chosen, limits = view._strategy_of(strategy), view._limits(options)
     if view.is_private:
         raise InvalidArgument(
             "a private view explains nothing, since an explanation quotes what it hides: passage.trace says why a passage "
@@ -151,9 +135,7 @@ def _of_one_state(
     sources: Sources, asked: Any, strategy: Strategy, limits: Limits, piece: Piece | None, scope: Scope | None
 ) -> Flow[Explanation]:
     """The explanation, read from one state of the index."""
-    queries, single = yield from checked_queries(sources, asked, strategy)
-    if not single:
-        raise InvalidArgument(f"one query can be explained at a time, got {shown(asked)}")
+    queries = yield from checked_queries(sources, [asked], strategy)
     met = Met()
 
     def attempt(reader: Reader) -> Flow[Explanation]:

@@ -28,7 +28,7 @@ def placed_in(corpus: Corpus, questions: Questions, options: TuneOptions) -> Flo
     """The questions by the places that they come from."""
     if questions is not None:
         return (yield Call(placed_questions, (questions,)))  # type: ignore[no-any-return]
-    leaves = yield from corpus.passages(None, Browse(), Limits.of(where=options.where))
+    [leaves] = yield from corpus.passages([None], Browse(), Limits.of(where=options.where))
     made = yield Call(questions_about, (leaves, _MADE), {"seed": options.seed})
     return placed_questions(made)
 

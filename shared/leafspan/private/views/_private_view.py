@@ -23,8 +23,7 @@ from leafspan.private.views._privacy import Privacy
 from leafspan.private.views._questions import Asking, MaskedStrategy
 from leafspan.private.views._settling import records_of, settle_records
 from leafspan.private.views._showing import Showing, everything_in
-from leafspan.retrieval import Limits, Passages, Sources
-from leafspan.spans import Budget
+from leafspan.retrieval import CallOptions, Limits, Passages, Sources
 from leafspan.store import Reader, Scope, read_consistently
 from leafspan.strategies import Strategy, StrategyLike
 from leafspan.telemetry import Recording
@@ -217,10 +216,8 @@ class PrivateView(View):
 
     # what is asked
 
-    def _limits(
-        self, k: int | None, candidates: int | None, budget: int | Budget | None, where: object, min_score: float | None
-    ) -> Limits:
-        return self._checked(partial(super()._limits, k, candidates, budget, where, min_score))
+    def _limits(self, options: CallOptions) -> Limits:
+        return self._checked(partial(super()._limits, options))
 
     def _strategy_of(self, strategy: StrategyLike | None) -> Strategy:
         return self._checked(partial(super()._strategy_of, strategy))
@@ -235,9 +232,9 @@ class PrivateView(View):
         raise hidden(problem, self._privacy.disguise)
 
     def _retrieve(self, query: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
-        return self._hiding(self._asked(query, strategy, limits, recording))
+        return self._hiding(self._masked_retrieve(query, strategy, limits, recording))
 
-    def _asked(self, query: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
+    def _masked_retrieve(self, query: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
         asking = Asking(self._privacy.disguise, self._masked_id)
         masked, where = yield Call(lambda: (asking.asked(query), asking.where(limits.where)))
         limits = replace(limits, where=where, private=True)
@@ -245,15 +242,13 @@ class PrivateView(View):
 
         def attempt() -> Flow[tuple[Any, Showing]]:
             recording.note(masked, None)
-            found = yield from retrieve(masked, MaskedStrategy(strategy, asking), limits)
-            several = not isinstance(found, Passages)
-            given: list[Passages] = found if several else [found]
+            given: list[Passages] = yield from retrieve(masked, MaskedStrategy(strategy, asking), limits)
             rows: list[list[Passage]] = [*given]
             if not self._privacy.shows_all:
                 rows = yield Call(lambda: [[asking.outside(passage) for passage in row] for row in rows])
             if recording.is_on:  # what leaves the process has pseudonyms only, also where this view reveals what they are
                 noted = yield Call(lambda: [[asking.masked(passage) for passage in row] for row in rows])
-                recording.note(masked, noted if several else noted[0])
+                recording.note(masked, noted)
             showing = self._showing()
             yield from showing.load(*everything_in([passage for row in rows for passage in row]), asking.originals)
             shown = yield Call(
@@ -267,7 +262,7 @@ class PrivateView(View):
                     for asked, row in zip(given, rows, strict=True)
                 ]
             )
-            return (shown if several else shown[0]), showing
+            return shown, showing
 
         return (yield from self._with_records(attempt))
 

@@ -25,7 +25,7 @@ from leafspan.strategies import (
     StrategyFlow,
     outside_candidate,
     query_texts,
-    to_queries,
+    to_query,
 )
 from leafspan.values import Candidate, Query
 
@@ -186,10 +186,7 @@ class SQL(Strategy):
     def _framed(self, query: str | Query) -> Flow[tuple[str, DataFrame]]:
         """The SQL that was run, and its rows as a DataFrame."""
         yield Call(import_pandas)  # before the database is asked
-        queries, single = to_queries(query)
-        if not single:
-            raise InvalidArgument(f"a frame is made for one query, got a list of {len(queries)}")
-        [text] = query_texts("SQL", queries)
+        [text] = query_texts("SQL", [to_query(query, for_several="it for each")])
         answer = yield from as_flow(self._attempts.answer(text))
         return answer.rows.sql, (yield Call(to_frame, (answer.rows,)))
 
