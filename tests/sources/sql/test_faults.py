@@ -404,9 +404,17 @@ def test_a_missing_extra_names_the_command(monkeypatch, sqlite_url, module, extr
     assert f'pip install ".[{extra}]" in the clone of leafspan' in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "name", ["mysql+pymysql", "mariadb", "oracle", "mssql+pyodbc", "cockroachdb", "redshift", "duckdb"]
+)
+def test_databases_whose_queries_are_not_checked_are_refused_before_anything_is_asked(name):
+    with pytest.raises(InvalidArgument, match=r"database must be (SQLite or PostgreSQL|a URL that SQLAlchemy knows)"):
+        SQL(f"{name}://me:secret@host/db")
+
+
 def test_a_missing_driver_names_its_package():
-    with pytest.raises(MissingExtra, match="the driver of the database is not installed: pip install pymysql"):
-        SQL("mysql+pymysql://me@host/db")
+    with pytest.raises(MissingExtra, match="the driver of the database is not installed: pip install pg8000"):
+        SQL("postgresql+pg8000://me@host/db")
 
 
 def reads(text):

@@ -23,29 +23,11 @@ from leafspan.sources.sql._common_tables import is_common_table
 from leafspan.sources.sql._language import Language
 from leafspan.sources.sql._names import fold, name_in_query, names_in_option, path, plain_letters
 
-_SYSTEM_SCHEMAS = (
-    "information_schema",
-    "pg_catalog",
-    "mysql",
-    "performance_schema",
-    "sys",
-    "system",
-    "crdb_internal",
-    "temp",
-)
+_SYSTEM_SCHEMAS = ("information_schema", "pg_catalog", "temp")
 _SYSTEM_TABLES = {
     "sqlite": r"sqlite_.*|pragma_.*|dbstat|bytecode|tables_used",
     "postgres": r"pg_.*",
-    "redshift": r"pg_.*|stl_.*|stv_.*|svl_.*|svv_.*",
-    "duckdb": r"duckdb_.*|pragma_.*|sqlite_.*|pg_.*",
-    "tsql": r"sys(objects|columns|users|x?logins|databases|processes|files|indexes|servers|permissions|comments)|spt_.*",
-    "oracle": r"(all|dba|user|cdb|v_|v|gv|x|role|session|dict)[_$].*|dict(ionary)?|tab|cat",
 }
-# Spark reads a file whose format stands in place of the schema.
-_FILE_FORMATS = ("avro", "binaryfile", "csv", "delta", "iceberg", "jdbc", "json", "orc", "parquet", "text", "xml")
-# In these dialects a name of a table is never that of a file.
-_NAMES_ONLY = ("sqlite", "postgres")
-_ORDINARY = re.compile(r"[\w$ \-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,21 +132,16 @@ def allow_tables(tree: Any, allowed: Allowed | None, speech: Language) -> Any:
 
 
 def _check_unlisted(table: Any, speech: Language) -> None:
-    """Refuse catalogs of the system, and names that stand for files or other databases."""
+    """Refuse catalogs of the system, and other databases."""
     name, schema = plain_letters(table.name), plain_letters(table.db)
     system = schema in _SYSTEM_SCHEMAS or schema.startswith(("pg_toast", "pg_temp"))
-    if speech.dialect in ("spark", "databricks") and schema in _FILE_FORMATS:
-        system = True
-    pattern = _SYSTEM_TABLES.get(speech.dialect)
-    if system or (pattern and re.fullmatch(pattern, name)):
+    if system or re.fullmatch(_SYSTEM_TABLES[speech.dialect], name):
         raise RefusedQuery(
             f"a query may not read catalogs of the system, got {path(table)}; name it in tables= to allow it"
         )
-    ordinary = speech.dialect in _NAMES_ONLY or all(_ORDINARY.fullmatch(part) for part in (name, schema or "x"))
-    if table.args.get("catalog") or not ordinary:
+    if table.args.get("catalog"):
         raise RefusedQuery(
-            f"a query may only read tables of its database with ordinary names, got {path(table)}; name it in tables= to "
-            "allow it"
+            f"a query may only read tables of its database, got {path(table)}; name it in tables= to allow it"
         )
 
 

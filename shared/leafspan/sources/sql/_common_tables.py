@@ -8,9 +8,6 @@ from typing import Any
 from leafspan.errors import RefusedQuery
 from leafspan.sources.sql._names import fold_identifier
 
-# Dialects in which a common table expression that names itself, without RECURSIVE, means the table of that name.
-_SELF_IS_TABLE = ("postgres", "mysql", "duckdb")
-
 
 def is_common_table(table: Any, dialect: str) -> bool:
     """Whether a table is a common table expression, wherever the database looks for it.
@@ -28,7 +25,8 @@ def is_common_table(table: Any, dialect: str) -> bool:
                 continue
             if number < position or (number == position and with_.args.get("recursive")):
                 return True
-            if dialect not in _SELF_IS_TABLE or with_.args.get("recursive"):
+            # In PostgreSQL, without RECURSIVE, one that names itself means the table of that name.
+            if dialect != "postgres" or with_.args.get("recursive"):
                 raise RefusedQuery(
                     f"a common table expression must not have the name of a table that it reads, got {table.name}: give it "
                     "another name"

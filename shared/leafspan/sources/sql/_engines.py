@@ -6,8 +6,8 @@ from typing import Any
 
 from leafspan.errors import InvalidArgument, MissingExtra
 from leafspan.sources.sql import _sqlite as sqlite
-from leafspan.sources.sql._drivers import connect_arguments
 from leafspan.sources.sql._language import dialect_of
+from leafspan.sources.sql._servers import connect_arguments
 
 
 def to_engine(thing: object, timeout: float) -> tuple[Any, bool]:

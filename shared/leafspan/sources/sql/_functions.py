@@ -54,64 +54,9 @@ _POSTGRES = """
     width width_bucket word_similarity
 """
 
-_MYSQL = """
-    adddate addtime any_value ascii bin bin_to_uuid bit_and bit_count bit_length bit_or bit_xor conv convert convert_tz
-    crc32 curdate curtime date date_add date_format date_sub datediff day dayname dayofmonth dayofweek dayofyear elt
-    export_set extract field find_in_set format from_base64 from_days from_unixtime get_format group_concat hex hour
-    inet_aton inet_ntoa insert is_uuid isnull json_array json_array_append json_array_insert json_arrayagg json_contains
-    json_contains_path json_depth json_extract json_insert json_keys json_length json_merge_patch json_merge_preserve
-    json_object json_objectagg json_overlaps json_pretty json_quote json_remove json_replace json_search json_set
-    json_type json_unquote json_valid json_value last_day lcase locate make_set makedate maketime microsecond mid minute
-    month monthname now oct ord period_add period_diff quarter quote rand regexp_instr regexp_like regexp_replace
-    regexp_substr sec_to_time second sha sha1 sha2 soundex space std str_to_date strcmp subdate substring_index subtime
-    sysdate time time_format time_to_sec timediff timestamp timestampadd timestampdiff to_base64 to_days to_seconds
-    truncate ucase unhex unix_timestamp utc_date utc_time utc_timestamp uuid_to_bin week weekday weekofyear
-    weight_string year yearweek
-"""
-
-_TSQL = """
-    ascii atn2 cast charindex checksum choose compress convert count_big current_timestamp dateadd datediff datediff_big
-    datefromparts datename datepart datetimefromparts datetrunc day decompress difference eomonth format getdate
-    getutcdate iif isdate isjson isnull isnumeric json_query json_value len month nchar newid openjson parse patindex
-    quotename rand replicate soundex space square stdev stdevp str string_escape string_split stuff switchoffset
-    sysdatetime sysdatetimeoffset sysutcdatetime timefromparts todatetimeoffset try_cast try_convert try_parse unicode
-    var varp year
-"""
-
-_ORACLE = """
-    add_months ascii asciistr bitand cardinality decode dump extract from_tz hextoraw json_array json_arrayagg
-    json_object json_objectagg json_query json_value last_day listagg lnnvl median months_between nanvl new_time
-    next_day nls_lower nls_upper numtodsinterval numtoyminterval nvl nvl2 ora_hash rawtohex regexp_count regexp_instr
-    regexp_like regexp_replace regexp_substr remainder soundex sysdate systimestamp to_char to_clob to_date
-    to_dsinterval to_number to_timestamp to_timestamp_tz to_yminterval unistr vsize width_bucket
-"""
-
-_DUCKDB = """
-    age any_value approx_count_distinct approx_quantile arg_max arg_min argmax argmin array_agg array_length
-    array_to_string ascii bit_and bit_count bit_or bit_xor bool_and bool_or cbrt contains date_add date_diff date_sub
-    date_trunc datediff datepart datesub datetrunc day dayname dayofmonth dayofweek dayofyear ends_with epoch epoch_ms
-    even factorial first flatten format from_json gcd generate_series get_bit hash hour isfinite isinf isnan
-    json_array_length json_contains json_extract json_extract_string json_group_array json_keys json_object json_type
-    json_valid kurtosis last last_day lcm len levenshtein list list_aggregate list_avg list_contains list_distinct
-    list_extract list_max list_min list_position list_sort list_sum list_unique make_date make_time make_timestamp
-    median minute mode month monthname now prefix product quantile quantile_cont quantile_disc quarter random range
-    regexp_extract regexp_extract_all regexp_full_match regexp_matches regexp_replace regexp_split_to_array second
-    skewness split split_part starts_with stem strftime string_split strip_accents strlen strptime struct_extract suffix
-    time_bucket to_base64 to_days to_hours to_json to_timestamp today typeof unicode unnest uuid week weekday weekofyear
-    year yearweek
-"""
-
-_FURTHER = {
-    "sqlite": _SQLITE,
-    "postgres": _POSTGRES,
-    "redshift": _POSTGRES,
-    "mysql": _MYSQL,
-    "tsql": _TSQL,
-    "oracle": _ORACLE,
-    "duckdb": _DUCKDB,
-}
+_FURTHER = {"sqlite": _SQLITE, "postgres": _POSTGRES}
 
 
 def harmless_functions(dialect: str) -> frozenset[str]:
     """The names, in lower case, of functions of a dialect that only compute."""
-    return frozenset(_EVERYWHERE.split()) | frozenset(_FURTHER.get(dialect, "").split())
+    return frozenset(_EVERYWHERE.split()) | frozenset(_FURTHER[dialect].split())

@@ -8,12 +8,6 @@ from typing import Any
 
 from leafspan import text
 
-# Dialects in which the case of a table's name counts, at least sometimes.
-_CASE_COUNTS = ("postgres", "redshift", "mysql", "tsql", "bigquery", "clickhouse")
-# Dialects in which a name that is not quoted is one in capitals; SQLAlchemy writes such names in lower case.
-_CAPITALS = ("oracle", "snowflake")
-
-
 _PART = r'(?:[^".]+|"(?:[^"]|"")+")'
 
 
@@ -49,19 +43,12 @@ def _without_main(names: list[str], dialect: str) -> tuple[str, ...]:
 def fold_identifier(identifier: Any, dialect: str) -> str:
     """A name in a query, the same for all names that the database takes for the same."""
     name = str(identifier.name)
-    quoted = bool(identifier.args.get("quoted"))
-    if dialect in ("postgres", "redshift", *_CAPITALS) and not quoted:
-        return _ascii_lower(name)
-    if dialect in _CAPITALS:
-        return _ascii_lower(name) if name.isupper() else f'"{name}"'
-    return fold(name, dialect)
+    return fold(name, dialect) if identifier.args.get("quoted") else _ascii_lower(name)
 
 
 def fold(name: str, dialect: str) -> str:
     """A name as the database has it, the same for all names that it takes for the same."""
-    if dialect in _CAPITALS:
-        return f'"{name}"' if not name.isupper() and not name.islower() else _ascii_lower(name)
-    return name if dialect in _CASE_COUNTS else _ascii_lower(name)
+    return name if dialect == "postgres" else _ascii_lower(name)
 
 
 def _ascii_lower(name: str) -> str:
