@@ -13,14 +13,18 @@ import json
 import logging
 import re
 import tempfile
+import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import lightrag
-import lightrag.utils
+import numpy as np
+from lightrag.utils import EmbeddingFunc, Tokenizer
 
 from leafspan import Index
 from leafspan.examples import example_documents
-from leafspan.sources import LightRAG, LightRAGThread, lightrag_inputs, lightrag_options
+from leafspan.sources import LightRAG, LightRAGThread, lightrag_inputs
 
 logging.getLogger("lightrag").setLevel(logging.WARNING)
 NAME = re.compile(r"(?:[A-Z][a-zé]+ )+(?:von |van |de )?[A-Z][a-zé]+")
@@ -45,14 +49,45 @@ def language_model(prompt: str) -> str:
     return "A language model would answer here."
 
 
+class Bytes:
+    """A tokenizer that downloads nothing, as LightRAG's own would: a token is a byte."""
+
+    def encode(self, content: str) -> list[int]:
+        """The tokens of a text."""
+        return list(content.encode())
+
+    def decode(self, tokens: list[int]) -> str:
+        """The text of tokens."""
+        return bytes(tokens).decode(errors="ignore")
+
+
+async def embed(texts: list[str], **_: Any) -> Any:
+    """Vectors of the words in texts; yours come from a real embedder."""
+    vectors = np.zeros((len(texts), 256))
+    for vector, text in zip(vectors, texts, strict=True):
+        for word in re.findall(r"\w+", text.lower()):
+            vector[zlib.crc32(word.encode()) % 256] += 1
+    return vectors
+
+
+def options(generate: Callable[[str], str]) -> dict[str, Any]:
+    """Options of a LightRAG that needs no network."""
+
+    async def ask(prompt: str, system_prompt: str | None = None, **_: Any) -> str:
+        return generate(f"{system_prompt or ''}\n\n{prompt}")
+
+    embedding = EmbeddingFunc(embedding_dim=256, func=embed, max_token_size=8192)
+    return {"embedding_func": embedding, "tokenizer": Tokenizer("bytes", Bytes()), "llm_model_func": ask}
+
+
 def main() -> None:
     """Index the articles, fill the graph with their text, and ask both."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, Index.open(Path(folder, "kb")) as index:
         index.add(example_documents())
 
         def make() -> lightrag.LightRAG:
-            options = lightrag_options(generate=language_model)
-            return lightrag.LightRAG(working_dir=str(Path(folder, "graph")), entity_extract_max_gleaning=0, **options)
+            made = options(language_model)
+            return lightrag.LightRAG(working_dir=str(Path(folder, "graph")), entity_extract_max_gleaning=0, **made)
 
         with LightRAGThread(make) as graph:
             graph.run(lambda rag: rag.ainsert(**lightrag_inputs(index, whole=True)))

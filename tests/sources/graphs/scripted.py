@@ -11,12 +11,14 @@ from typing import Any
 from uuid import uuid4
 
 import lightrag
+from lightrag.utils import EmbeddingFunc, Tokenizer
 from llama_index.core import MockEmbedding, PropertyGraphIndex
 from llama_index.core.graph_stores.types import KG_NODES_KEY, KG_RELATIONS_KEY, EntityNode, Relation
 from llama_index.core.schema import TransformComponent
 
 from leafspan import Document, HierarchicalSplitter, Index
-from leafspan.sources import LightRAGThread, lightrag_inputs, lightrag_options
+from leafspan.embedding import default_embedder
+from leafspan.sources import LightRAGThread, lightrag_inputs
 from llamaindex_ext import leaf_nodes
 
 NAMES = ("Karl von Frisch", "Vienna", "Nobel Prize", "bees", "dance", "tea", "China")
@@ -50,11 +52,36 @@ def language_model(prompt: str) -> str:
     return ANSWER
 
 
+class Bytes:
+    """A tokenizer that downloads nothing: a token is a byte."""
+
+    def encode(self, content: str) -> list[int]:
+        """The tokens of a text."""
+        return list(content.encode())
+
+    def decode(self, tokens: list[int]) -> str:
+        """The text of tokens."""
+        return bytes(tokens).decode(errors="ignore")
+
+
+def parts(generate: Callable[[str], str]) -> dict[str, Any]:
+    """Options with which a LightRAG needs no network."""
+
+    async def embed(texts: list[str], **_: Any) -> Any:
+        return default_embedder().documents(texts)
+
+    async def ask(prompt: str, system_prompt: str | None = None, **_: Any) -> str:
+        return generate("\n\n".join(part for part in (system_prompt, prompt) if part))
+
+    embedding = EmbeddingFunc(embedding_dim=256, func=embed, max_token_size=8192, model_name="WordLlama")
+    return {"embedding_func": embedding, "tokenizer": Tokenizer("bytes", Bytes()), "llm_model_func": ask}
+
+
 def maker(folder: Path, generate: Callable[[str], str] = language_model, **options: Any) -> Callable[[], Any]:
     """A function that makes an empty LightRAG. Each has a workspace of its own, as LightRAG demands within a process."""
 
     def make() -> Any:
-        given = {"entity_extract_max_gleaning": 0, **lightrag_options(generate=generate), **options}
+        given = {"entity_extract_max_gleaning": 0, **parts(generate), **options}
         return lightrag.LightRAG(working_dir=str(folder), workspace=uuid4().hex, **given)
 
     return make

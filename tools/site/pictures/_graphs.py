@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 
 from leafspan import Index, Passage
-from leafspan.sources import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs, lightrag_options
+from leafspan.sources import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs
 from tools.site.pictures._boxes import draw_boxes
 from tools.site.pictures._drawing import Drawing
 from tools.site.pictures._strips import LEGEND, draw_strips
@@ -45,12 +45,15 @@ def light_rag(index: Index) -> Drawing:
     import lightrag
     import lightrag.utils
 
+    from examples.light_rag import options
+
     logging.getLogger("lightrag").setLevel(logging.WARNING)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
 
         def make() -> lightrag.LightRAG:
-            options = lightrag_options(generate=model)
-            return lightrag.LightRAG(working_dir=folder, workspace="pictures", entity_extract_max_gleaning=0, **options)
+            return lightrag.LightRAG(
+                working_dir=folder, workspace="pictures", entity_extract_max_gleaning=0, **options(model)
+            )
 
         with LightRAGThread(make) as graph:
             graph.run(lambda rag: rag.ainsert(**lightrag_inputs(index.scoped({"doc_id": "Oxygen"}))))

@@ -1,8 +1,8 @@
 """Graphs of entities and relations as sources: what they find leads back to leaves of an index, where it comes from one."""
 
+from leafspan.sources.graphs._inputs import lightrag_inputs
 from leafspan.sources.graphs._keywords import KEYWORD_PROMPT
 from leafspan.sources.graphs._light_rag import LightRAG, LightRAGMode, LightRAGShape
-from leafspan.sources.graphs._parts import lightrag_inputs, lightrag_options
 from leafspan.sources.graphs._property_graph import PropertyGraph, PropertyGraphShape
 from leafspan.sources.graphs._result import GraphKind
 from leafspan.sources.graphs._thread import LightRAGThread
@@ -11,7 +11,6 @@ __all__ = [
     "LightRAG",
     "LightRAGThread",
     "lightrag_inputs",
-    "lightrag_options",
     "PropertyGraph",
     "GraphKind",
     "KEYWORD_PROMPT",

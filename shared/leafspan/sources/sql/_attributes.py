@@ -17,8 +17,6 @@ from typing import Any
 from leafspan.errors import RefusedQuery
 from leafspan.sources.sql._functions import harmless_functions
 
-_DIALECTS = ("postgres", "redshift")
-
 _LONGEST = 63  # bytes of a name
 
 # Functions of one argument that are casts or parts of a value, and that are good names for columns.
@@ -51,7 +49,7 @@ def find_attributes(tree: Any, dialect: str, functions: Collection[str]) -> tupl
     """The names behind dots in a query that may be functions which are not known to be harmless."""
     from sqlglot import exp
 
-    if dialect not in _DIALECTS:
+    if dialect != "postgres":
         return ()
     known = harmless_functions(dialect) | set(_HARMLESS.split()) | set(functions)
     found: dict[Attribute, None] = {}

@@ -12,8 +12,6 @@ from typing import Any
 
 from leafspan.errors import RefusedQuery
 
-_DIALECTS = ("postgres", "redshift")
-
 # The type of an array has that of its elements as "typelem".
 _ROW_TYPES = """
     SELECT DISTINCT CAST(named.typname AS text)
@@ -26,7 +24,7 @@ def find_own_types(tree: Any, dialect: str) -> tuple[str, ...]:
     """The names of the types in a query that are not built in."""
     from sqlglot import exp
 
-    if dialect not in _DIALECTS:
+    if dialect != "postgres":
         return ()
     names = set()
     for type_ in tree.find_all(exp.DataType):
