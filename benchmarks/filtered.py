@@ -108,7 +108,7 @@ def build(place: Path | None, client: Any, leaves: int) -> Bench:
         return np.array([vectors[int(text.split()[1]) if text.startswith("Leaf ") else 0] for text in texts])
 
     splitter = HierarchicalSplitter(leaf_words=20, parent_words=(100,))
-    index = Index.open(place, client=client, embedder=embed, splitter=splitter, cache=place and place.parent / "cache")
+    index = Index.open(place, client=client, embedder=embed, splitter=splitter, cache_dir=place and place.parent / "cache")
     index.add(make_documents(documents), progress=False)
     if (found := index.stats().leaves) != documents * LEAVES:
         raise AssertionError(f"every sentence must be a leaf: {documents * LEAVES} sentences, {found} leaves")

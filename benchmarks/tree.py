@@ -45,8 +45,9 @@ from side_by_side import clocked, medians
 from leafspan import Document, Index, Tree, Vector
 from leafspan.examples import example_documents
 from leafspan.flows import Flow, Progress, run
+from leafspan.lab import RaptorClusters
 from leafspan.strategies import LeafId
-from leafspan.trees import Bisecting, Clusterer, Extractive, RaptorClusters
+from leafspan.trees import Bisecting, Clusterer, Extractive
 from leafspan.trees._growing import Tally, TreeDraft, TreeGrower, TreeNode
 from leafspan.values import Covered
 

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from leafspan import Document, F, Index
-from leafspan.private import PIIAware, Vault
+from leafspan.private import PIIAware, Vault, private_view
 
 PEOPLE = ["Alice Smith", ["Robert Jones", "Bob Jones"], "Zoë Łuczak"]
 LETTERS = [
@@ -38,7 +38,7 @@ def main() -> None:
     """Add the letters, ask about them, and show what is stored."""
     with tempfile.TemporaryDirectory() as folder, Index.open(Path(folder) / "kb") as index:
         vault = Vault.open(Path(folder) / "letters.vault", secrets.token_bytes(32))
-        masked = index.private(vault, known={"PERSON": PEOPLE})
+        masked = private_view(index, vault, known={"PERSON": PEOPLE})
         masked.add(LETTERS)
         revealed = masked.revealing()
         for question in QUESTIONS:

@@ -9,7 +9,7 @@ from pydantic import ConfigDict
 
 from langchain_ext.retriever import NamedRetriever, documented
 from leafspan import Strategy
-from leafspan.hosting import (
+from leafspan.hosting.sources import (
     DEFAULT_REPAIR_PROMPT,
     DEFAULT_SQL_PROMPT,
     KEYWORD_PROMPT,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from leafspan import Strategy
-from leafspan.hosting import (
+from leafspan.hosting.sources import (
     DEFAULT_REPAIR_PROMPT,
     DEFAULT_SQL_PROMPT,
     KEYWORD_PROMPT,

@@ -22,7 +22,7 @@ import langchain_ext
 import leafspan
 import llamaindex_ext
 from leafspan import BM25, Document, F, Files, Index, InvalidArgument, LeafspanError, Query, Strategy, Vector, View
-from leafspan.private import Key, Vault
+from leafspan.private import Key, Vault, private_view
 from tests.corpus import DOCUMENTS, SPLITTER
 
 
@@ -252,7 +252,7 @@ def test_reading(shared_index: Index, name: str):
 @pytest.mark.parametrize("name", READING)
 def test_reading_a_private_view(shared_index: Index, tmp_path: Path, name: str):
     vault = Vault.open(tmp_path / "vault", Key("0123456789abcdefghijklmnopqrstuvwxyz"))
-    private = shared_index.private(vault, finder=lambda text: [], known={"PERSON": ["Karl von Frisch"]})
+    private = private_view(shared_index, vault, finder=lambda text: [], known={"PERSON": ["Karl von Frisch"]})
     check(every(name, lambda value: READING[name](private, value)))
 
 
@@ -312,7 +312,7 @@ OPENING: dict[str, Callable[[Path, Any], Any]] = {
     "adopt": lambda folder, value: leafspan.adopt(value, folder, dry_run=True),
     "adopt name": lambda folder, value: leafspan.adopt(folder, folder, name=value, dry_run=True),
     "adopt collection": lambda folder, value: leafspan.adopt(folder, folder, collection=value, dry_run=True),
-    "private": lambda folder, value: Index.open(folder, create=False).private(value),
+    "private": lambda folder, value: private_view(Index.open(folder, create=False), value),
 } | {
     option: lambda folder, value, option=option: Index.open(folder, **{"create": False, option: value}).close()
     for option in (

@@ -318,7 +318,7 @@ def test_a_missing_index_is_an_error_where_none_is_to_be_made(tmp_path: Path):
 
 def test_what_is_no_index_is_refused(tmp_path: Path):
     (tmp_path / "file").write_text("no folder")
-    for options in ({}, {"create": False}, {"mode": "r"}):
+    for options in ({}, {"create": False}, {"read_only": True}):
         with pytest.raises(InvalidArgument, match="path must be a folder, got the file"):
             Index.open(tmp_path / "file", **options)
     (tmp_path / "kb").mkdir()
@@ -490,8 +490,8 @@ def test_bad_options_of_opening_are_refused(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_the_cache_of_a_client_is_a_folder():
-    with pytest.raises(InvalidArgument, match=r"^cache must be a string or a pathlib.Path, got 5"):
-        Index.open(client=chromadb.EphemeralClient(Settings(anonymized_telemetry=False)), name="cached", cache=5)
+    with pytest.raises(InvalidArgument, match=r"^cache_dir must be a string or a pathlib.Path, got 5"):
+        Index.open(client=chromadb.EphemeralClient(Settings(anonymized_telemetry=False)), name="cached", cache_dir=5)
 
 
 def test_a_home_folder_is_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

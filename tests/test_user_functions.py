@@ -30,7 +30,7 @@ from leafspan import (
 from leafspan.checks import beginning, name_of
 from leafspan.embedding import check_vectors
 from leafspan.errors import FunctionFailed, LeafspanError, SourceFailed, UnusableResult
-from leafspan.private import Key, Vault
+from leafspan.private import Key, Vault, private_view
 from leafspan.splitting import Cut
 from leafspan.trees import Abstractive
 from tests.corpus import SPLITTER
@@ -375,7 +375,7 @@ def test_nothing_of_a_text_is_quoted_in_a_private_view(tmp_path: Path):
 
     vault = Vault.open(tmp_path / "vault", Key("0123456789abcdefghijklmnopqrstuvwxyz"))
     with opened(tmp_path, embedder=embed, embedding_cache=False) as index:
-        private = index.private(vault, finder=lambda text: [], known={"PERSON": ["Alice Smith"]})
+        private = private_view(index, vault, finder=lambda text: [], known={"PERSON": ["Alice Smith"]})
         with pytest.raises(FunctionFailed) as caught:
             private.add(Document("a", "Alice Smi and Alice Smith like honey."))
     assert str(caught.value).startswith("the embedder")

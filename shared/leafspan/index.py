@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Self
 
 from leafspan import adopting, indexing
-from leafspan.checks import check_choice, check_flag, shown, with_option_names
+from leafspan.checks import check_flag, shown, with_option_names
 from leafspan.configuration import Config
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
@@ -28,10 +28,7 @@ from leafspan.view import View
 if TYPE_CHECKING:
     from leafspan.adopting import Adopted
     from leafspan.indexing import Finding
-    from leafspan.private.pseudonyms import Vault
-    from leafspan.private.views import PrivateView
 
-Mode = Literal["rw", "r"]
 """Whether an index is read and written, or only read."""
 
 TREES = ".tree"
@@ -64,10 +61,10 @@ class Index(View):
         analyzer: Analysis | None = None,
         bm25: BM25Settings | None = None,
         config: Config | str | Path | Mapping[str, Any] | None = None,
-        cache: str | Path | None = None,
+        cache_dir: str | Path | None = None,
         embedding_cache: bool | EmbeddingCache | None = None,
         create: bool = True,
-        mode: Mode = "rw",
+        read_only: bool = False,
         timeout: float = 30.0,
         on_damage: OnDamage = "raise",
     ) -> Self:
@@ -92,13 +89,13 @@ class Index(View):
             bm25: k1, b and the variant of BM25. Default: ``BM25Settings()``.
             config: A ``Config``, the path of one in YAML or JSON, or a mapping: the five options above, for those that are
                 not given here, and the strategy and limits of each ``retrieve`` that names none. Default: none.
-            cache: Folder for what is derived from an index behind a client. Default: in the user's cache folder.
+            cache_dir: Folder for what is derived from an index behind a client. Default: in the user's cache folder.
             embedding_cache: Whether texts that were embedded before are not embedded again, also after a failure; or an
                 ``EmbeddingCache`` that says where vectors are kept, and how many. Default: on, but for embedders that are
                 known to be local: WordLlama, and models with ``encode``.
             create: Whether to make the index if there is none. Default: True.
-            mode: ``"r"`` to read only: nothing is made, and nothing in the folder is written, as of one that cannot be
-                written. ``"rw"`` to write, too. Default: ``"rw"``.
+            read_only: Whether to read only: nothing is made, and nothing in the folder is written, as of one that cannot be
+                written. Default: False.
             timeout: Seconds, >= 0, to wait for another writer, or for one answer of a server, which gets at least a second.
                 Default: 30.
             on_damage: What becomes of documents that are not stored as they were written. ``"raise"`` is an error where one
@@ -126,13 +123,13 @@ class Index(View):
                 f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
             )
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        how = _configured(config, options, mode, on_damage)
+        how = _configured(config, options, read_only, on_damage)
         opened = cls._open(
             path,
             client,
             name,
             embedder,
-            cache=cache,
+            cache_dir=cache_dir,
             embedding_cache=embedding_cache,
             create=create,
             timeout=timeout,
@@ -155,22 +152,22 @@ class Index(View):
         analyzer: Analysis | None = None,
         bm25: BM25Settings | None = None,
         config: Config | str | Path | Mapping[str, Any] | None = None,
-        cache: str | Path | None = None,
+        cache_dir: str | Path | None = None,
         embedding_cache: bool | EmbeddingCache | None = None,
         create: bool = True,
-        mode: Mode = "rw",
+        read_only: bool = False,
         timeout: float = 30.0,
         on_damage: OnDamage = "raise",
     ) -> Self:
         """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        how = _configured(config, options, mode, on_damage)
+        how = _configured(config, options, read_only, on_damage)
         opened = cls._open(
             path,
             client,
             name,
             embedder,
-            cache=cache,
+            cache_dir=cache_dir,
             embedding_cache=embedding_cache,
             create=create,
             timeout=timeout,
@@ -218,41 +215,47 @@ class Index(View):
         name: str,
         embedder: Any,
         options: OpenOptions,
-        cache: str | Path | None,
+        cache_dir: str | Path | None,
         embedding_cache: bool | EmbeddingCache | None,
         create: bool,
         timeout: float,
         *,
-        mode: Mode = "rw",
+        read_only: bool = False,
         on_damage: OnDamage = "raise",
         suggest: bool = False,
         defaults: Defaults | None = None,
     ) -> Flow[Self]:
         import_numpy()
         check_flag("create", create)
-        check_choice("mode", mode, get_args(Mode))
-        create, read_only = create and mode != "r", mode == "r"
+        check_flag("read_only", read_only)
+        create = create and not read_only
         rule = DamageRule.of(on_damage)
         used = default_embedder() if embedder is None else to_embedder(embedder)
         vectors = find_cache(embedding_cache, used)
         if create:
             yield from cls._check_new_name(path, client, name, timeout)
         wanted = IndexSettings.made(options).record()
-        place: dict[str, Any] = {"timeout": timeout, "cache": cache, "read_only": read_only}
-        store = yield from open_store(path, client, name, settings=wanted, create=create, suggest=suggest, **place)
-        store.damage = rule
+        place: dict[str, Any] = {"timeout": timeout, "cache_dir": cache_dir, "read_only": read_only}
+        store = yield from open_store(
+            path, client, name, settings=wanted, create=create, suggest=suggest, damage=rule, **place
+        )
         settings = IndexSettings.recorded(store.settings, options)
 
         def open_trees(create: bool) -> Flow[Store]:
-            trees = yield from open_store(path, client, f"{name}{TREES}", settings=TREE_SETTINGS, create=create, **place)
-            trees.damage = rule.for_trees()
-            return trees
+            own = {**place, "settings": TREE_SETTINGS, "damage": rule.for_trees()}
+            return (yield from open_store(path, client, f"{name}{TREES}", create=create, **own))
 
         checked = CheckedEmbedder(EmbedderRecord(store), used, timeout, vectors, store.id)
         reopen = None
         if path is not None:
-            there = (Path(path).expanduser().absolute(), None, name, embedder, options, cache, embedding_cache)
-            how = {"create": False, "timeout": timeout, "mode": mode, "on_damage": on_damage, "defaults": defaults}
+            there = (Path(path).expanduser().absolute(), None, name, embedder, options, cache_dir, embedding_cache)
+            how = {
+                "create": False,
+                "timeout": timeout,
+                "read_only": read_only,
+                "on_damage": on_damage,
+                "defaults": defaults,
+            }
             reopen = partial(cls._reopened, there, how)
         trees = Trees(open_trees, settings)
         sources = Sources(SearchIndexes.of(store, settings), checked, trees, defaults or Defaults(), reopen)
@@ -275,52 +278,6 @@ class Index(View):
                 f"name must have at most {MOST_NAME} characters and not end with {TREES!r}, which is for trees, got "
                 f"{shown(name)}"
             )
-
-    def private(
-        self,
-        vault: Vault,
-        *,
-        finder: Any = None,
-        known: Mapping[str, Iterable[str | Sequence[str]]] | None = None,
-        reveal: bool | Collection[str] = False,
-        clear: Collection[str] = (),
-        entities_field: str = "entities",
-    ) -> PrivateView:
-        """A view of the index in which names, addresses and numbers are pseudonyms: see docs/privacy.md.
-
-        What is added through it is masked before the embedder, the index or a language model gets it: texts, titles,
-        metadata, ids and names of files. So are questions and filters. What is masked goes into the vault, encrypted.
-
-        Args:
-            vault: What maps pseudonyms back, opened with ``Vault.open``. Each tenant has their own.
-            finder: What finds entities: a function from a text to (start, end, kind), an ``AnalyzerEngine`` of Presidio,
-                or a list of these. Default: ``Patterns()``, Presidio's recognisers of addresses and numbers that follow
-                a pattern. They find no names.
-            known: Names, addresses and other terms to find, by kind: ``{"PERSON": ["Alice Smith"]}``. A list among them
-                stands for one thing in several spellings. Default: none.
-            reveal: Whether what comes out is restored; or the kinds that are, such as ``["PERSON"]``. Default: False.
-            clear: Metadata keys whose values stay as they are, such as numbers that look like those of phones.
-                Default: none.
-            entities_field: Metadata key under which each document has a list of its pseudonyms. Default: ``"entities"``.
-
-        Raises:
-            InvalidArgument: if an option is of a wrong type, or no finder finds a kind to reveal.
-            MissingExtra: if ``Patterns()`` is used, and Presidio is not installed.
-        """
-        from leafspan.private import PrivateView
-
-        return PrivateView.of(
-            self._sources,
-            self._settings,
-            self._timeout,
-            self._scope,
-            vault,
-            finder=finder,
-            known=known,
-            reveal=reveal,
-            clear=clear,
-            entities_field=entities_field,
-        )
 
     def check(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> list[Finding]:
         """What is not as it was written: half-written documents, missing or altered leaves, lost counts. Reads only.
@@ -461,7 +418,7 @@ def adopt(
     title_weight: float | None = None,
     analyzer: Analysis | None = None,
     bm25: BM25Settings | None = None,
-    cache: str | Path | None = None,
+    cache_dir: str | Path | None = None,
     dry_run: bool = False,
     progress: bool | None = None,
     timeout: float = 30.0,
@@ -498,7 +455,7 @@ def adopt(
         title_weight: See ``Index.open``.
         analyzer: See ``Index.open``.
         bm25: See ``Index.open``.
-        cache: See ``Index.open``.
+        cache_dir: See ``Index.open``.
         dry_run: Whether to report only what would be done. Nothing is written then. Default: False.
         progress: Whether to show a bar. Default: only in a terminal or a notebook.
         timeout: See ``Index.open``.
@@ -514,7 +471,7 @@ def adopt(
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-    place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache": cache, "timeout": timeout}
+    place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache_dir": cache_dir, "timeout": timeout}
     found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
     return run(Index._adopt(source, place, found, embedder, options, dry_run, progress))
 
@@ -535,22 +492,22 @@ async def aadopt(
     title_weight: float | None = None,
     analyzer: Analysis | None = None,
     bm25: BM25Settings | None = None,
-    cache: str | Path | None = None,
+    cache_dir: str | Path | None = None,
     dry_run: bool = False,
     progress: bool | None = None,
     timeout: float = 30.0,
 ) -> Adopted:
     """Like ``adopt``; the only way with Chroma's asynchronous client."""
     options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-    place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache": cache, "timeout": timeout}
+    place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache_dir": cache_dir, "timeout": timeout}
     found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
     return await arun(Index._adopt(source, place, found, embedder, options, dry_run, progress))
 
 
 def _configured(
-    config: Config | str | Path | Mapping[str, Any] | None, options: OpenOptions, mode: Mode, on_damage: OnDamage
+    config: Config | str | Path | Mapping[str, Any] | None, options: OpenOptions, read_only: bool, on_damage: OnDamage
 ) -> dict[str, Any]:
     """What a user's call opens an index with: what was not given is taken from the configuration."""
     wanted = Config.of(config)
-    how: dict[str, Any] = {"mode": mode, "on_damage": on_damage, "suggest": True}
+    how: dict[str, Any] = {"read_only": read_only, "on_damage": on_damage, "suggest": True}
     return {**how, "options": wanted.options_with(options), "defaults": wanted.defaults()}

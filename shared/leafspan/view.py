@@ -71,7 +71,7 @@ class View:
 
     @property
     def is_private(self) -> bool:
-        """Whether names and numbers are pseudonyms here: see ``Index.private``."""
+        """Whether names and numbers are pseudonyms here: see ``leafspan.private.private_view``."""
         return False
 
     @property
@@ -481,8 +481,8 @@ class View:
         Args:
             summarizer: A LangChain chat model or LLM, a LlamaIndex LLM, a function from a list of texts to their summary,
                 or an ``Abstractive`` with its options. Default: ``Extractive()``, which chooses sentences and asks nobody.
-            clusterer: What groups leaves and summaries: ``Bisecting()``, ``RaptorClusters()`` (the paper's), or a function
-                (see ``Clusterer``). Default: ``Bisecting()``.
+            clusterer: What groups leaves and summaries: ``Bisecting()``, ``leafspan.lab.RaptorClusters()`` as in the paper,
+                or a function (see ``Clusterer``). Default: ``Bisecting()``.
             max_layers: Most layers of a document's tree, and of those above, >= 1. Default: 5.
             across_documents: Whether to add layers above the trees, over all documents of the index or view.
                 Default: False.

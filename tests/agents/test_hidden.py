@@ -9,7 +9,7 @@ import pytest
 
 from leafspan import Document, HostRetriever, Index, View
 from leafspan.agents import AgentTool, agent_tools
-from leafspan.private import Vault
+from leafspan.private import Vault, private_view
 from leafspan.strategies import HostResult
 from tests.corpus import SPLITTER, TEA
 
@@ -79,10 +79,10 @@ def test_the_passages_for_code_have_everything(index):
 def test_a_private_view_hides_it_too(tmp_path: Path):
     vault = Vault.open(tmp_path / "vault.db", bytes(range(32)))
     with Index.open(tmp_path / "kb") as index:
-        private = index.private(vault, known=KNOWN, finder=())
+        private = private_view(index, vault, known=KNOWN, finder=())
         private.add(Document("bees", "Karl von Frisch asked bees.", metadata={"path": SECRET}, hidden=("path",)))
         for reveal in (False, True):
-            tools = by_name(index.private(vault, known=KNOWN, finder=(), reveal=reveal))
+            tools = by_name(private_view(index, vault, known=KNOWN, finder=(), reveal=reveal))
             said = tools["search"].call({"question": "bees"}).text + tools["outline"].call({}).text
             assert "bees" in said
             assert SECRET not in said

@@ -26,7 +26,7 @@ from leafspan.flows import Call
 from leafspan.indexing import summaries_of
 from leafspan.segments._segment import Segment, read_segment, write_segment
 from leafspan.store._collection import Collection
-from leafspan.trees import Abstractive, Bisecting, FailedSummary, RaptorClusters, TreesBuilt
+from leafspan.trees import Abstractive, FailedSummary, TreesBuilt
 from tests.lateness import longer_and_longer
 from tests.profiles import quick
 
@@ -293,17 +293,13 @@ def test_layers_above_the_documents_are_over_all_of_them_or_by_a_key(forest):
         assert all(passage.document_id for passage in index.summaries())
 
 
-@pytest.mark.parametrize(
-    ("options", "clusterer"),
-    [((), Bisecting()), (("--clusterer", "raptor"), RaptorClusters()), (("--max-layers", 1), None)],
-)
-def test_clusterer_and_height_reach_the_index(forest, monkeypatch, options, clusterer):
+@pytest.mark.parametrize(("options", "most"), [((), 5), (("--max-layers", 1), 1)])
+def test_the_height_reaches_the_index(forest, monkeypatch, options, most):
     given = {}
     nothing = TreesBuilt((), 0, 0, 0, 0, 0, 0, ())
     monkeypatch.setattr(Index, "build_tree", lambda index, **options: given.update(options) or nothing)
     built(*options)
-    assert given["max_layers"] == (5 if clusterer else 1)
-    assert given["clusterer"] == (clusterer or Bisecting())
+    assert given["max_layers"] == most
 
 
 def test_failed_summaries_are_named_and_end_with_code_1(forest, monkeypatch):
@@ -318,7 +314,6 @@ def test_failed_summaries_are_named_and_end_with_code_1(forest, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--clusterer", "magic"], "clusterer must be one of 'bisecting', 'raptor', got 'magic'"),
         (["--max-layers", "0"], "max_layers must be a whole number >= 1, got 0"),
         (["--max-words", "0"], "max_words must be a whole number >= 1, got 0"),
         (["--partition-by", ""], "partition_by must be a metadata key, got ''"),

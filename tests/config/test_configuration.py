@@ -30,7 +30,7 @@ from leafspan import (
 )
 from leafspan.config import config_text, parse_config
 from leafspan.errors import IndexMismatch
-from leafspan.private import Vault
+from leafspan.private import Vault, private_view
 from tests.config.test_strategies import STRATEGIES
 from tests.private.views.people import KEY
 from tests.profiles import examples
@@ -115,7 +115,7 @@ def test_every_view_of_the_index_is_asked_in_the_same_way(tmp_path: Path):
     with Index.open(tmp_path / "kb", config={"strategy": "vector", "k": 2}) as index:
         index.add(DOCUMENTS)
         vault = Vault.open(tmp_path / "vault.db", KEY)
-        for view in (index.scoped(F("n") < 6), index.private(vault, finder=lambda text: [])):
+        for view in (index.scoped(F("n") < 6), private_view(index, vault, finder=lambda text: [])):
             assert len(view.retrieve("Fluss")) == 2
             assert view.default_strategy == Vector()
         strategy = index.as_strategy()

@@ -47,7 +47,7 @@ def parameters_on_page(system: str, name: str) -> set[str]:
 
 
 def named_as_ours(text: str) -> list[str]:
-    """The classes, and ``index.private``, that a section names after "Here:"."""
+    """The classes, and ``private_view``, that a section names after "Here:"."""
     found = re.search(r"Here:\s+(.*?)(?:\.\s|\n\n)", text, re.DOTALL)
     names = [each.split("(")[0] for each in in_backticks(found[1])] if found else []
-    return [each for each in names if re.fullmatch(r"[A-Z]\w+|index\.\w+", each)]
+    return [each for each in names if re.fullmatch(r"[A-Z]\w+|index\.\w+|private_view", each)]

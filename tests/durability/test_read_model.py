@@ -208,14 +208,14 @@ def test_a_byte_that_has_changed_in_any_of_its_files_changes_no_answer(folder: P
 
 
 @pytest.mark.parametrize(
-    ("pattern", "mode"), paired(["catalogue", "*/records/*", "*/vectors/*", "*/words-*/*"], ["r", "rw"])
+    ("pattern", "read_only"), paired(["catalogue", "*/records/*", "*/vectors/*", "*/words-*/*"], [True, False])
 )
 @pytest.mark.filterwarnings("ignore:.*made anew:RuntimeWarning")
-def test_bytes_that_change_behind_an_index_that_is_open_change_no_answer(folder: Path, pattern: str, mode: str):
+def test_bytes_that_change_behind_an_index_that_is_open_change_no_answer(folder: Path, pattern: str, read_only: bool):
     """They are compared when they are first read, and in a folder that must not be written they stay as they are."""
     with Index.open(folder) as index:
         expected = everything(index)
-    with Index.open(folder, mode=mode) as index:
+    with Index.open(folder, read_only=read_only) as index:
         index.get(DOCUMENTS[0].id)
         for path in sorted(folder.glob(f"leafspan.segments/{pattern}")):
             with path.open("r+b") as file:
@@ -235,14 +235,16 @@ def test_an_index_that_is_opened_to_read_writes_nothing(folder: Path):
         if lost:
             shutil.rmtree(folder / lost)
         before = state()
-        with Index.open(folder, mode="r") as index:
+        with Index.open(folder, read_only=True) as index:
             assert len(everything(index)) > len(STRATEGIES)
             for write in (
                 lambda: index.add(Document("new", "Text.")),
                 lambda: index.delete([DOCUMENTS[0].id]),
                 lambda: index.build_tree(max_layers=1),
             ):
-                with pytest.raises(StorageReadOnly, match="opened to be read only: open it without mode='r' to write"):
+                with pytest.raises(
+                    StorageReadOnly, match="opened to be read only: open it without read_only=True to write"
+                ):
                     write()
         assert state() == before
 
@@ -252,7 +254,7 @@ def test_who_only_reads_merges_no_files_in_memory(tmp_path: Path):
     with Index.open(tmp_path) as index:
         for number, text in enumerate(texts):
             index.add(Document(f"d{number}", text))
-    with Index.open(tmp_path, mode="r") as index:
+    with Index.open(tmp_path, read_only=True) as index:
         assert [each.text for each in index.retrieve(texts[7], Hybrid(), k=1)] == [texts[7]]
         segments = [each for copy in index._sources.indexes.copies for each in copy._segments or ()]
         assert len(segments) == 3 * len(texts)  # of words, of vectors, and of texts
@@ -261,14 +263,14 @@ def test_who_only_reads_merges_no_files_in_memory(tmp_path: Path):
 
 def test_nothing_is_made_where_an_index_is_opened_to_read(tmp_path: Path):
     with pytest.raises(leafspan.IndexNotFound):
-        Index.open(tmp_path / "none", mode="r")
+        Index.open(tmp_path / "none", read_only=True)
     assert not (tmp_path / "none").exists()
-    with pytest.raises(leafspan.InvalidArgument, match="mode must be one of 'rw', 'r', got 'w'"):
-        Index.open(tmp_path / "none", mode="w")  # type: ignore[arg-type]
+    with pytest.raises(leafspan.InvalidArgument, match="read_only must be True or False, got 'w'"):
+        Index.open(tmp_path / "none", read_only="w")  # type: ignore[arg-type]
 
 
 def test_a_reader_by_mode_sees_what_a_writer_beside_it_writes(folder: Path):
-    with Index.open(folder) as writer, Index.open(folder, mode="r") as reader:
+    with Index.open(folder) as writer, Index.open(folder, read_only=True) as reader:
         writer.add(Document("new", "Something new about zeppelins."))
         assert reader.retrieve("zeppelins", Hybrid(), k=1)[0].document_id == "new"
 

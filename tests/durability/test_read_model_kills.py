@@ -65,13 +65,13 @@ def check_kill(place: Path, server: ForkServer, before: Path, undisturbed: dict[
     """
     shutil.copytree(before, place)
     where = {"path": str(place)}
-    with open_index(where) as earlier, Index.open(place, embedder=EMBEDDER, mode="r") as reading:
+    with open_index(where) as earlier, Index.open(place, embedder=EMBEDDER, read_only=True) as reading:
         for index in (earlier, reading):
             check_reader(index, versions(OLD))
         code = server.write(where, add=NEW, batch=ALL, often=True, die_at_write=[str(place / "leafspan.segments"), step])
         assert code in (0, -signal.SIGKILL)
         texts = versions(OLD, NEW) if code else versions(NEW)
-        with Index.open(place, embedder=EMBEDDER, mode="r") as later:
+        with Index.open(place, embedder=EMBEDDER, read_only=True) as later:
             for index in (earlier, reading, later):
                 check_reader(index, texts)
         with open_index(where) as index:

@@ -24,7 +24,7 @@ from langchain_ext import (
 )
 from leafspan import F, Hybrid, Index, LeafspanError
 from leafspan.errors import SourceFailed
-from leafspan.private import Vault
+from leafspan.private import Vault, private_view
 from tests.corpus import QUESTIONS
 from tests.lateness import longer_and_longer
 from tests.private.views.people import KEY
@@ -163,7 +163,7 @@ def test_nothing_is_added_where_nobody_listens(shared_index: Index):
 
 def test_a_private_view_has_no_runs_below_its_own(tmp_path: Path):
     with Index.open(tmp_path / "kb") as index:
-        view = index.private(Vault.open(tmp_path / "vault", KEY), known={"PERSON": ["Alice Smith"]})
+        view = private_view(index, Vault.open(tmp_path / "vault", KEY), known={"PERSON": ["Alice Smith"]})
         view.add({"id": "letter", "text": "Alice Smith wrote to the council."})
         runs = Runs()
         base = SpanRetriever(index=view)

@@ -11,6 +11,7 @@ import pytest
 import langchain_ext
 import leafspan
 import leafspan.hosting
+import leafspan.hosting.sources
 import llamaindex_ext
 from tests import public
 
@@ -19,7 +20,9 @@ FILES = [
     for package in (langchain_ext, llamaindex_ext)
     for path in sorted(Path(package.__file__).parent.rglob("*.py"))
 ]
-PUBLIC = {each.__name__: dir(each) for each in (*public.WHOLE, *public.IN_PARTS, leafspan.hosting)}
+PUBLIC = {
+    each.__name__: dir(each) for each in (*public.WHOLE, *public.IN_PARTS, leafspan.hosting, leafspan.hosting.sources)
+}
 HOSTS = {"langchain_ext": {"langchain_core", "pydantic"}, "llamaindex_ext": {"llama_index"}}
 
 
@@ -54,12 +57,13 @@ def test_what_an_adapter_imports_of_leafspan_is_listed_there(package, path):
             assert {alias.name for alias in node.names} <= set(PUBLIC[node.module])
 
 
-def test_everything_in_hosting_is_used_by_an_adapter():
+@pytest.mark.parametrize("module", [leafspan.hosting, leafspan.hosting.sources], ids=lambda each: each.__name__)
+def test_everything_in_hosting_is_used_by_an_adapter(module):
     used = {
         alias.name
         for parameters in FILES
         for node in ast.walk(ast.parse(parameters.values[1].read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and node.module == "leafspan.hosting"
+        if isinstance(node, ast.ImportFrom) and node.module == module.__name__
         for alias in node.names
     }
-    assert used == set(leafspan.hosting.__all__)
+    assert used == set(module.__all__)

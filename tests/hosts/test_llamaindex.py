@@ -28,7 +28,7 @@ from llama_index.core.tools import RetrieverTool
 import llamaindex_ext
 from leafspan import AutoMerging, Hybrid, Index, InvalidArgument
 from leafspan.embedding import default_embedder
-from leafspan.private import Vault
+from leafspan.private import Vault, private_view
 from llamaindex_ext import (
     AutoMergingRetriever,
     EnsembleRetriever,
@@ -118,7 +118,9 @@ def test_a_view_shows_models_no_metadata_that_the_document_hides(tmp_path):
         excluded_llm_metadata_keys=["file_path"],
     )
     with Index.open(tmp_path / "kb") as index:
-        private = index.private(Vault.open(tmp_path / "vault.db", bytes(range(32))), known={"PERSON": ["Kit"]}, finder=())
+        private = private_view(
+            index, Vault.open(tmp_path / "vault.db", bytes(range(32))), known={"PERSON": ["Kit"]}, finder=()
+        )
         for view in (index.scoped({"tenant": "a"}), private, private.scoped({"tenant": "b"})):
             view.add(tea)
             (found,) = HybridRetriever(view, similarity_top_k=1).retrieve("tea")

@@ -13,6 +13,7 @@ from llama_index.core.graph_stores import SimplePropertyGraphStore
 
 import leafspan
 from leafspan import Index, Passage, View
+from leafspan.private import private_view
 from tests.corpus import SPLITTER
 from tests.hosts.contract import HOSTS, Host, LangChain, WritingLLM
 from tests.private.views.people import DOCUMENTS as PEOPLE
@@ -115,7 +116,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Sour
     light_rag = filled_thread(maker(folder / "light_rag"), index)
     graph = property_graph(index, SimplePropertyGraphStore())
     people = Index.open(folder / "people", splitter=SPLITTER)
-    private = people.private(fixed_vault(folder / "vault.db"), known=KNOWN)
+    private = private_view(people, fixed_vault(folder / "vault.db"), known=KNOWN)
     private.add(PEOPLE)
     yield {
         "shop": Source({"database": f"sqlite:///{folder / 'shop.db'}"}),

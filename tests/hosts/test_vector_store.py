@@ -23,7 +23,7 @@ import leafspan
 from langchain_ext import AutoMergingRetriever, HybridRetriever, SpanVectorStore
 from leafspan import F, Index, InvalidArgument
 from leafspan.errors import InvalidDocument
-from leafspan.private import Vault
+from leafspan.private import Vault, private_view
 from tests.corpus import BEES, QUESTIONS, SPLITTER, TEA
 from tests.private.views.people import KEY
 
@@ -69,7 +69,7 @@ class TestWithoutSplitting(_StandardTests):
 class TestOverAPrivateView(_StandardTests):
     @pytest.fixture
     def vectorstore(self, opened: Index, tmp_path: Path) -> VectorStore:
-        return SpanVectorStore(opened.private(Vault.open(tmp_path / "vault", KEY), reveal=True))
+        return SpanVectorStore(private_view(opened, Vault.open(tmp_path / "vault", KEY), reveal=True))
 
 
 def test_a_long_document_is_found_by_its_passages_and_got_whole(store: SpanVectorStore):
@@ -231,7 +231,7 @@ def test_a_store_over_a_scoped_view_keeps_to_it(kb: Index):
 
 
 def test_a_store_over_a_private_view_finds_pseudonyms_by_names(kb: Index, tmp_path: Path):
-    store = SpanVectorStore(kb.private(Vault.open(tmp_path / "vault", KEY), known={"PERSON": ["Karl von Frisch"]}))
+    store = SpanVectorStore(private_view(kb, Vault.open(tmp_path / "vault", KEY), known={"PERSON": ["Karl von Frisch"]}))
     store.add_texts(["Karl von Frisch decoded the dance."], ids=["frisch"])
     found = store.similarity_search("What did Karl von Frisch decode?")[0]
     assert "Frisch" not in str(found)

@@ -103,7 +103,7 @@ def test_of_a_whole_index_and_its_trees_nothing_differs(folder: Path, place: str
         return
     host, port = request.getfixturevalue("chroma_server")
     client = chromadb.HttpClient(host, port, settings=Settings(anonymized_telemetry=False))
-    with Index.open(client=client, name="verified", splitter=SPLITTER, cache=folder / "cache") as index:
+    with Index.open(client=client, name="verified", splitter=SPLITTER, cache_dir=folder / "cache") as index:
         index.add(DOCUMENTS)
         index.build_tree()
         index.retrieve(QUESTIONS[0], BM25())
@@ -162,7 +162,7 @@ def test_what_the_copies_of_a_tree_have_otherwise_is_named_and_made_again(folder
 
 def test_behind_a_server_the_words_are_compared(tmp_path: Path, chroma_server: tuple[str, int]):
     client = chromadb.HttpClient(*chroma_server, settings=Settings(anonymized_telemetry=False))
-    place: dict[str, Any] = {"client": client, "name": "compared", "splitter": SPLITTER, "cache": tmp_path}
+    place: dict[str, Any] = {"client": client, "name": "compared", "splitter": SPLITTER, "cache_dir": tmp_path}
     with Index.open(**place) as index:
         index.add(DOCUMENTS)
         expected = index.retrieve(QUESTIONS[0], BM25())
@@ -333,7 +333,7 @@ def test_in_a_folder_that_is_only_read_what_differs_is_named_and_stays(folder: P
     (path,) = segments(folder, "records")
     altered = alter(path, other_metadata)
     content = path.read_bytes()
-    with Index.open(folder, mode="r") as index:
+    with Index.open(folder, read_only=True) as index:
         for repair in (False, True):
             findings = (index.repair if repair else index.check)(verify=True)
             assert (altered, False) in {(each.document_id, each.repaired) for each in findings}

@@ -9,7 +9,7 @@ import pytest
 
 from langchain_ext import PIIAwareRetriever
 from leafspan import AutoMerging, Document, F, Hybrid, Index, InvalidArgument, Vector
-from leafspan.private import PIIAware, PrivateView
+from leafspan.private import PIIAware, PrivateView, private_view
 from leafspan.strategies import LexicalMatches, LexicalSearch, Query, RetrievalContext, VectorSearch
 from llamaindex_ext import PIIAwareRetriever as LlamaIndexRetriever
 from tests.corpus import SPLITTER
@@ -30,7 +30,7 @@ NOTES = [
 def view(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrivateView]:
     folder = tmp_path_factory.mktemp("notes")
     with Index.open(folder / "kb", splitter=SPLITTER) as index:
-        view = index.private(fixed_vault(folder / "vault.db"), known=KNOWN, finder=())
+        view = private_view(index, fixed_vault(folder / "vault.db"), known=KNOWN, finder=())
         view.add(NOTES)
         yield view
 
@@ -116,7 +116,7 @@ def test_several_questions_are_embedded_in_one_call(tmp_path: Path):
 
     questions = ["Where does Alice Smith row?", "What did Bob Jones pay?", "Who swims?", "Did Carol White bake?"]
     with Index.open(tmp_path / "kb", splitter=SPLITTER, embedder=embed) as index:
-        view = index.private(fixed_vault(tmp_path / "vault.db"), known=KNOWN, finder=())
+        view = private_view(index, fixed_vault(tmp_path / "vault.db"), known=KNOWN, finder=())
         view.add(NOTES)
         one_by_one = [view.retrieve(question, PIIAware(), k=4) for question in questions]
         calls.clear()
@@ -133,7 +133,7 @@ def test_the_filter_of_the_call_holds_for_both_lists(view: PrivateView):
 
 def test_an_analyzer_that_cuts_pseudonyms_leaves_the_documents_that_mention_one(view: PrivateView, tmp_path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER, analyzer=_of_letters) as index:
-        cut = index.private(view.vault, known=KNOWN, finder=())
+        cut = private_view(index, view.vault, known=KNOWN, finder=())
         cut.add(NOTES)
         found = cut.retrieve("What did Alice Smith do at the lake?", PIIAware(), k=20)
         by_entity = {p.document_id for p in found if any(hit.source == "entities" for hit in p.trace.hits)}
@@ -167,7 +167,7 @@ def test_vectors_and_lists_are_questions_too(view: PrivateView):
 def test_it_refuses_an_index_that_is_not_private(shared_index: Index):
     """The question would go to the embedder in the clear."""
     for strategy in (PIIAware(), AutoMerging(base=PIIAware())):
-        with pytest.raises(InvalidArgument, match=r"must be asked through a private view, index\.private\(vault\)"):
+        with pytest.raises(InvalidArgument, match=r"must be asked through a private view, private_view\(index, vault\)"):
             shared_index.retrieve("Alice Smith", strategy)
 
 

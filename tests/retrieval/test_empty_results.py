@@ -24,6 +24,7 @@ from leafspan import (
     Tree,
     Vector,
 )
+from leafspan.private import private_view
 from leafspan.strategies import HostResult, NoteWhyEmpty
 from tests.corpus import QUESTIONS, SPLITTER
 from tests.private.views.people import fixed_vault
@@ -151,7 +152,7 @@ def test_without_an_index_it_goes_by_what_was_found():
 
 
 def test_a_private_view_says_it_too(index: Index, tmp_path: Path):
-    view = index.private(fixed_vault(tmp_path / "vault.db"))
+    view = private_view(index, fixed_vault(tmp_path / "vault.db"))
     assert why_empty(view.retrieve("xyzzy", BM25())) == "the strategy found nothing"
 
 

@@ -33,7 +33,7 @@ from leafspan import (
     Strategy,
     Vector,
 )
-from leafspan.private import Vault
+from leafspan.private import Vault, private_view
 from leafspan.search import _vectors
 from leafspan.store._collection import Collection
 from leafspan.strategies import CallFunction
@@ -349,7 +349,7 @@ async def test_with_time_enough_the_result_is_the_same(index: Index):
 
 async def test_views_and_other_sources_have_it_too(index: Index, gate: Gate, tmp_path: Path):
     scoped = index.scoped(F("topic").exists())
-    private = index.private(Vault.open(tmp_path / "vault.db", KEY), finder=(), known={"PERSON": ["Alice"]})
+    private = private_view(index, Vault.open(tmp_path / "vault.db", KEY), finder=(), known={"PERSON": ["Alice"]})
     other = index.as_strategy(Vector())
     gate.close()
 

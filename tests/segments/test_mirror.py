@@ -776,8 +776,8 @@ def test_behind_a_server_files_are_kept_in_the_cache(chroma_server, tmp_path, mo
         return chromadb.HttpClient(*chroma_server, settings=Settings(anonymized_telemetry=False))
 
     name = f"kb-{uuid.uuid4().hex}"
-    asking = open_at(client=client(), name=name, cache=tmp_path / "cache")
-    adding = open_at(client=client(), name=name, cache=tmp_path / "cache")
+    asking = open_at(client=client(), name=name, cache_dir=tmp_path / "cache")
+    adding = open_at(client=client(), name=name, cache_dir=tmp_path / "cache")
     documents = []
     for number in range(1, 4):
         documents += some_documents(number)
@@ -788,9 +788,9 @@ def test_behind_a_server_files_are_kept_in_the_cache(chroma_server, tmp_path, mo
     assert len(list((tmp_path / "cache").glob("*/words*/*.segment"))) > 0
     expected = answers_of_fresh(documents)
     calls = made(monkeypatch)
-    assert answers(open_at(client=client(), name=name, cache=tmp_path / "cache")) == expected
+    assert answers(open_at(client=client(), name=name, cache_dir=tmp_path / "cache")) == expected
     assert calls == []
-    assert answers(open_at(client=client(), name=name, cache=tmp_path / "elsewhere")) == expected
+    assert answers(open_at(client=client(), name=name, cache_dir=tmp_path / "elsewhere")) == expected
     assert calls == [["d2", "d3"]]
 
 
@@ -798,7 +798,7 @@ def test_behind_a_server_files_are_kept_in_the_cache(chroma_server, tmp_path, mo
 def test_a_link_in_the_cache_of_a_client_is_not_followed(chroma_server, tmp_path: Path, level: str):
     client = chromadb.HttpClient(*chroma_server, settings=Settings(anonymized_telemetry=False))
     name, cache, elsewhere = f"kb-{uuid.uuid4().hex}", tmp_path / "cache", tmp_path / "elsewhere"
-    with open_at(client=client, name=name, cache=cache) as index:
+    with open_at(client=client, name=name, cache_dir=cache) as index:
         index.add(some_documents(1))
         expected = answers(index)
     kinds = list(cache.glob("*/*"))
@@ -810,7 +810,7 @@ def test_a_link_in_the_cache_of_a_client_is_not_followed(chroma_server, tmp_path
     for old in elsewhere.glob("*/*/*.segment"):
         old.with_suffix(".writing").touch()
     before = {path: path.stat().st_mtime_ns for path in elsewhere.rglob("*")}
-    with open_at(client=client, name=name, cache=cache) as index:
+    with open_at(client=client, name=name, cache_dir=cache) as index:
         with pytest.warns(RuntimeWarning, match="is a link"):
             assert answers(index) == expected
         with warnings.catch_warnings():

@@ -335,7 +335,7 @@ class _Run:
         if self._server is None:
             path = self._place / "kb"
             return Index.aopen(path, **options) if native else Index.open(path, **options)
-        options["cache"] = self._place / "cache"
+        options["cache_dir"] = self._place / "cache"
         if native:
             return Index.aopen(client=AsyncClient(self._server), **options)
         return Index.open(client=Client(self._server), **options)

@@ -191,7 +191,7 @@ def disturb_a_server(stage: Stage) -> None:
         reader = open_index({"host": address[0], "port": address[1], "name": "kb-soak"})
         client = chromadb.HttpClient(address[0], proxy.port, settings=settings)
         options: dict[str, Any] = {"name": "kb-soak", "embedder": EMBEDDER, "splitter": SPLITTER, "timeout": 1.0}
-        writer = Index.open(client=client, cache=stage.folder / "cache", **options)
+        writer = Index.open(client=client, cache_dir=stage.folder / "cache", **options)
         names = ("apple", "pear", "plum")
         state: dict[str, int] = dict.fromkeys(names, 1)
         writer.add([document(name, version) for name, version in state.items()])

@@ -12,7 +12,7 @@ import pytest
 from chromadb.config import Settings
 
 from leafspan import BM25, DamagedIndex, Document, F, Hybrid, Index, Vector
-from leafspan.private import Vault
+from leafspan.private import Vault, private_view
 from leafspan.store import Met, Row
 from leafspan.store._manifest import CHANGES_ID, token_columns
 from tests.durability.versions import EMBEDDER, SPLITTER, document, records
@@ -30,7 +30,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
         return {"path": tmp_path / "kb"}
     host, port = request.getfixturevalue("chroma_server")
     client = chromadb.HttpClient(host, port, settings=Settings(anonymized_telemetry=False))
-    return {"client": client, "name": tmp_path.name, "cache": tmp_path}
+    return {"client": client, "name": tmp_path.name, "cache_dir": tmp_path}
 
 
 def open_index(place: dict[str, Any], **options: Any) -> Index:
@@ -217,7 +217,7 @@ def test_a_private_view_quotes_nothing_and_its_vault_forgets_nothing_of_a_damage
     place = {"path": tmp_path / "kb"}
     with open_index(place) as index:
         vault = Vault.open(tmp_path / "vault.db", KEY)
-        private = index.private(vault, finder=lambda text: [], known={"PERSON": ["Alice Smith"]}, reveal=True)
+        private = private_view(index, vault, finder=lambda text: [], known={"PERSON": ["Alice Smith"]}, reveal=True)
         private.add([Document("a", "Alice Smith called."), Document("b", "Nobody called.")])
         break_row(index, place, "a")
         private.add([Document("c", "Alice Smith wrote.")])

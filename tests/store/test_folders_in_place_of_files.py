@@ -48,7 +48,7 @@ def read(path: Path) -> list[str]:
 
 
 def only_read(path: Path) -> list[str]:
-    with Index.open(path, mode="r") as index:
+    with Index.open(path, read_only=True) as index:
         return sorted(passage.document_id for passage in index.retrieve("Which one is red?", k=9))
 
 

@@ -105,9 +105,9 @@ def put_an_older_database_back(folder: Path) -> None:
 def test_a_reader_is_told_of_a_database_older_than_what_lies_beside_it(tmp_path: Path):
     put_an_older_database_back(tmp_path / "kb")
     with pytest.raises(DamagedIndex, match=r"is older than the files beside it: .* put the whole folder back"):
-        Index.open(tmp_path / "kb", mode="r")
+        Index.open(tmp_path / "kb", read_only=True)
     (tmp_path / "kb" / "leafspan.changes").unlink()  # as the error says
-    with Index.open(tmp_path / "kb", mode="r") as reader:
+    with Index.open(tmp_path / "kb", read_only=True) as reader:
         assert [document.id for document in reader.documents()] == ["a"]
 
 
@@ -139,7 +139,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 READER = """
 import os, sys
 from leafspan import Index, Vector
-index = Index.open(sys.argv[1], mode="r")
+index = Index.open(sys.argv[1], read_only=True)
 assert index.retrieve("text", Vector())
 if sys.argv[2] == "killed":
     os.kill(os.getpid(), 9)
@@ -173,7 +173,7 @@ def test_what_a_killed_reader_has_left_is_removed_by_the_next(of_chroma_alone: P
     assert read_in_another_process(of_chroma_alone, "ends") == 0
     assert left.exists(), "it is so young that its process may not have locked it yet"
     os.utime(left, (0, 0))
-    with Index.open(of_chroma_alone, mode="r") as reader:
+    with Index.open(of_chroma_alone, read_only=True) as reader:
         assert reader.retrieve("text", Vector())
         (used,) = temporary.iterdir()
         assert used != left

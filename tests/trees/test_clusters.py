@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from leafspan import InvalidArgument, MissingExtra
 from leafspan.embedding import normalize
-from leafspan.trees import Bisecting, RaptorClusters
+from leafspan.lab import RaptorClusters
+from leafspan.trees import Bisecting
 from leafspan.trees._clusters import check_clusters
 from tests.profiles import examples
 
@@ -348,7 +349,7 @@ def test_options_of_raptor_clusters_are_in_their_ranges(options, message):
 
 
 def test_clusterers_import_nothing_heavy():
-    modules = "leafspan.trees._clusters, leafspan.trees._bisecting, leafspan.trees._raptor_clusters"
+    modules = "leafspan.trees._clusters, leafspan.trees._bisecting, leafspan.lab._raptor_clusters"
     code = f"import sys, {modules}; print([m for m in ('numpy', 'umap', 'sklearn', 'scipy', 'numba') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -7,16 +7,12 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from leafspan.checks import check_choice
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
 from leafspan.index import Index
 from leafspan.indexing import summaries_of
-from leafspan.trees import Abstractive, Bisecting, Clusterer, Extractive, RaptorClusters, TreesBuilt
-
-CLUSTERERS: dict[str, Clusterer] = {"bisecting": Bisecting(), "raptor": RaptorClusters()}
-"""The clusterers by their names on the command line."""
+from leafspan.trees import Abstractive, Extractive, TreesBuilt
 
 _SHOWN = 20  # failed summaries that are printed
 
@@ -32,12 +28,6 @@ def build(
         typer.Option(help="Build layers over the documents with the same value of this metadata key.", metavar="KEY"),
     ] = None,
     max_layers: Annotated[int, typer.Option(help="Most layers of a document's tree, and most layers above the trees.")] = 5,
-    clusterer: Annotated[
-        str,
-        typer.Option(
-            help=f"One of {', '.join(CLUSTERERS)}; raptor needs the extra umap.", autocompletion=lambda: [*CLUSTERERS]
-        ),
-    ] = "bisecting",
     max_words: Annotated[
         int | None,
         typer.Option(help="Most words of a summary, 75 by default. If given, trees with other summaries are built anew."),
@@ -49,7 +39,6 @@ def build(
 
     Summaries are made of sentences of the texts, so no language model is asked. The exit code is 1 if a summary failed.
     """
-    check_choice("clusterer", clusterer, CLUSTERERS)
     # Without --max-words no summarizer is named, so that a language model's trees are not replaced by mistake.
     summarizer = None if max_words is None else Extractive(max_words=max_words)
     with Index.open(kb, create=False) as opened:
@@ -57,7 +46,6 @@ def build(
         def build_with(summarizer: object) -> TreesBuilt:
             return opened.build_tree(
                 summarizer=summarizer,
-                clusterer=CLUSTERERS[clusterer],
                 max_layers=max_layers,
                 across_documents=across_documents,
                 partition_by=partition_by,

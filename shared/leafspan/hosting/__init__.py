@@ -41,8 +41,6 @@ from leafspan.language_model import (
 )
 from leafspan.retrieval import CallOptions, Limits, check_timeout
 from leafspan.scoring import Shape
-from leafspan.sources.graphs import KEYWORD_PROMPT, GraphKind, LightRAGMode, LightRAGShape, PropertyGraphShape
-from leafspan.sources.sql import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, Extract, Tables
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
 from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked, StrategyLike, Watched, Watcher
@@ -50,32 +48,23 @@ from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked
 __all__ = [
     "CHOOSING_PROMPT",
     "DEFAULT_PROMPT",
-    "DEFAULT_REPAIR_PROMPT",
-    "DEFAULT_SQL_PROMPT",
-    "KEYWORD_PROMPT",
     "SHOWN_TO_MODELS",
     "AgentTool",
     "CallOptions",
-    "Extract",
     "FilterPolicy",
     "Fusion",
     "GenerateOptions",
     "Given",
-    "GraphKind",
     "HostReranker",
     "HostResult",
     "HostWords",
-    "LightRAGMode",
-    "LightRAGShape",
     "Limits",
     "Mode",
     "NamedStrategyRetriever",
-    "PropertyGraphShape",
     "Reranked",
     "Shape",
     "StrategyLike",
     "StrategyRetriever",
-    "Tables",
     "ToolOptions",
     "ToolsOptions",
     "Watched",

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from leafspan.checks import shown, what_makes_one
 from leafspan.errors import InvalidArgument
-from leafspan.private import PIIAware
 from leafspan.strategies import Strategy
 from leafspan.view import View
 
@@ -75,16 +74,14 @@ def to_named_strategies(one: str, given: object, to_strategy: Callable[[str, obj
 
 
 def check_index(index: object, strategy: Strategy | None = None) -> None:
-    """Check that an option is an index or a view of one, or None, and that it is private if the strategy needs that.
+    """Check that an option is an index or a view of one, or None, and one that the strategy can be asked over.
 
     Raises:
         InvalidArgument: if it is not.
     """
-    if isinstance(strategy, PIIAware) and isinstance(index, View) and not index.is_private:
-        raise InvalidArgument(
-            f"index must be a private view for PIIAware, index.private(vault), got {shown(index)}: only there are "
-            "the names in a question replaced by the pseudonyms that the texts have"
-        )
+    check_view = getattr(strategy, "check_view", None)
+    if check_view is not None and isinstance(index, View):
+        check_view(index)
     if index is not None and not isinstance(index, View):
         raise InvalidArgument(f"index must be an Index or a view of one, got {shown(index)}")
 

@@ -1,5 +1,6 @@
 """What looks at retrieval: explanations, pictures, pages in a browser, evaluation and tuning."""
 
+from ._raptor_clusters import RaptorClusters
 from .evaluation import Answer, Comparison, Evaluation, Question, evaluate, make_questions, read_questions, save_questions
 from .explaining import Explanation, Obstacle, Standing, TimedRequest, aexplain, explain
 from .pictures import report
@@ -26,4 +27,5 @@ __all__ = [
     "Tuning",
     "serve",
     "report",
+    "RaptorClusters",
 ]

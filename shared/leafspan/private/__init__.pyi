@@ -2,6 +2,6 @@
 
 from ._pii_aware import PIIAware
 from .pseudonyms import Analyzed, Found, Key, Patterns, Vault
-from .views import PrivateView
+from .views import PrivateView, private_view
 
-__all__ = ["PIIAware", "Analyzed", "Found", "Key", "Patterns", "Vault", "PrivateView"]
+__all__ = ["PIIAware", "Analyzed", "Found", "Key", "Patterns", "Vault", "PrivateView", "private_view"]

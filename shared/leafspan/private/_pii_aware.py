@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from leafspan.checks import check_number, check_text, keep_whole, shown
 from leafspan.errors import InvalidArgument
@@ -30,11 +31,20 @@ _MENTIONS = 10  # leaves with a pseudonym that are compared with the question, f
 _MOST = 10_000
 
 
+class HasPrivacy(Protocol):
+    """An index, or a view of one."""
+
+    @property
+    def is_private(self) -> bool:
+        """Whether names and numbers are pseudonyms there."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PIIAware(Strategy):
     """Leaves that mention a name, address or number of the question, fused with what ``base`` finds for the question.
 
-    It is for private views (``Index.private``), in which these are pseudonyms: only there are the names in a question
+    It is for private views (``private_view``), in which these are pseudonyms: only there are the names in a question
     replaced by the pseudonyms that the texts have, so through anything else it is an error. Of the leaves with a pseudonym
     of the question, and of its documents' titles and headings, those nearest to the question come first. For a question
     without a pseudonym, only the base counts. If ``base`` finds spans longer than leaves, those that overlap become one
@@ -85,11 +95,24 @@ class PIIAware(Strategy):
         """As the base."""
         return self.base.query_instruction
 
+    @staticmethod
+    def check_view(view: HasPrivacy) -> None:
+        """Check that a retriever that is made of it searches a private view.
+
+        Raises:
+            InvalidArgument: if it does not.
+        """
+        if not view.is_private:
+            raise InvalidArgument(
+                f"index must be a private view for PIIAware, private_view(index, vault), got {shown(view)}: only there are "
+                "the names in a question replaced by the pseudonyms that the texts have"
+            )
+
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: the leaves with pseudonyms, then the base."""
         if not context.private:
             raise InvalidArgument(
-                "PIIAware must be asked through a private view, index.private(vault): only there are the names in a "
+                "PIIAware must be asked through a private view, private_view(index, vault): only there are the names in a "
                 "question replaced by the pseudonyms that the texts have"
             )
         deep = replace(context.for_base, candidates=max(context.candidates, self.min_candidates))

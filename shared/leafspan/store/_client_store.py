@@ -49,6 +49,7 @@ class ClientStore:
         cache: Path | None,
         *,
         read_only: bool = False,
+        damage: DamageRule,
     ) -> None:
         self.client = client
         self._process = os.getpid()
@@ -57,7 +58,7 @@ class ClientStore:
         self.cache_folder = None if cache is None else cache / id_
         self.home: Path | None = None
         self.settings = settings
-        self.damage = DamageRule()
+        self.damage = damage
         self.batch = connection.leaves.batch
         self._connection = connection
         self._leaves = connection.leaves
@@ -184,7 +185,7 @@ class ClientStore:
     def _check_writable(self) -> None:
         if self._read_only:
             raise StorageReadOnly(
-                f"the index {self.described} was opened to be read only: open it without mode='r' to write"
+                f"the index {self.described} was opened to be read only: open it without read_only=True to write"
             )
 
     def _wait_for_late_writes(self, timeout: float) -> Flow[None]:

@@ -18,6 +18,7 @@ from leafspan.flows import Call, Flow
 from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._chroma import Chroma
 from leafspan.store._client_store import ClientStore, Connection, last_token
+from leafspan.store._damage import DamageRule
 from leafspan.store._database_file import check_there
 from leafspan.store._disk_errors import disk_error
 from leafspan.store._folder import Folder, folder_at
@@ -38,9 +39,10 @@ def open_store(
     settings: Mapping[str, Any],
     create: bool,
     timeout: float,
-    cache: str | Path | None = None,
+    cache_dir: str | Path | None = None,
     suggest: bool = False,
     read_only: bool = False,
+    damage: DamageRule | None = None,
 ) -> Flow[Store]:
     """The store of an index, made if there is none.
 
@@ -53,17 +55,18 @@ def open_store(
         StorageFailed: if it cannot be reached, or fails.
     """
     _check_options(path, client, name, timeout)
+    rule = DamageRule() if damage is None else damage
     if client is not None:
         native = _is_async(client)
         config = None if native else client.get_settings()
         if config is None or not config.is_persistent or "fastapi" in str(config.chroma_api_impl):
             place = partial(_behind_client, client, name, settings)
-            how: dict[str, Any] = {"native": native, "cache": cache, "read_only": read_only}
-            return (yield from place(create=create, timeout=timeout, suggest=suggest, **how))
+            how: dict[str, Any] = {"native": native, "cache_dir": cache_dir, "read_only": read_only}
+            return (yield from place(create=create, timeout=timeout, suggest=suggest, damage=rule, **how))
         path = config.persist_directory
     folder_path = _folder_path(path, create=create)
     place = partial(_in_folder, folder_path, client, name, settings, read_only=read_only)
-    return (yield from place(create=create, timeout=timeout, suggest=suggest))
+    return (yield from place(create=create, timeout=timeout, suggest=suggest, damage=rule))
 
 
 def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -> Flow[bool]:
@@ -133,13 +136,14 @@ def _in_folder(
     create: bool,
     timeout: float,
     suggest: bool,
+    damage: DamageRule,
 ) -> Flow[Store]:
     deadline = deadline_after(timeout)
     folder = yield Call(folder_at, (folder_path, client, deadline), {"read_only": read_only})
     folder.check()
     if (kept := (yield Call(_known, (folder, name)))) is not None:
         _check_format(kept.settings)
-        return FolderStore(folder, name, kept.settings, kept.id, timeout, kept.embedder)
+        return FolderStore(folder, name, kept.settings, kept.id, timeout, kept.embedder, damage=damage)
     if not create and not suggest and (yield Call(folder.lacks, (name,))):
         raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}")
     opened = yield Call(folder.reopened_reader, (deadline,))
@@ -160,7 +164,7 @@ def _in_folder(
     finally:
         opened.leave()
     _check_format(stored_settings)
-    return FolderStore(folder, name, stored_settings, str(leaves.id), timeout)
+    return FolderStore(folder, name, stored_settings, str(leaves.id), timeout, damage=damage)
 
 
 def _known(folder: Folder, name: str) -> KnownIndex | None:
@@ -214,9 +218,10 @@ def _behind_client(
     create: bool,
     native: bool,
     timeout: float,
-    cache: str | Path | None,
+    cache_dir: str | Path | None,
     suggest: bool,
     read_only: bool,
+    damage: DamageRule,
 ) -> Flow[Store]:
     plain: dict[str, Any] = {"embedding_function": None}
     chroma = Chroma(client, timeout)
@@ -239,15 +244,17 @@ def _behind_client(
     stored_settings = read_settings(manifest.metadata)
     _check_format(stored_settings)
     token = yield from last_token(connection.manifest)
-    cache_path = _cache_path(client, cache, native=native)
-    return ClientStore(client, name, stored_settings, connection, token, str(leaves.id), cache_path, read_only=read_only)
+    cache_path = _cache_path(client, cache_dir, native=native)
+    return ClientStore(
+        client, name, stored_settings, connection, token, str(leaves.id), cache_path, read_only=read_only, damage=damage
+    )
 
 
-def _cache_path(client: Any, cache: str | Path | None, *, native: bool) -> Path | None:
+def _cache_path(client: Any, cache_dir: str | Path | None, *, native: bool) -> Path | None:
     """The folder for what is derived from the indexes of a client; None to keep it in memory."""
-    if cache is not None:
-        check_path("cache", cache)
-        return Path(cache).expanduser()
+    if cache_dir is not None:
+        check_path("cache_dir", cache_dir)
+        return Path(cache_dir).expanduser()
     if not native and "fastapi" not in str(client.get_settings().chroma_api_impl):
         return None  # the index itself is in memory
     return user_cache_path("leafspan")

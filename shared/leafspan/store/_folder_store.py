@@ -45,6 +45,8 @@ class FolderStore:
         id_: str,
         timeout: float,
         embedder: str | None = None,
+        *,
+        damage: DamageRule,
     ) -> None:
         self._folder: Folder | None = folder
         self._name = name
@@ -61,7 +63,7 @@ class FolderStore:
         self._checked_at: int | None = None  # changes of others at which the collections were there still
         self.settings = settings
         self.batch = _BATCH
-        self.damage = DamageRule()
+        self.damage = damage
         self.follower: Follower | None = None
         self.copied: CopiedRecords | None = None
 

@@ -83,7 +83,7 @@ class ReadOnlyFiles:
             StorageReadOnly: always.
         """
         if self._asked:
-            raise StorageReadOnly(f"{str(self.path)!r} was opened to be read only: open it without mode='r' to write")
+            raise StorageReadOnly(f"{str(self.path)!r} was opened to be read only: open it without read_only=True to write")
         raise StorageReadOnly(
             f"the index in {str(self.path)!r} cannot be written: the folder, or a file in it, is read-only for this process"
         )

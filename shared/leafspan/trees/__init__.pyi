@@ -4,12 +4,11 @@ from ._abstractive import Abstractive
 from ._bisecting import Bisecting
 from ._building import BuildOptions, build_trees
 from ._cleanup import forget_documents
-from ._clusters import Clusterer
+from ._clusters import Clusterer, check_clusters
 from ._contents import count_trees, list_summaries
 from ._extractive import Extractive
 from ._passages import document_of, summary_passage
 from ._plan import Plan
-from ._raptor_clusters import RaptorClusters
 from ._report import FailedSummary, TreesBuilt
 from ._stored_summaries import check_summary
 from ._summarizer import Summarizer
@@ -26,13 +25,13 @@ __all__ = [
     "Extractive",
     "FailedSummary",
     "Plan",
-    "RaptorClusters",
     "Summarizer",
     "Summaries",
     "SummaryReader",
     "Trees",
     "TreesBuilt",
     "build_trees",
+    "check_clusters",
     "check_summary",
     "count_trees",
     "document_of",

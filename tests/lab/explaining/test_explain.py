@@ -40,6 +40,7 @@ from leafspan import (
 )
 from leafspan.errors import FunctionFailed
 from leafspan.lab import aexplain, explain
+from leafspan.private import private_view
 from leafspan.retrieval import Answers
 from leafspan.sources import SQL
 from leafspan.spans import windows_around
@@ -411,7 +412,7 @@ def test_what_a_scope_hides_does_not_exist_there(shared_index: Index):
 
 
 def test_a_private_view_refuses(index: Index, tmp_path: Path):
-    view = index.private(fixed_vault(tmp_path / "vault.db"))
+    view = private_view(index, fixed_vault(tmp_path / "vault.db"))
     with pytest.raises(InvalidArgument, match="a private view explains nothing"):
         explain(view, "Karl von Frisch", Vector(), document_id="bees")
 

@@ -12,7 +12,7 @@ import pytest
 
 import leafspan
 from leafspan import AutoMerging, Browse, Document, HostRetriever, Hybrid, Index, Passages, Query
-from leafspan.private import Key, Vault
+from leafspan.private import Key, Vault, private_view
 from leafspan.strategies import HostResult
 
 QUESTION = "Who decoded the dance of the bees?"
@@ -139,7 +139,7 @@ def test_pictures_of_a_private_view_show_no_more_than_it_does(tmp_path: Path):
     pytest.importorskip("presidio_analyzer")
     vault = Vault.open(tmp_path / "vault", Key("for-this-test-only-0123456789-abcdefghijkl"))
     with Index.open(tmp_path / "kb") as index:
-        masked = index.private(vault, known={"PERSON": ["Ada Lovelace"]})
+        masked = private_view(index, vault, known={"PERSON": ["Ada Lovelace"]})
         text = "# Ada Lovelace\n\nAda Lovelace wrote a program. It was the first one.\n\n## Ada Lovelace again\n\nNothing else."
         masked.add(Document("note of Ada Lovelace", text, "Ada Lovelace"))
         masked.build_tree()

@@ -12,7 +12,7 @@ from leafspan import Config, Document, Hybrid, Index, Rerank, SentenceWindow, Ve
 from leafspan.lab.explaining import explain
 from leafspan.lab.serving._documents_page import MOST_DOCUMENTS
 from leafspan.lab.serving._parts import MOST_TEXT
-from leafspan.private import Key, Vault
+from leafspan.private import Key, Vault, private_view
 from tests.corpus import HARBOUR
 from tests.lab.serving.browsing import HOME, TOKEN, Browser
 
@@ -190,7 +190,7 @@ def test_a_private_view_shows_what_its_reader_may_see(tmp_path: Path):
     pytest.importorskip("presidio_analyzer")
     vault = Vault.open(tmp_path / "vault", Key("for-this-test-only-0123456789-abcdefghijkl"))
     with Index.open(tmp_path / "kb") as index:
-        masked = index.private(vault, known={"PERSON": ["Ada Lovelace"]})
+        masked = private_view(index, vault, known={"PERSON": ["Ada Lovelace"]})
         masked.add(
             Document("a", "# Life\n\nAda Lovelace wrote the first program.\n\n# Death\n\nAda Lovelace died in 1852.")
         )

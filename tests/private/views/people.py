@@ -9,7 +9,7 @@ from pathlib import Path
 from langchain_core.documents import Document as LangChainDocument
 
 from leafspan import Chunk, Document, Index
-from leafspan.private import Key, PrivateView, Vault
+from leafspan.private import Key, PrivateView, Vault, private_view
 from leafspan.private.pseudonyms._envelope import VaultKeys
 from leafspan.private.pseudonyms._vault import _header
 from leafspan.private.pseudonyms._vault_file import VaultFile
@@ -100,7 +100,7 @@ def _vector(text: str) -> list[float]:
 def opened(folder: Path, **options: object) -> tuple[Index, PrivateView]:
     """An index in a folder, and a private view of it that reveals nothing."""
     index = Index.open(folder / "kb", splitter=SPLITTER, **options)  # type: ignore[arg-type]
-    return index, index.private(fixed_vault(folder / "vault.db"), known=KNOWN)
+    return index, private_view(index, fixed_vault(folder / "vault.db"), known=KNOWN)
 
 
 def is_in_the_clear(content: bytes | str) -> list[str]:

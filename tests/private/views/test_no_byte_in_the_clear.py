@@ -31,7 +31,7 @@ from leafspan import (
     SentenceWindow,
     Tree,
 )
-from leafspan.private import PIIAware, PrivateView
+from leafspan.private import PIIAware, PrivateView, private_view
 from leafspan.strategies import Filtered
 from tests.everything import everything
 from tests.private.views.people import (
@@ -192,9 +192,9 @@ def _provoke_errors(witness: Witness, index: Index, view: PrivateView) -> None:
     witness.provoke(lambda: view.surroundings("Alice Smith#90795de0#0"))
     witness.provoke(lambda: view.surroundings("Alice Smith"))
     witness.provoke(lambda: view.scoped({"who": {"$bad": "Alice Smith"}}))
-    witness.provoke(lambda: index.private(view.vault, finder=(), known={"PERSON": ["Alice Smith", 3]}))
-    witness.provoke(lambda: index.private(view.vault, finder=_failing).add(Document("a", "Alice Smith")))
-    witness.provoke(lambda: index.private(view.vault, finder=_wrong).add(Document("a", "Alice Smith")))
+    witness.provoke(lambda: private_view(index, view.vault, finder=(), known={"PERSON": ["Alice Smith", 3]}))
+    witness.provoke(lambda: private_view(index, view.vault, finder=_failing).add(Document("a", "Alice Smith")))
+    witness.provoke(lambda: private_view(index, view.vault, finder=_wrong).add(Document("a", "Alice Smith")))
     witness.provoke(lambda: pickle.dumps(view), TypeError)
     embed, witness.embedder.__class__.__call__ = witness.embedder.__class__.__call__, _dead  # type: ignore[method-assign]
     try:

@@ -33,7 +33,7 @@ from leafspan import (
     chunks_of,
 )
 from leafspan.errors import InvalidDocument
-from leafspan.private import PIIAware, PrivateView, Vault
+from leafspan.private import PIIAware, PrivateView, Vault, private_view
 from leafspan.private.pseudonyms import pseudonyms_in
 from leafspan.private.views import _showing
 from leafspan.strategies import Embed, HostResult, HostRetriever, Passage, Strategy, Trace, outside_candidate
@@ -112,7 +112,7 @@ def test_a_passage_lists_the_pseudonyms_in_it_and_no_leaf_stores_those_of_the_wh
     mails = [f"person{number}@example.com" for number in range(60)]
     text = " ".join(f"Number {number} writes to {mail} today." for number, mail in enumerate(mails))
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
-        view = index.private(Vault.open(tmp_path / "vault.db", KEY))
+        view = private_view(index, Vault.open(tmp_path / "vault.db", KEY))
         view.add(Document("mails", text))
         assert len(view.get("mails").metadata["entities"]) == 60
         for passage in [*view.leaves(), *view.retrieve("Who writes?", ParentDocument(), k=3)]:
@@ -210,7 +210,7 @@ def test_documents_are_listed_with_their_own_sizes(revealing: PrivateView):
 def test_a_name_that_a_splitter_cuts_is_whole_in_one_piece(tmp_path: Path):
     text = "Here is Alice Smith. And there is Bob Quillfeather, who knows Alice Smith."
     with Index.open(tmp_path / "kb", splitter=_every_ten) as index:
-        view = index.private(Vault.open(tmp_path / "vault.db", KEY), known=KNOWN, finder=(), reveal=True)
+        view = private_view(index, Vault.open(tmp_path / "vault.db", KEY), known=KNOWN, finder=(), reveal=True)
         view.add(Document("a", text))
         leaves = view.leaves("a")
         assert len(leaves) > 8
@@ -258,8 +258,8 @@ def test_ids_with_entities_are_masked_and_found_by_either_id(view: PrivateView, 
 def test_ids_are_found_also_after_the_terms_have_changed(tmp_path: Path):
     vault = Vault.open(tmp_path / "vault.db", KEY)
     with Index.open(tmp_path / "kb") as index:
-        index.private(vault, known={"PERSON": ["Ann"]}, finder=()).add(Document("Ann", "A page."))
-        later = index.private(vault, known={"PERSON": ["Zoe"]}, finder=(), reveal=True)
+        private_view(index, vault, known={"PERSON": ["Ann"]}, finder=()).add(Document("Ann", "A page."))
+        later = private_view(index, vault, known={"PERSON": ["Zoe"]}, finder=(), reveal=True)
         assert later.get("Ann").text == "A page."
         assert later.delete(["Ann"]) == ["Ann"]
 
@@ -312,7 +312,7 @@ def test_a_sync_within_a_filter_on_a_masked_value(view: PrivateView):
 
 def test_metadata_can_be_left_in_the_clear(tmp_path: Path):
     with Index.open(tmp_path / "kb") as index:
-        view = index.private(Vault.open(tmp_path / "vault.db", KEY), known=KNOWN, clear=["created"])
+        view = private_view(index, Vault.open(tmp_path / "vault.db", KEY), known=KNOWN, clear=["created"])
         view.add(Document("a", "A text.", metadata={"created": 1700000000, "phone": 2125550187, "who": "Alice Smith"}))
         metadata = view.get("a").metadata
         assert metadata["created"] == 1700000000
@@ -329,8 +329,8 @@ def test_an_entities_field_of_the_users_own_is_refused_and_another_can_be_named(
         with pytest.raises(
             InvalidDocument, match="metadata key 'entities', which a private view sets; give the view another"
         ):
-            index.private(vault, known=KNOWN).add(document)
-        view = index.private(vault, known=KNOWN, entities_field="people")
+            private_view(index, vault, known=KNOWN).add(document)
+        view = private_view(index, vault, known=KNOWN, entities_field="people")
         view.add(document)
         assert view.get("a").metadata == {"entities": ["mine"], "people": [vault.pseudonym("PERSON", "Alice Smith")]}
         assert view.revealing().get("a") == document
@@ -437,8 +437,8 @@ def test_views_are_equal_if_they_show_the_same(view: PrivateView, tmp_path: Path
     assert view.scoped(F("year") > 1900) == view.scoped(F("year") > 1900)
     assert hash(view) == hash(view.revealing(False))
     with Index.open(tmp_path / "other") as index:
-        assert index != index.private(view.vault, known=KNOWN)
-        assert index.private(view.vault, finder=(), known=KNOWN) != index
+        assert index != private_view(index, view.vault, known=KNOWN)
+        assert private_view(index, view.vault, finder=(), known=KNOWN) != index
 
 
 def test_a_hosts_retriever_over_revealed_leaves_serves_as_a_base(view: PrivateView, revealing: PrivateView):
@@ -505,7 +505,7 @@ def test_a_document_that_was_added_without_the_view_is_shown_as_it_is(tmp_path: 
     with Index.open(tmp_path / "kb") as index:
         plain = Document("plain", "Alice Smith in the clear.", metadata={"entities": ["mine"]})
         index.add(plain)
-        view = index.private(Vault.open(tmp_path / "vault.db", KEY), known=KNOWN, reveal=True)
+        view = private_view(index, Vault.open(tmp_path / "vault.db", KEY), known=KNOWN, reveal=True)
         assert view.get("plain") == plain
         assert view.retrieve("in the clear", Vector())[0].text == plain.text
 
@@ -513,7 +513,7 @@ def test_a_document_that_was_added_without_the_view_is_shown_as_it_is(tmp_path: 
 def test_chunks_become_the_leaves_of_a_private_document(tmp_path: Path):
     texts = ["Alice Smith wrote.", "Bob Quillfeather read.", "Nobody answered."]
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
-        view = index.private(Vault.open(tmp_path / "vault.db", KEY), known=KNOWN, finder=(), reveal=True)
+        view = private_view(index, Vault.open(tmp_path / "vault.db", KEY), known=KNOWN, finder=(), reveal=True)
         view.add(chunks_of(texts, id="a"))
         assert [leaf.text.strip() for leaf in view.leaves("a")] == texts
 
@@ -538,9 +538,9 @@ def test_chunks_become_the_leaves_of_a_private_document(tmp_path: Path):
 def test_options_are_checked(shared_index: Index, tmp_path: Path, options: dict, message: str):
     vault = Vault.open(tmp_path / "vault.db", KEY)
     with pytest.raises(InvalidArgument, match=message):
-        shared_index.private(vault, **options)
+        private_view(shared_index, vault, **options)
     with pytest.raises(InvalidArgument, match="vault must be a Vault, opened with"):
-        shared_index.private("vault.db")  # type: ignore[arg-type]
+        private_view(shared_index, "vault.db")  # type: ignore[arg-type]
 
 
 def test_a_retriever_over_what_is_revealed_may_be_a_base_over_what_is_not(view: PrivateView, revealing: PrivateView):
@@ -581,7 +581,9 @@ async def test_texts_of_a_strategy_are_masked_off_the_event_loop(tmp_path: Path)
 
     searched_in: list[int] = []
     with Index.open(tmp_path / "kb") as index:
-        view = index.private(fixed_vault(tmp_path / "vault.db"), finder=lambda _: searched_in.append(get_ident()) or ())
+        view = private_view(
+            index, fixed_vault(tmp_path / "vault.db"), finder=lambda _: searched_in.append(get_ident()) or ()
+        )
         view.add(Document("note", "The harbour is old."))
         searched_in.clear()
         assert await view.aretrieve("a question", Asks()) == []
@@ -604,7 +606,7 @@ def test_a_chunk_and_its_document_may_have_the_same_key(tmp_path: Path):
         "a", "One. Two.", None, {"by": "nobody"}, (Chunk(5, {"by": "Alice Smith"}), Chunk(9, {"to": "Zoë Łuczak"}))
     )
     with Index.open(tmp_path / "kb") as index:
-        view = index.private(Vault.open(tmp_path / "vault.db", KEY), known=KNOWN, finder=(), reveal=True)
+        view = private_view(index, Vault.open(tmp_path / "vault.db", KEY), known=KNOWN, finder=(), reveal=True)
         view.add(document)
         assert [leaf.metadata for leaf in view.leaves("a")] == [{"by": "nobody"}, {"by": "nobody", "to": "Zoë Łuczak"}]
 

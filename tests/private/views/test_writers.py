@@ -16,7 +16,7 @@ import pytest
 
 from leafspan import Document, F, Index
 from leafspan.errors import InvalidDocument, WrongKey
-from leafspan.private import PrivateView, Vault
+from leafspan.private import PrivateView, Vault, private_view
 from tests.lateness import longer_and_longer
 from tests.private.views.people import DOCUMENTS, KEY, KNOWN, SpyEmbedder, opened
 from tests.profiles import THOROUGH
@@ -39,7 +39,7 @@ def records(view: PrivateView) -> dict[str, int]:
 def private(folder: Path, **options: Any) -> tuple[Index, PrivateView]:
     index = Index.open(folder / "kb", embedder=SpyEmbedder(), embedding_cache=False)
     vault = Vault.open(folder / "vault.db", KEY)
-    return index, index.private(vault, known=KNOWN, finder=(), **options)
+    return index, private_view(index, vault, known=KNOWN, finder=(), **options)
 
 
 def test_a_deleted_person_is_forgotten(tmp_path: Path):
@@ -92,7 +92,7 @@ def test_documents_of_the_same_id_in_two_views_are_two(tmp_path: Path):
 def test_one_vault_may_serve_two_indexes(tmp_path: Path):
     index, view = private(tmp_path, reveal=True)
     with index, Index.open(tmp_path / "other", embedder=SpyEmbedder(), embedding_cache=False) as other:
-        beside = other.private(view.vault, known=KNOWN, finder=(), reveal=True)
+        beside = private_view(other, view.vault, known=KNOWN, finder=(), reveal=True)
         for each in (view, beside):
             each.add(Document("a", "Alice Smith"))
         view.delete(["a"])
@@ -279,8 +279,8 @@ def test_a_rotated_key_is_noticed_before_anything_is_written(tmp_path: Path):
         with pytest.raises(WrongKey, match="was rotated"):
             view.retrieve("harbour")
         assert [info.id for info in index.documents()] == ["letter"]
-        again = index.private(
-            Vault.open(tmp_path / "vault.db", "another-key-0123456789-abcdefghijklmn"), known=KNOWN, reveal=True
+        again = private_view(
+            index, Vault.open(tmp_path / "vault.db", "another-key-0123456789-abcdefghijklmn"), known=KNOWN, reveal=True
         )
         assert again.get("letter") == DOCUMENTS[0]
         assert again.add(DOCUMENTS[:1]).unchanged == 0  # this view also looks for patterns, so more is masked
@@ -290,7 +290,7 @@ def test_without_its_record_a_document_stays_masked(tmp_path: Path):
     index, view = private(tmp_path, reveal=True)
     with index:
         view.add(Document("a", "Alice Smith wrote."))
-        fresh = index.private(Vault.open(tmp_path / "fresh.db", KEY), known=KNOWN, finder=(), reveal=True)
+        fresh = private_view(index, Vault.open(tmp_path / "fresh.db", KEY), known=KNOWN, finder=(), reveal=True)
         assert fresh.get("a").text == f"{view.vault.pseudonym('PERSON', 'Alice Smith')} wrote."
         assert fresh.retrieve("wrote")[0].text == fresh.get("a").text
 
@@ -324,7 +324,7 @@ def test_an_index_in_memory_can_be_private(tmp_path: Path):
 
     client = chromadb.EphemeralClient(settings=chromadb.Settings(anonymized_telemetry=False))
     index = Index.open(client=client, name=f"private-{tmp_path.name[-20:]}", embedder=SpyEmbedder())
-    view = index.private(Vault.open(tmp_path / "vault.db", KEY), known=KNOWN, reveal=True)
+    view = private_view(index, Vault.open(tmp_path / "vault.db", KEY), known=KNOWN, reveal=True)
     view.add(DOCUMENTS)
     assert view.get("letter") == DOCUMENTS[0]
     view.delete(["letter", "minutes"])

@@ -32,7 +32,7 @@ from leafspan import (
     retrieve,
 )
 from leafspan.examples import example_documents
-from leafspan.private import Key, PIIAware, Vault
+from leafspan.private import Key, PIIAware, Vault, private_view
 from leafspan.sources import SQL
 from leafspan.strategies import filtered
 from tools.site.pictures import _graphs
@@ -193,7 +193,7 @@ def pii_aware(index: Index) -> Drawing:
     question = "What did Davies and Kleinrock disagree about?"
     with tempfile.TemporaryDirectory() as folder, Index.open(Path(folder, "kb")) as hidden:
         vault = Vault.open(Path(folder, "vault"), Key("for-these-pictures-only-0123456789-abcdefghij"))
-        private = hidden.private(vault, known={"PERSON": PEOPLE}, finder=[])
+        private = private_view(hidden, vault, known={"PERSON": PEOPLE}, finder=[])
         private.add([each for each in documents() if each.id == "Packet_switching"])
         # Pseudonyms, and so all ranks, differ from vault to vault. Which leaves mention them does not.
         everything = private.retrieve(question, PIIAware(), k=1_000)

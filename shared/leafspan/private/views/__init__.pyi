@@ -1,5 +1,5 @@
 """An index as it looks through pseudonyms: what goes in is masked, what comes out is masked or restored."""
 
-from ._private_view import PrivateView
+from ._private_view import PrivateView, private_view
 
-__all__ = ["PrivateView"]
+__all__ = ["PrivateView", "private_view"]

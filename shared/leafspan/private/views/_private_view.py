@@ -10,9 +10,9 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from leafspan.checks import check_flag
+from leafspan.checks import check_flag, shown
 from leafspan.documents import IndexSettings, checked_keys
-from leafspan.errors import LeafspanError
+from leafspan.errors import InvalidArgument, LeafspanError
 from leafspan.filters import to_filter
 from leafspan.flows import Call, Flow, arun, run
 from leafspan.indexing import Added, DocumentInfo, Intake, Synced, SyncOptions
@@ -40,7 +40,7 @@ class PrivateView(View):
     """An index, or a scoped view of one, with pseudonyms in place of names, addresses and numbers.
 
     What is added is masked before anything else sees it; so are questions, filters and ids. What comes out is masked,
-    unless the view reveals it. ``Index.private`` makes one. Every strategy and every retriever of a host works over it.
+    unless the view reveals it. ``private_view`` makes one. Every strategy and every retriever of a host works over it.
     """
 
     def __init__(
@@ -56,25 +56,6 @@ class PrivateView(View):
         self._privacy = privacy
         self._originals = originals or {}  # what the pseudonyms in the filter of the scope stand for
 
-    @classmethod
-    def of(
-        cls,
-        sources: Sources,
-        settings: IndexSettings,
-        timeout: float,
-        scope: Scope | None,
-        vault: Vault,
-        *,
-        finder: Any = None,
-        known: Mapping[str, Iterable[str | Sequence[str]]] | None = None,
-        reveal: bool | Collection[str] = False,
-        clear: Collection[str] = (),
-        entities_field: str = "entities",
-    ) -> PrivateView:
-        """See ``Index.private``."""
-        privacy = Privacy.of(vault, finder, known, reveal, clear, entities_field)
-        return cls(sources, settings, timeout, privacy, scope)
-
     @property
     def vault(self) -> Vault:
         """What maps pseudonyms back."""
@@ -86,7 +67,7 @@ class PrivateView(View):
         return True
 
     def revealing(self, reveal: bool | Collection[str] = True) -> PrivateView:
-        """The same view for a reader who may see more, or less: see ``reveal`` of ``Index.private``.
+        """The same view for a reader who may see more, or less: see ``reveal`` of ``private_view``.
 
         Raises:
             InvalidArgument: if ``reveal`` is neither True nor False nor a list of kinds.
@@ -417,3 +398,43 @@ class PrivateView(View):
         return tuple(
             replace(each, path=disguise.name(each.path), reason=hidden_message(each.reason, disguise)) for each in skipped
         )
+
+
+def private_view(
+    index: View,
+    vault: Vault,
+    *,
+    finder: Any = None,
+    known: Mapping[str, Iterable[str | Sequence[str]]] | None = None,
+    reveal: bool | Collection[str] = False,
+    clear: Collection[str] = (),
+    entities_field: str = "entities",
+) -> PrivateView:
+    """A view of the index in which names, addresses and numbers are pseudonyms: see docs/privacy.md.
+
+    What is added through it is masked before the embedder, the index or a language model gets it: texts, titles,
+    metadata, ids and names of files. So are questions and filters. What is masked goes into the vault, encrypted.
+
+    Args:
+        index: The index. A part of it is a view of the result: ``private_view(index, vault).scoped(...)``.
+        vault: What maps pseudonyms back, opened with ``Vault.open``. Each tenant has their own.
+        finder: What finds entities: a function from a text to (start, end, kind), an ``AnalyzerEngine`` of Presidio,
+            or a list of these. Default: ``Patterns()``, Presidio's recognisers of addresses and numbers that follow
+            a pattern. They find no names.
+        known: Names, addresses and other terms to find, by kind: ``{"PERSON": ["Alice Smith"]}``. A list among them
+            stands for one thing in several spellings. Default: none.
+        reveal: Whether what comes out is restored; or the kinds that are, such as ``["PERSON"]``. Default: False.
+        clear: Metadata keys whose values stay as they are, such as numbers that look like those of phones.
+            Default: none.
+        entities_field: Metadata key under which each document has a list of its pseudonyms. Default: ``"entities"``.
+
+    Raises:
+        InvalidArgument: if an option is of a wrong type, or no finder finds a kind to reveal.
+        MissingExtra: if ``Patterns()`` is used, and Presidio is not installed.
+    """
+    if not isinstance(index, View) or index.is_private or index._scope is not None:
+        raise InvalidArgument(
+            f"index must be an Index, got {shown(index)}: of a part of it, private_view(index, vault).scoped(...) is a view"
+        )
+    privacy = Privacy.of(vault, finder, known, reveal, clear, entities_field)
+    return PrivateView(index._sources, index._settings, index._timeout, privacy)

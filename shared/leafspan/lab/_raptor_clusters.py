@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import check_number, keep_whole
 from leafspan.errors import MissingExtra
-from leafspan.trees._bisecting import Bisecting
-from leafspan.trees._clusters import check_clusters
+from leafspan.trees import Bisecting, check_clusters
 
 if TYPE_CHECKING:
     import numpy as np
