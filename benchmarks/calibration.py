@@ -9,8 +9,8 @@ of squad and covidqa the 400 evenly spaced ones that ``quality.py`` asks, of sci
 
 Prints as Markdown how well right leaves are told from wrong ones and answerable questions from others, how far the
 probabilities are off, and what thresholds do.
-With ``--fit``, the numbers of ``leafspan.scoring`` are fitted by maximum likelihood, and printed beside those in use. They
-are fitted on at most 700 other questions of each set and as many foreign ones; each set weighs the same.
+With ``--fit``, the numbers of ``leafspan.strategies.scoring`` are fitted by maximum likelihood, and printed beside those
+in use. They are fitted on at most 700 other questions of each set and as many foreign ones; each set weighs the same.
 
 Ends with 1 if a bound is missed, with 2 if there is no data.
 """
@@ -41,9 +41,9 @@ from question_sets import (
 from results import Figure, Sign, add_json_option, all_passed, write_results
 
 from leafspan import BM25, Hybrid, Index, Query, Strategy
-from leafspan.scoring import answer_probability, neighbour_bonuses, probability, total_weight
-from leafspan.scoring._calibration import ABSENCE, COVERAGE, DOUBT, SHARPNESS
 from leafspan.strategies import Candidate, LeafId, LexicalSearch, RetrievalContext, StrategyFlow, VectorSearch
+from leafspan.strategies.scoring import answer_probability, neighbour_bonuses, probability, total_weight
+from leafspan.strategies.scoring._calibration import ABSENCE, COVERAGE, DOUBT, SHARPNESS
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -1,7 +1,6 @@
 """leafspan's strategies as LlamaIndex retrievers.
 
-What it offers stands in ``__init__.pyi``. A name is imported when it is first asked for, so that a process does not wait
-for what it does not use.
+``__init__.pyi`` lists the names. A name is imported when it is first asked for.
 """
 
 import lazy_loader

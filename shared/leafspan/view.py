@@ -14,11 +14,20 @@ from leafspan.errors import InvalidArgument
 from leafspan.files import FileReading
 from leafspan.filters import constant, to_filter
 from leafspan.flows import Flow, arun, arun_within, run, run_within
-from leafspan.retrieval import CallOptions, Limits, Sources, check_timeout, retrieve_from_index, takes_call_options, warm
+from leafspan.retrieval import (
+    CallOptions,
+    Limits,
+    Recording,
+    Sources,
+    check_timeout,
+    recorded,
+    retrieve_from_index,
+    takes_call_options,
+    warm,
+)
 from leafspan.spans import Budget
 from leafspan.store import Scope
 from leafspan.strategies import OtherIndex, Strategy, StrategyLike, at_least
-from leafspan.telemetry import Recording, recorded
 from leafspan.text import display
 from leafspan.values import Document, Passage, Query
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import AutoMerging, HostRetriever, InvalidArgument, ParentDocument, SentenceWindow, Vector
-from leafspan.scoring import maximum_fusion, reciprocal_rank_fusion
-from leafspan.scoring._fusion import distribution_based_fusion, relative_score_fusion
 from leafspan.spans import parents_of
 from leafspan.strategies import Ensemble, RetrievalContext, RunStrategies, StrategyRun
 from leafspan.strategies._fuse import FUSIONS, Ranked, fuse
+from leafspan.strategies.scoring import maximum_fusion, reciprocal_rank_fusion
+from leafspan.strategies.scoring._fusion import distribution_based_fusion, relative_score_fusion
 from leafspan.trace import Contribution, Fused, TracedHit
 from leafspan.values import Query
 from tests.profiles import examples

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from leafspan import BM25Settings, F, Hybrid, Index, InvalidArgument, Passage, Query
-from leafspan.scoring import neighbour_bonuses
 from leafspan.strategies import (
     Embed,
     FindMentions,
@@ -20,6 +19,7 @@ from leafspan.strategies import (
     VectorSearch,
 )
 from leafspan.strategies._hybrid_pool import Pool, fused_pool
+from leafspan.strategies.scoring import neighbour_bonuses
 from leafspan.trace import Contribution, Trace
 from leafspan.values import SUMMARY_VERSION, Candidate, Covered, Hit, LeafId, Span, Summary
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER

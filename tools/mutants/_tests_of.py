@@ -9,7 +9,6 @@ MODULES = (
     "text",
     "values.py",
     "spans",
-    "scoring",
     "lexical",
     "filters",
     "splitting",
@@ -17,15 +16,14 @@ MODULES = (
     "strategies",
     "search",
     "store",
-    "mirror",
+    "segments",
 )
-"""The modules and rooms that are changed: those without I/O, the store, the search and the mirrors."""
+"""The modules and rooms that are changed: those without I/O, the store, the search and the segments."""
 
 _HOSTS = "tests/hosts/test_scenarios.py"
 # The tests of a room that also are about others, and what else a change in the room may be noticed by.
 _WIDER = {
     "spans": ("tests/strategies", "tests/retrieval", "tests/peers", _HOSTS),
-    "scoring": ("tests/strategies", "tests/retrieval", "tests/peers", _HOSTS),
     "lexical": ("tests/segments", "tests/store/test_scoped.py", "tests/strategies", "tests/peers/test_bm25_peers.py"),
     "filters": ("tests/store", "tests/peers", "tests/hosts/test_contract.py", _HOSTS),
     "splitting": ("tests/documents", "tests/indexing", "tests/test_index.py", "tests/peers", "tests/files"),
@@ -44,7 +42,7 @@ _ABOUT = {
     "lexical/_tokens.py": ("analysis",),
     "spans/_word_budget.py": ("relevant_runs",),
     "spans/_cutting.py": ("packing",),
-    "scoring/_ranked_scores.py": ("neighbours",),
+    "strategies/scoring/_ranked_scores.py": ("neighbours",),
     "store/_scope.py": ("scoped",),
     "store/_consistent_reading.py": ("reader",),
     "store/_current_leaves.py": ("reader",),
@@ -79,7 +77,7 @@ _OWN = {
         "tests/test_hostile_values.py",
         "tests/test_user_functions.py",
         "tests/spans",
-        "tests/scoring",
+        "tests/strategies/scoring",
         "tests/lexical",
         "tests/filters",
     ),
@@ -116,4 +114,4 @@ def wider_tests(module: str, root: Path) -> list[str]:
 
 
 def _files(path: Path) -> list[Path]:
-    return sorted(path.glob("test_*.py")) if path.is_dir() else [path] * path.exists()
+    return sorted(path.rglob("test_*.py")) if path.is_dir() else [path] * path.exists()

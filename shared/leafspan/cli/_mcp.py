@@ -70,7 +70,7 @@ def mcp(
 
     It can change nothing, unless --writable is given.
     """
-    from leafspan.mcp_server import HTTPPlace, make_server, serve_http, serve_stdio
+    from leafspan.cli.mcp_server import HTTPPlace, make_server, serve_http, serve_stdio
 
     def print_place(place: HTTPPlace) -> None:
         out = console(stderr=True)

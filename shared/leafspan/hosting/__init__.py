@@ -40,10 +40,10 @@ from leafspan.language_model import (
     from_llamaindex,
 )
 from leafspan.retrieval import CallOptions, Limits, check_timeout
-from leafspan.scoring import Shape
 from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
 from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked, StrategyLike, Watched, Watcher
+from leafspan.strategies.scoring import Shape
 
 __all__ = [
     "CHOOSING_PROMPT",

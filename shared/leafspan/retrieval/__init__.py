@@ -5,6 +5,7 @@ from leafspan.retrieval._empty_results import INDEX_IS_EMPTY
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._limits import DEFAULT_K, CallOptions, Defaults, Limits, check_timeout, takes_call_options
 from leafspan.retrieval._passages import Passages, without_damaged
+from leafspan.retrieval._recording import Recording, recorded
 from leafspan.retrieval._retrieve import checked_queries, look_at, retrieve_from_index
 from leafspan.retrieval._sources import Sources
 from leafspan.retrieval._warm import import_numpy, warm
@@ -21,6 +22,7 @@ __all__ = [
     "IndexAnswers",
     "Limits",
     "Passages",
+    "Recording",
     "Result",
     "Sources",
     "aretrieve",
@@ -29,6 +31,7 @@ __all__ = [
     "checked_queries",
     "import_numpy",
     "look_at",
+    "recorded",
     "retrieve",
     "retrieve_from_index",
     "retrieve_many",

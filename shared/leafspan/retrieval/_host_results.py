@@ -11,9 +11,9 @@ from leafspan.errors import InvalidArgument, NotALeaf
 from leafspan.filters import Where
 from leafspan.flows import Flow
 from leafspan.retrieval._leaf_reader import LeafReader
-from leafspan.scoring import scores_in_order
 from leafspan.store import MOST_RESULTS, Reader, Row, Scope, StoredLeaf
 from leafspan.strategies import HOW_TO_FIND_LEAVES, AskHost, HostResult
+from leafspan.strategies.scoring import scores_in_order
 from leafspan.trace import Trace, TracedHit
 from leafspan.values import Candidate, LeafId, Passage, Span, id_of_text, leaf_ids, outside_candidate, run_of_id, scored
 

@@ -9,9 +9,9 @@ from leafspan.checks import calling
 from leafspan.embedding import Embedder, check_vectors, default_embedder, to_embedder
 from leafspan.flows import Flow, arun_within, run_within
 from leafspan.retrieval._limits import CallOptions, Limits, check_timeout, takes_call_options
+from leafspan.retrieval._recording import recorded
 from leafspan.retrieval._retrieve_outside import retrieve_outside
 from leafspan.strategies import Strategy, StrategyLike, to_strategy
-from leafspan.telemetry import recorded
 from leafspan.values import Passage, Query
 
 One = str | Query | Sequence[float] | None

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator
 from threading import Lock
 from typing import NamedTuple
 
-from leafspan.mentions import NamedDocument, Names, NameTable, is_name, names_in, places_of, title_key
+from leafspan.search.mentions import NamedDocument, Names, NameTable, is_name, names_in, places_of, title_key
 from leafspan.store import Catalogue, Row, RowHead, Visibility
 
 _VIEWS = 32  # whose names are kept

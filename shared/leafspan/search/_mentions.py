@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from leafspan.flows import Call, Flow
-from leafspan.mentions import (
+from leafspan.search._document_names import DocumentNames
+from leafspan.search._words import LexicalIndex
+from leafspan.search.mentions import (
     MOST_NAMESAKES,
     Link,
     Names,
@@ -22,8 +24,6 @@ from leafspan.mentions import (
     title_key,
     title_words,
 )
-from leafspan.search._document_names import DocumentNames
-from leafspan.search._words import LexicalIndex
 from leafspan.store import Catalogue, Reader
 from leafspan.strategies import FindMentions, Mention
 from leafspan.values import LeafId

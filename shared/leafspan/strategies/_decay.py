@@ -10,12 +10,12 @@ from numbers import Real
 from leafspan.checks import check_choice, check_number, is_number, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters import instant
-from leafspan.scoring import SHAPES, Shape, decay_factor
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.strategies._strategy import Strategy, check_strategy
+from leafspan.strategies.scoring import SHAPES, Shape, decay_factor
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Query
 

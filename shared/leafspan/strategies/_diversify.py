@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from leafspan.errors import InvalidArgument
-from leafspan.scoring import Chosen, maximal_marginal_relevance, min_max
 from leafspan.strategies._requests import CallFunction, Embed, LoadVectors, StrategyFlow
 from leafspan.strategies._rerankers import Rows, moved
 from leafspan.strategies._searching import query_vectors
+from leafspan.strategies.scoring import Chosen, maximal_marginal_relevance, min_max
 from leafspan.values import Candidate, Query
 
 

@@ -10,14 +10,14 @@ from operator import attrgetter
 from typing import Literal, TypeAlias, TypeVar
 
 from leafspan.checks import check_choice
-from leafspan.scoring import maximum_fusion, min_max, reciprocal_rank_fusion, sum_fusion, three_sigma
 from leafspan.spans import unite
+from leafspan.strategies.scoring import maximum_fusion, min_max, reciprocal_rank_fusion, sum_fusion, three_sigma
 from leafspan.trace import EMPTY_TRACE, Contribution, Fused, Trace
 from leafspan.values import Candidate, Passage, id_of_text
 
 Fusion: TypeAlias = Literal["rrf", "relative_score", "distribution_based", "maximum"]
 FUSIONS: tuple[Fusion, ...] = ("rrf", "relative_score", "distribution_based", "maximum")
-"""How scores of several lists become one; the functions of leafspan.scoring that are named after them say how."""
+"""How scores of several lists become one; leafspan.strategies.scoring has a function of each name."""
 
 _OTHER_NAMES: dict[str, Fusion] = {
     "reciprocal_rerank": "rrf",  # LlamaIndex

@@ -9,7 +9,6 @@ from heapq import nlargest
 from leafspan.checks import check_flag, check_number, check_text, check_whole, is_number, shown
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
-from leafspan.scoring import EMBEDDER
 from leafspan.strategies._bm25 import check_bm25
 from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._fuse import Fusion, to_fusion
@@ -39,6 +38,7 @@ from leafspan.strategies._requests import (
 )
 from leafspan.strategies._searching import note_too_low, query_vectors, search
 from leafspan.strategies._strategy import Strategy
+from leafspan.strategies.scoring import EMBEDDER
 from leafspan.trace import Calibrated, Contribution, Fused, Trace, TracedHit
 from leafspan.values import Candidate, LeafId, Query
 

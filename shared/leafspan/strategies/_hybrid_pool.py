@@ -9,10 +9,10 @@ from math import inf
 from operator import itemgetter
 from typing import NamedTuple
 
-from leafspan.scoring import answer_probability, neighbour_bonuses, probability, same_absence, total_weight
 from leafspan.strategies._fuse import Fusion, only_the_best, shares_beside, shares_of
 from leafspan.strategies._matching_nodes import MatchingNodes, NodeHit
 from leafspan.strategies._requests import LexicalMatches, Mention
+from leafspan.strategies.scoring import answer_probability, neighbour_bonuses, probability, same_absence, total_weight
 from leafspan.trace import Contribution, Reference
 from leafspan.values import Hit, LeafId
 

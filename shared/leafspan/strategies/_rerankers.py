@@ -9,8 +9,8 @@ from typing import Any
 
 from leafspan.checks import function_failed, refuse_coroutine, shown, unusable
 from leafspan.errors import InvalidArgument, UnusableResult
-from leafspan.scoring import scores_in_order
 from leafspan.strategies._requests import CallFunction, LoadPassages, LoadTexts, StrategyFlow
+from leafspan.strategies.scoring import scores_in_order
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Passage
 

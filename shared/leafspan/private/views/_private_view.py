@@ -23,10 +23,9 @@ from leafspan.private.views._privacy import Privacy
 from leafspan.private.views._questions import Asking, MaskedStrategy
 from leafspan.private.views._settling import records_of, settle_records
 from leafspan.private.views._showing import Showing, everything_in
-from leafspan.retrieval import CallOptions, Limits, Passages, Sources
+from leafspan.retrieval import CallOptions, Limits, Passages, Recording, Sources
 from leafspan.store import Reader, Scope, read_consistently
 from leafspan.strategies import Strategy, StrategyLike
-from leafspan.telemetry import Recording
 from leafspan.trees import Clusterer, TreesBuilt
 from leafspan.values import Document, Passage, run_of_id
 from leafspan.view import View

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.scoring import SHAPES, decay_factor
+from leafspan.strategies.scoring import SHAPES, decay_factor
 from tests.profiles import examples
 
 every_shape = pytest.mark.parametrize("shape", SHAPES)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
-from leafspan.mcp_server._ending import end_process
+from leafspan.cli.mcp_server._ending import end_process
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -1,9 +1,9 @@
 """Fusion of ranked lists, scores from neighbours, probabilities from scores, diversity, and decay with age."""
 
-from leafspan.scoring._calibration import EMBEDDER, answer_probability, probability, same_absence, total_weight
-from leafspan.scoring._decay import SHAPES, Shape, decay_factor
-from leafspan.scoring._diversity import Chosen, maximal_marginal_relevance
-from leafspan.scoring._fusion import (
+from leafspan.strategies.scoring._calibration import EMBEDDER, answer_probability, probability, same_absence, total_weight
+from leafspan.strategies.scoring._decay import SHAPES, Shape, decay_factor
+from leafspan.strategies.scoring._diversity import Chosen, maximal_marginal_relevance
+from leafspan.strategies.scoring._fusion import (
     distribution_based_fusion,
     maximum_fusion,
     min_max,
@@ -12,8 +12,8 @@ from leafspan.scoring._fusion import (
     sum_fusion,
     three_sigma,
 )
-from leafspan.scoring._neighbours import neighbour_bonuses
-from leafspan.scoring._ranked_scores import scores_in_order
+from leafspan.strategies.scoring._neighbours import neighbour_bonuses
+from leafspan.strategies.scoring._ranked_scores import scores_in_order
 
 __all__ = [
     "EMBEDDER",

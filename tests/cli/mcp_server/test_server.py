@@ -14,8 +14,8 @@ from mcp.types import TextContent
 
 from leafspan import Document, F, Index
 from leafspan.agents import AgentTool, ToolResult, agent_tools
+from leafspan.cli.mcp_server import make_server
 from leafspan.flows import Call
-from leafspan.mcp_server import make_server
 from tests.cli.test_terminal import HOSTILE, dangerous
 
 MODES = pytest.mark.parametrize("mode", ["legacy", "auto"])

@@ -1,9 +1,9 @@
 """Which documents does a text name? Titles, links and paths in a text, and a table of what documents are called."""
 
-from leafspan.mentions._links import Link, find_links
-from leafspan.mentions._name_table import MOST_NAMESAKES, NamedDocument, Names, NameTable
-from leafspan.mentions._places import Place, leads_to, places_of, places_to_try
-from leafspan.mentions._titles import capitalised_words, is_name, names_in, stands_in, title_key, title_words
+from leafspan.search.mentions._links import Link, find_links
+from leafspan.search.mentions._name_table import MOST_NAMESAKES, NamedDocument, Names, NameTable
+from leafspan.search.mentions._places import Place, leads_to, places_of, places_to_try
+from leafspan.search.mentions._titles import capitalised_words, is_name, names_in, stands_in, title_key, title_words
 
 __all__ = [
     "MOST_NAMESAKES",

@@ -191,7 +191,7 @@ def test_wrong_options_are_one_line_and_nothing_is_served(kb, options, message, 
 
 def test_without_the_extra_the_error_has_the_command_that_installs_it(kb, monkeypatch):
     monkeypatch.setitem(sys.modules, "mcp_types", None)
-    for name in [each for each in sys.modules if each.startswith("leafspan.mcp_server")]:
+    for name in [each for each in sys.modules if each.startswith("leafspan.cli.mcp_server")]:
         monkeypatch.delitem(sys.modules, name)
     done = CliRunner().invoke(app, ["mcp", "--kb", str(kb)])
     assert (done.exit_code, done.stdout) == (2, "")

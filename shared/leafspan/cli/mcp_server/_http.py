@@ -17,9 +17,9 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware.authentication import AuthenticationMiddleware
 
+from leafspan.cli.mcp_server._ending import end_process
 from leafspan.connections import BoundedProtocol
 from leafspan.errors import InvalidArgument
-from leafspan.mcp_server._ending import end_process
 
 _HOST = "127.0.0.1"
 _PATH = "/mcp"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.scoring import neighbour_bonuses, scores_in_order
+from leafspan.strategies.scoring import neighbour_bonuses, scores_in_order
 from leafspan.values import LeafId
 from tests.profiles import examples
 

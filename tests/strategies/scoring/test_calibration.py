@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.scoring import answer_probability, probability, total_weight
+from leafspan.strategies.scoring import answer_probability, probability, total_weight
 from tests.profiles import examples
 
 # Fused scores as Hybrid has them: shares of the best of each search, with bonuses of neighbours.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leafspan.mentions import Place, leads_to, places_of, places_to_try
+from leafspan.search.mentions import Place, leads_to, places_of, places_to_try
 
 
 def tried(target: str, *own: str) -> tuple[list[str], str | None]:

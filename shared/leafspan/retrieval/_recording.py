@@ -1,18 +1,122 @@
-"""A retrieval as a span."""
+"""A retrieval as a span of OpenTelemetry, where the application has set up a tracer provider; nothing otherwise."""
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from leafspan.checks import is_unicode, shown
 from leafspan.errors import LeafspanError
 from leafspan.flows import Flow
-from leafspan.telemetry._attributes import KIND, document_attributes, input_attributes, to_json, valid
-from leafspan.telemetry._hiding import Hiding
-from leafspan.telemetry._tracer import opentelemetry
-from leafspan.values import Passage
+from leafspan.spans import citation
+from leafspan.values import Passage, Query
+
+_SUPPRESSED = "suppress_instrumentation"  # what OpenTelemetry and OpenInference set where nothing is to be recorded
+
+
+def opentelemetry() -> Any:
+    """The module ``opentelemetry.trace``; None if nobody records spans here.
+
+    It is not imported for that: an application that has set up a tracer provider has imported it.
+    """
+    if "opentelemetry.trace" not in sys.modules:
+        return None
+    try:
+        from opentelemetry import context, trace  # waits where another thread is importing them right now
+    except ImportError:  # so nobody can have set up a provider
+        return None
+    if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
+        return None
+    return None if context.get_value(_SUPPRESSED) else trace
+
+
+REDACTED = "__REDACTED__"
+"""What stands in the place of a question that is left out, as in OpenInference's own instrumentations."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hiding:
+    """What is left out.
+
+    Attributes:
+        inputs: Whether questions are, and whatever can quote one.
+        outputs: Whether the texts and metadata of passages are.
+    """
+
+    inputs: bool
+    outputs: bool
+
+    @classmethod
+    def of_environment(cls) -> Hiding:
+        """What ``OPENINFERENCE_HIDE_INPUTS`` and ``OPENINFERENCE_HIDE_OUTPUTS`` say: ``true``, in any case, hides."""
+        return cls(_is_true("OPENINFERENCE_HIDE_INPUTS"), _is_true("OPENINFERENCE_HIDE_OUTPUTS"))
+
+
+def _is_true(name: str) -> bool:
+    return os.environ.get(name, "").strip().casefold() == "true"
+
+
+KIND = "openinference.span.kind"
+Attributes = dict[str, str | float]
+
+
+def input_attributes(asked: object, hiding: Hiding) -> Attributes:
+    """The question. None of a query that has no text."""
+    text = asked.text if isinstance(asked, Query) else asked
+    if not isinstance(text, str):
+        return {}
+    return {"input.value": REDACTED if hiding.inputs else valid(text), "input.mime_type": "text/plain"}
+
+
+def document_attributes(passages: Sequence[Passage], hiding: Hiding) -> Attributes:
+    """The passages. Their ids and scores are there even if their contents are left out."""
+    found: Attributes = {}
+    for number, passage in enumerate(passages):
+        name = f"retrieval.documents.{number}.document"
+        found[f"{name}.id"] = valid(str(passage.id))
+        found[f"{name}.score"] = float(passage.score)
+        if not hiding.outputs:
+            found[f"{name}.content"] = valid(passage.text)
+            why = {} if hiding.inputs else {"trace": passage.trace.explain()}  # which may quote phrasings of the question
+            found[f"{name}.metadata"] = to_json({**passage.metadata, **citation(passage), **why})
+    return found
+
+
+def to_json(value: Mapping[str, object]) -> str:
+    """Values by key as JSON; what JSON does not have, as its repr."""
+    try:
+        return _dumped(value)
+    except (TypeError, ValueError, RecursionError):  # such as a key that is no text, in the metadata of another source
+        return _dumped(
+            {
+                key if isinstance(key, str) else shown(key): each if _fits(each) else shown(each)
+                for key, each in value.items()
+            }
+        )
+
+
+def _dumped(value: object) -> str:
+    return valid(json.dumps(value, ensure_ascii=False, allow_nan=False, default=shown))
+
+
+def _fits(value: object) -> bool:
+    try:
+        _dumped(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
+
+
+def valid(text: str) -> str:
+    """A text that can be sent: an exporter would drop all spans for one lone surrogate."""
+    return text if is_unicode(text) else text.encode(errors="replace").decode()
+
 
 T = TypeVar("T")
 
