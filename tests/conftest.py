@@ -12,8 +12,8 @@ import pytest
 from chromadb.api.shared_system_client import SharedSystemClient
 
 from leafspan import Index
+from leafspan.engines.chroma._collection import Collection
 from leafspan.segments import Mirror
-from leafspan.store._collection import Collection
 from tests import profiles  # noqa: F401 (it chooses how many examples Hypothesis tries)
 from tests.corpus import DOCUMENTS, SPLITTER
 from tests.reading import only_read, reading_from_chroma

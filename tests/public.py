@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 
 import leafspan
-from leafspan import Strategy, adopting, errors, files, lab, private, sources, splitting, strategies, trace, trees, values
+from leafspan import Strategy, errors, files, lab, private, sources, splitting, strategies, trace, trees, values
+from leafspan.indexing import adopting
 
 WHOLE = (leafspan, strategies, lab, sources, private)
 """Public modules of which every name is public."""

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from leafspan import Index
+from leafspan.store import Copied
 
 
 @contextmanager
 def reading_from_chroma() -> Iterator[None]:
     """A context in which leaves are read from Chroma also where leafspan has a copy of them, as behind a server."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("leafspan.search._indexes.records_in", lambda *_: {})
+        patch.setattr("leafspan.search._indexes.records_in", lambda *_: Copied({}, set()))
         patch.setattr("leafspan.store.Reader.has_copies", False)
         yield
 

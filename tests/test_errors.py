@@ -36,7 +36,7 @@ ALLOWED = {
     ("shared/leafspan/segments/_segment_folder.py", "OSError"),
     ("shared/leafspan/embedding/_cache.py", "OSError"),
     # caught as what opening the file gives
-    ("shared/leafspan/store/_descriptors.py", "IsADirectoryError"),
+    ("shared/leafspan/engines/local/_descriptors.py", "IsADirectoryError"),
     # never reached: functions that must be given, and are never called
     ("shared/leafspan/store/_folder_store.py", "AssertionError"),
     ("shared/leafspan/trees/_growing.py", "AssertionError"),

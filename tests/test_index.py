@@ -39,9 +39,9 @@ from leafspan import (
 )
 from leafspan.checks import shown
 from leafspan.embedding import default_embedder
+from leafspan.engines import MOST_RESULTS
 from leafspan.errors import ForkedProcess, IndexMismatch, InvalidDocument, UnusableResult
 from leafspan.splitting import Cut
-from leafspan.store import MOST_RESULTS
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
 from tests.profiles import examples
 
@@ -476,7 +476,10 @@ def test_names_that_chroma_does_not_take_are_refused(tmp_path: Path, name):
     ("options", "message"),
     [
         ({"path": 5}, "path must be a string or a pathlib.Path, got 5"),
-        ({"client": "http://localhost"}, "client must be a client that chromadb makes, got 'http://localhost'"),
+        (
+            {"client": "http://localhost"},
+            "client must be a client that chromadb makes, or an engine, got 'http://localhost'",
+        ),
         ({"path": "kb", "timeout": "1"}, "timeout must be a number of seconds >= 0, got '1'"),
         ({"path": "kb", "timeout": -1}, "timeout must be a number of seconds >= 0, got -1"),
         ({"path": "kb", "context_sentences": -1}, "context_sentences must be a whole number >= 0, got -1"),
@@ -633,7 +636,7 @@ def test_views_are_equal_where_they_show_the_same_of_the_same_index(index: Index
 def test_a_forked_process_is_told_to_open_an_index_in_memory_anew(monkeypatch: pytest.MonkeyPatch):
     index = Index.open(client=chromadb.EphemeralClient(Settings(anonymized_telemetry=False)), name="forked")
     child = os.getpid() + 1
-    monkeypatch.setattr("leafspan.store._forks.os.getpid", lambda: child)
+    monkeypatch.setattr("leafspan.engines.chroma._forks.os.getpid", lambda: child)
     with pytest.raises(ForkedProcess, match="cannot be used in a forked process, this one was opened in process"):
         index.count()
 

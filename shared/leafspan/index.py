@@ -10,13 +10,14 @@ from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from leafspan import adopting, indexing
+from leafspan import indexing
 from leafspan.checks import check_flag, shown, with_option_names
 from leafspan.configuration import Config
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
 from leafspan.flows import Flow, arun, run
+from leafspan.indexing import adopting
 from leafspan.lexical import Analysis, BM25Settings
 from leafspan.retrieval import Defaults, Sources, import_numpy
 from leafspan.search import SearchIndexes
@@ -26,8 +27,8 @@ from leafspan.trees import Trees, check_summary
 from leafspan.view import View
 
 if TYPE_CHECKING:
-    from leafspan.adopting import Adopted
     from leafspan.indexing import Finding
+    from leafspan.indexing.adopting import Adopted
 
 """Whether an index is read and written, or only read."""
 

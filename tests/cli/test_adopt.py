@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from leafspan import Index
-from tests.adopting.collections import chroma, langchain_store, plain_collection, text, vectors
 from tests.cli.test_cli import fails, leafspan
+from tests.indexing.adopting.collections import chroma, langchain_store, plain_collection, text, vectors
 
 TEXTS = {"tale.txt": text(30, seed=1), "song.txt": text(12, seed=2)}
 

@@ -21,11 +21,11 @@ from leafspan.cli._show_tree import tree_lines
 from leafspan.cli._strategies import STRATEGIES
 from leafspan.cli._theme import THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACES, theme_coverage
 from leafspan.embedding import CheckedEmbedder
+from leafspan.engines.chroma._collection import Collection
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 from leafspan.flows import Call
 from leafspan.indexing import summaries_of
 from leafspan.segments._segment import Segment, read_segment, write_segment
-from leafspan.store._collection import Collection
 from leafspan.trees import Abstractive, FailedSummary, TreesBuilt
 from tests.lateness import longer_and_longer
 from tests.profiles import quick

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from leafspan import Document, Index
-from leafspan.store import WAITS
-from leafspan.store._file_lock import FileLock
+from leafspan.engines.local import WAITS
+from leafspan.engines.local._file_lock import FileLock
 from tests.cli.test_cli import leafspan
 
 TOLD = "another writer (this process) holds '{kb}'; waiting for it, up to 30 seconds"

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from leafspan import BM25, AutoMerging, F, Vector
+from leafspan.engines.chroma._collection import Collection
+from leafspan.engines.local._change_file import ChangeFile
 from leafspan.flows import run
 from leafspan.segments import _mirror, _segment
 from leafspan.store import _catalogue_file
-from leafspan.store._change_file import ChangeFile
-from leafspan.store._collection import Collection
 from tests.durability.versions import ALL, adopt_collection, broken, document, open_index, text_of
 
 _SHOWN = 5

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from leafspan import BM25, Document, F, HierarchicalSplitter, Index, LeafspanError, Vector
-from leafspan.store import _connecting
+from leafspan.engines.chroma import _chroma
 
 DOCUMENTS = 30
 LEAVES = 20  # of a document
 ALL = 10_000
-_connecting._HNSW["sync_threshold"] = 250  # so that Chroma writes its vectors to files now and then
+_chroma._HNSW["sync_threshold"] = 250  # so that Chroma writes its vectors to files now and then
 
 
 def document(number: int) -> Document:

@@ -28,7 +28,7 @@ from leafspan import (
     Tree,
     Vector,
 )
-from leafspan.store import _connecting
+from leafspan.engines.chroma import _chroma
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
 from tests.durability.versions import EMBEDDER
 
@@ -47,15 +47,15 @@ _SECONDS = 60
 
 def build(folder: Path) -> None:
     """An index with trees, whose vectors Chroma has written to files."""
-    usual = _connecting._HNSW["sync_threshold"]
-    _connecting._HNSW["sync_threshold"] = 10
+    usual = _chroma._HNSW["sync_threshold"]
+    _chroma._HNSW["sync_threshold"] = 10
     try:
         with Index.open(folder, embedder=EMBEDDER, splitter=SPLITTER) as index:
             index.add(DOCUMENTS)
             index.build_tree()
             answers(index)
     finally:
-        _connecting._HNSW["sync_threshold"] = usual
+        _chroma._HNSW["sync_threshold"] = usual
 
 
 def answers(index: Index) -> dict[str, Any]:

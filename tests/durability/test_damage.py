@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from leafspan.store import _connecting
+from leafspan.engines.chroma import _chroma
 from tests.durability.damage_child import DOCUMENTS, build
 from tests.profiles import quick
 from tests.reading import forget_catalogue
@@ -61,7 +61,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A whole index, and what it was when it had half of the documents."""
     place = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(_connecting._HNSW, "sync_threshold", 250)
+        patch.setitem(_chroma._HNSW, "sync_threshold", 250)
         build(place / "kb", range(DOCUMENTS // 2))
         shutil.copytree(place / "kb", place / "old")
         build(place / "kb", range(DOCUMENTS // 2, DOCUMENTS))

@@ -108,7 +108,7 @@ _BESIDE_A_WRITER = """
 import os, sys
 from pathlib import Path
 from leafspan import Document, Index
-from leafspan.store._change_file import ChangeFile
+from leafspan.engines.local._change_file import ChangeFile
 
 folder = sys.argv[1]
 index = Index.open(folder)

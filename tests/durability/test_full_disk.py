@@ -17,9 +17,9 @@ _SCRIPT = """
 import json, os, sys, time
 from leafspan import Document, HierarchicalSplitter, Index, LeafspanError, Vector
 from leafspan.errors import StorageFull
-from leafspan.store import _connecting
+from leafspan.engines.chroma import _chroma
 
-_connecting._HNSW["sync_threshold"] = 500
+_chroma._HNSW["sync_threshold"] = 500
 folder, fill = sys.argv[1:]
 TIMEOUT = 2.0
 

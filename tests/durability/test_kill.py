@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from leafspan import Index
-from leafspan.store import _connecting
+from leafspan.engines.chroma import _chroma
 from tests.durability.children import ForkServer
 from tests.durability.versions import ALL, broken, document, open_index, records, text_of
 
@@ -219,7 +219,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which Chroma has written its vector files."""
     place = tmp_path_factory.mktemp("large") / "kb"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(_connecting._HNSW, "sync_threshold", 1_000)  # write them often, so that few leaves are enough
+        patch.setitem(_chroma._HNSW, "sync_threshold", 1_000)  # write them often, so that few leaves are enough
         with open_index({"path": str(place)}) as index:
             index.add([document(f"large-{i}", 1, 600) for i in range(2)])
     assert segment(place)

@@ -318,7 +318,7 @@ print(json.dumps([found, [name for name in sys.modules if name.startswith(unused
 """
 
 FOR_WRITERS_AND_OTHERS = [
-    "adopting._",
+    "indexing.adopting._",
     "indexing._",
     "lab.",
     "private.",

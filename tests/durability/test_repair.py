@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from leafspan import Finding, Index
-from leafspan.store._manifest import columns, unpack_rows
+from leafspan.engines import Record
+from leafspan.store._manifest import unpack_rows
 from leafspan.store._reader import Reader
 from leafspan.values import LeafId
 from tests.durability.versions import document, open_index, records, text_of
+from tests.store.columns import columns
 
 
 @pytest.fixture(params=["folder", "server"])
@@ -123,7 +125,7 @@ def test_rows_that_note_leaves_of_another_version_are_named_and_their_leaves_rem
 ) -> None:
     whole = records(index, place["name"])
     manifest = raw(index, place, "manifest")
-    row = unpack_rows({"first": {"metadata": manifest.get(ids=["first"])["metadatas"][0]}})["first"]
+    row = unpack_rows({"first": Record("first", metadata=manifest.get(ids=["first"])["metadatas"][0])})["first"]
     coming = replace(row, leftovers=(("11111111", 3),))
     new = replace(row, document_id="new", version=None, leaves=0, hash="", leftovers=(("22222222", 2),))
     raw(index, place, "leaves").add(

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from leafspan import Embedder, Finding, Index, Vector
-from leafspan.store import _connecting
+from leafspan.engines.chroma import _chroma
 from tests.durability.children import ForkServer
 from tests.durability.test_full_disk import small_disk  # noqa: F401 (a fixture)
 from tests.durability.versions import ALL, EMBEDDER, SPLITTER, document, embed, open_index, records
@@ -56,7 +56,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
     """A folder in which Chroma has written its vector files, and what is in it."""
     place = tmp_path_factory.mktemp("whole") / "kb"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(_connecting._HNSW, "sync_threshold", 100)
+        patch.setitem(_chroma._HNSW, "sync_threshold", 100)
         with open_index({"path": str(place)}) as index:
             index.add(DOCUMENTS)
             return place, records(index)

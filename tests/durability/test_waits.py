@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from leafspan import Document, Index, StorageFailed, Vector, WriterBusy
-from leafspan.store._file_lock import FileLock
+from leafspan.engines.local._file_lock import FileLock
 from tests.durability.children import child
 from tests.durability.versions import open_index
 from tests.lateness import ends_within
@@ -114,7 +114,7 @@ def test_a_write_that_failed_is_not_followed_by_another_one_of_the_same_client(
 
     with monkeypatch.context() as patch:
         handle = before.collections["kb.leaves"]._handle
-        patch.setattr(handle, "add", fail)
+        patch.setattr(handle, "upsert", fail)
         with pytest.raises(Exception, match="Chroma has failed"):
             waiting.add(Document("b", "Text."))
         with pytest.raises(StorageFailed, match=r"an earlier write to .* has failed"):

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from leafspan import Index, WriterBusy
+from leafspan.engines.chroma._collection import Collection
 from leafspan.flows import Call, run
-from leafspan.store._collection import Collection
 from tests.durability.children import Child, child
 from tests.durability.versions import document, open_index, records, text_of
 

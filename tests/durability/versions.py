@@ -13,7 +13,7 @@ from chromadb.config import Settings
 
 import leafspan
 from leafspan import Document, DocumentNotFound, Embedder, HierarchicalSplitter, Index, Passage, Strategy
-from leafspan.adopting import Adopted, _adopt
+from leafspan.indexing.adopting import Adopted, _adopt
 from leafspan.store._manifest import CHANGES_ID
 
 SPLITTER = HierarchicalSplitter(leaf_words=12, parent_words=(40,))

@@ -11,8 +11,8 @@ import pytest
 
 from leafspan import Document, Index
 from leafspan.embedding import default_embedder
+from leafspan.engines.chroma._collection import Collection
 from leafspan.errors import FunctionFailed, InvalidDocument
-from leafspan.store._collection import Collection
 from tests.corpus import DOCUMENTS, SPLITTER
 from tests.profiles import paired
 

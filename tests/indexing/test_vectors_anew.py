@@ -16,11 +16,11 @@ from chromadb.config import Settings
 
 from leafspan import BM25, DamagedIndex, Document, Embedder, F, HierarchicalSplitter, Index, Tree, Vector
 from leafspan.embedding import default_embedder
+from leafspan.engines.chroma import _chroma
+from leafspan.engines.chroma._collection import Collection
+from leafspan.engines.chroma._files import Files
 from leafspan.flows import Flow
 from leafspan.indexing import Finding
-from leafspan.store import _connecting
-from leafspan.store._collection import Collection
-from leafspan.store._files import Files
 from tests.profiles import paired, quick
 from tests.reading import forget_catalogue
 
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.usefixtures("nothing_is_taken")
 
 @pytest.fixture(autouse=True)
 def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(_connecting._HNSW, "sync_threshold", 40)  # so that Chroma writes its vectors to files
+    monkeypatch.setitem(_chroma._HNSW, "sync_threshold", 40)  # so that Chroma writes its vectors to files
 
 
 class Counting:
@@ -167,7 +167,7 @@ def test_a_doctor_finds_vectors_that_are_gone_from_files_that_nobody_has_recorde
 
 
 def test_vectors_of_trees_are_made_anew_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(_connecting._HNSW, "sync_threshold", 6)
+    monkeypatch.setitem(_chroma._HNSW, "sync_threshold", 6)
     counting = Counting()
     made(tmp_path / "kb", mirrored=False, embedder=counting.embedder)
     with Index.open(tmp_path / "kb", embedder=counting.embedder) as index:

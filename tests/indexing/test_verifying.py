@@ -16,10 +16,10 @@ from chromadb.config import Settings
 
 from leafspan import BM25, Embedder, F, Finding, Hybrid, Index, InvalidArgument, Vector
 from leafspan.embedding import default_embedder
+from leafspan.engines.local._change_file import ChangeFile
 from leafspan.indexing import _verifying
 from leafspan.segments._segment import Segment, read_segment, write_segment
 from leafspan.store._catalogue_file import CatalogueFile
-from leafspan.store._change_file import ChangeFile
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.profiles import quick
 

@@ -13,8 +13,8 @@ from llama_index.core import VectorStoreIndex
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from leafspan import Document, Index, Passage, Vector
-from tests.adopting.collections import LangChainEmbedder, LlamaIndexEmbedder, chroma
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+from tests.indexing.adopting.collections import LangChainEmbedder, LlamaIndexEmbedder, chroma
 
 
 @pytest.fixture(scope="module")

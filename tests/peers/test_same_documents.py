@@ -43,7 +43,7 @@ from leafspan import (
 )
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 from leafspan.strategies import HostResult
-from tests.adopting.collections import LangChainEmbedder, LlamaIndexEmbedder
+from tests.indexing.adopting.collections import LangChainEmbedder, LlamaIndexEmbedder
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # langchain-community is being retired

@@ -33,9 +33,9 @@ from leafspan import (
     Strategy,
     Vector,
 )
+from leafspan.engines.chroma._collection import Collection
 from leafspan.private import Vault, private_view
 from leafspan.search import _vectors
-from leafspan.store._collection import Collection
 from leafspan.strategies import CallFunction
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.lateness import ends_within, longer_and_longer

@@ -15,7 +15,7 @@ from leafspan.flows import run
 from leafspan.search import misses_some
 from leafspan.splitting import Cut
 from leafspan.store import Nearest
-from leafspan.values import Hit
+from leafspan.values import Hit, LeafId
 from tests.profiles import quick
 
 SETTINGS = Settings(anonymized_telemetry=False)
@@ -70,7 +70,7 @@ class Reader:
         self._leaves = leaves
 
     def everything(self):
-        return SimpleNamespace(leaves=self._leaves)
+        return SimpleNamespace(leaves=self._leaves, versions=lambda: [("a", "now", self._leaves)])
         yield
 
 
@@ -91,8 +91,14 @@ class Reader:
     ],
 )
 def test_what_looks_as_if_the_graph_had_missed_some(scores, returned, count, leaves, complete, misses):
-    row = [Hit(str(place), score) for place, score in enumerate(scores)]
+    row = [Hit(LeafId("a", "now", place), score) for place, score in enumerate(scores)]
     assert run(misses_some(Reader(leaves), Nearest([row], [returned]), count, complete=complete)) is misses
+
+
+def test_leaves_that_were_replaced_by_the_time_that_all_documents_are_known_are_none_of_those_that_there_are():
+    row = [Hit(LeafId("a", version, place), 1.0 - place / 100) for version in ("now", "before") for place in range(20)]
+    assert run(misses_some(Reader(20), Nearest([row], [40]), 50, complete=False)) is False
+    assert run(misses_some(Reader(21), Nearest([row], [40]), 50, complete=False)) is True
 
 
 def test_ties_of_a_few_results_go_by_document_and_position(tmp_path):

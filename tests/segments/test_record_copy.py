@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from leafspan.engines import Record
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.segments import RecordCopy, records_in
 from leafspan.segments._segment import Segment
@@ -15,7 +16,7 @@ V = "00000000"
 IDS = [f"tea#{V}#0", f"tea#{V}#1"]
 TEXTS = ["Green tea. ", "Ein Löffel Süßes."]
 PLACES = ["1|0,0,11,2", "1|1,11,28,3"]
-BOTH = ["documents", "metadatas"]
+BOTH = ["text", "metadata"]
 
 
 def arrays() -> dict[str, np.ndarray]:
@@ -38,31 +39,31 @@ CHECKSUMS = pack_checksums(zip(TEXTS, PLACES, strict=True))
 @pytest.mark.parametrize("checksums", [CHECKSUMS, ""])
 def test_only_the_columns_that_are_asked_for_are_read(checksums: str):
     copy = snapshot(arrays(), checksums)
-    checked = {"checked": bool(checksums)}
-    assert records_in(copy, IDS, ["documents"]) == {
-        id_: {"document": text, **checked} for id_, text in zip(IDS, TEXTS, strict=True)
-    }
-    assert records_in(copy, IDS, BOTH) == {
-        id_: {"document": text, "metadata": {"year": 2020, STRUCTURE_KEY: place}, **checked}
+    checked = set(IDS) if checksums else set()
+    texts = {id_: Record(id_, text) for id_, text in zip(IDS, TEXTS, strict=True)}
+    assert records_in(copy, IDS, ["text"]) == (texts, checked)
+    both = {
+        id_: Record(id_, text, {"year": 2020, STRUCTURE_KEY: place})
         for id_, text, place in zip(IDS, TEXTS, PLACES, strict=True)
     }
+    assert records_in(copy, IDS, BOTH) == (both, checked)
 
 
 def test_a_text_that_is_damaged_is_not_given_out_and_no_error():
     damaged = arrays()
     damaged["texts"][14] = 0xFF  # no text any more
     copy = snapshot(damaged, CHECKSUMS)
-    assert list(records_in(copy, IDS, ["documents"])) == list(records_in(copy, IDS, BOTH)) == IDS[:1]
+    assert list(records_in(copy, IDS, ["text"]).records) == list(records_in(copy, IDS, BOTH).records) == IDS[:1]
 
 
 def test_a_place_that_is_damaged_keeps_back_what_has_a_place():
     damaged = arrays()
     damaged["places"][2] ^= 1
     copy = snapshot(damaged, CHECKSUMS)
-    assert list(records_in(copy, IDS, BOTH)) == IDS[1:]
-    assert list(records_in(copy, IDS, ["documents"])) == IDS
+    assert list(records_in(copy, IDS, BOTH).records) == IDS[1:]
+    assert list(records_in(copy, IDS, ["text"]).records) == IDS
 
 
 @pytest.mark.parametrize("id_", [f"tea#{V}#2", f"tea#{V}#-1", f"tea#{V}#x", "tea#11111111#0", f"honey#{V}#0", "tea"])
 def test_what_is_not_there_is_left_out(id_: str):
-    assert records_in(snapshot(arrays(), CHECKSUMS), [id_], BOTH) == {}
+    assert records_in(snapshot(arrays(), CHECKSUMS), [id_], BOTH) == ({}, set())

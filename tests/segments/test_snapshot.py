@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leafspan.engines import StaleRead
 from leafspan.segments import MirrorSnapshot
 from leafspan.segments._mirror import _segments_to_merge
 from leafspan.segments._segment import Segment
 from leafspan.segments._snapshot import OpenSegment
-from leafspan.store import Catalogue, DocumentTable, Row, Selection, StaleRead
+from leafspan.store import Catalogue, DocumentTable, Row, Selection
 from leafspan.values import LeafId
 from tests.profiles import examples
 

@@ -74,7 +74,7 @@ class FileLocks:
 
 
 class SimulatedFileLock:
-    """Like ``leafspan.store._file_lock.FileLock``."""
+    """Like ``leafspan.engines.local._file_lock.FileLock``."""
 
     def __init__(self, world: World, holders: dict[Path, SimulatedFileLock], path: Path) -> None:
         self._world = world

@@ -188,7 +188,7 @@ MUTANTS = (
         "            attempts += not isinstance(error, MetDamage)\n",
         "            attempts = _ATTEMPTS\n",
     ),
-    # In a folder: store/_folder_store.py, store/_folder.py, store/_files.py, store/_change_file.py
+    # In a folder: store/_folder_store.py, store/_folder.py, engines/chroma/_files.py, engines/local/_change_file.py
     Mutant(
         "the count is read after the catalogue",
         "store._folder_store",
@@ -234,35 +234,35 @@ MUTANTS = (
     ),
     Mutant(
         "Chroma's files are written without their lock",
-        "store._files_use",
+        "engines.chroma._files_use",
         "        with self._files.locked(deadline_after(self._timeout)):\n",
         "        if True:\n",
         "folder",
     ),
     Mutant(
         "torn files are not restored",
-        "store._files",
+        "engines.chroma._files",
         "            files.put_back()\n",
         "            pass\n",
         "folder",
     ),
     Mutant(
         "Chroma's files are not backed up",
-        "store._vector_files",
+        "engines.chroma._vector_files",
         "        shutil.rmtree(coming, ignore_errors=True)\n        coming.mkdir(parents=True, mode=0o700)\n",
         "        return\n",
         "folder",
     ),
     Mutant(
         "files that are in use are not marked",
-        "store._files",
+        "engines.chroma._files",
         "            self._changes.touching = True\n",
         "",
         "folder",
     ),
     Mutant(
         "a client is closed while it has readers",
-        "store._opened",
+        "engines.chroma._opened",
         """            self._retired = True
             unused = self._readers == 0
 """,
@@ -273,7 +273,7 @@ MUTANTS = (
     ),
     Mutant(
         "Chroma is opened without the lock on its files",
-        "store._opened",
+        "engines.chroma._opened",
         "                with self._files.locked(deadline, opening=True):\n",
         "                if True:\n",
         "folder",
@@ -292,7 +292,7 @@ MUTANTS = (
     ),
     Mutant(
         "changes are not counted",
-        "store._change_file",
+        "engines.local._change_file",
         "        count = (self.count + 1) % 2**64\n",
         "        count = self.count\n",
         "folder",
@@ -308,35 +308,35 @@ MUTANTS = (
             yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
 """,
     ),
-    # Behind a client: store/_client_store.py
+    # Behind a client: store/_engine_store.py
     Mutant(
         "a writer at work does not say so in the token",
-        "store._client_store",
+        "store._engine_store",
         '        token = ("" if settled else _WRITING) + uuid.uuid4().hex\n',
         "        token = uuid.uuid4().hex\n",
         "server",
     ),
     Mutant(
         "the token stays the same",
-        "store._client_store",
+        "store._engine_store",
         '        token = ("" if settled else _WRITING) + uuid.uuid4().hex\n',
         '        token = "settled"\n',
         "server",
     ),
     Mutant(
         "the token is not compared",
-        "store._client_store",
+        "store._engine_store",
         "        if token is None or token.startswith(_WRITING) or known[0] != token:\n",
         "        if token is None or known[0] is None:\n",
         "server",
     ),
     Mutant(
         "the manifest is read before the token",
-        "store._client_store",
+        "store._engine_store",
         """        self._last.token = token = yield from last_token(self._manifest)
         known = self._catalogue
 """,
-        """        rows = unpack_rows((yield from self._manifest.scan(["metadatas"])))
+        """        rows = unpack_rows((yield from self._manifest.scan(["metadata"])))
         self._last.token = token = yield from last_token(self._manifest)
         known = self._catalogue
         if known[0] != token:
@@ -346,7 +346,7 @@ MUTANTS = (
     ),
     Mutant(
         "a failed start of writing keeps the lock",
-        "store._client_store",
+        "store._engine_store",
         """        except BaseException:
             lock.release()
             raise
@@ -452,8 +452,8 @@ MUTANTS = (
     Mutant(
         "a short result of Chroma's is all that there is",
         "search._vectors",
-        "    return bool(short) and min(short) < (yield from reader.everything()).leaves\n",
-        "    return bool(short) and min(short) < 0 * (yield from reader.everything()).leaves\n",
+        "    return bool(min(current) < everything.leaves)\n",
+        "    return bool(min(current) < 0 * everything.leaves)\n",
         "server",
     ),
 )

@@ -18,17 +18,21 @@ from inspect import iscoroutine
 from pathlib import Path
 from typing import Any
 
+import leafspan.engines.chroma
+import leafspan.engines.local
 import leafspan.index
 import leafspan.segments
 import leafspan.store
 import leafspan.view
+from leafspan.engines import _caller
+from leafspan.engines.chroma import _files, _foreign, _read_only_files, _vector_files
+from leafspan.engines.chroma._database_facts import StoredVectors
+from leafspan.engines.local._change_file import ChangeFile
+from leafspan.engines.local._file_lock import FileLock
 from leafspan.flows import Call, _concurrent
 from leafspan.search import _indexes, _vectors
 from leafspan.segments import _segment
-from leafspan.store import _caller, _files, _folder, _folder_store, _foreign, _read_only_files, _vector_files
-from leafspan.store._change_file import ChangeFile
-from leafspan.store._database_facts import StoredVectors
-from leafspan.store._file_lock import FileLock
+from leafspan.store import Copied, _folder, _folder_store
 from tests.simulation.embedded import Disk, EmbeddedClient
 from tests.simulation.history import History
 from tests.simulation.locks import FileLocks, Threading
@@ -36,11 +40,16 @@ from tests.simulation.records import LINKS
 from tests.simulation.scenario import number_beside
 from tests.simulation.world import CALLS, Process, World
 
-for _room in (leafspan.store, leafspan.segments):  # those that are loaded lazily have to be replaced in, too
+for _room in (
+    leafspan.engines.chroma,
+    leafspan.engines.local,
+    leafspan.store,
+    leafspan.segments,
+):  # those that are loaded lazily have to be replaced in, too
     for _module in pkgutil.iter_modules(_room.__path__):
         importlib.import_module(f"{_room.__name__}.{_module.name}")
 
-_ROOMS = ("leafspan.store", "leafspan.segments")
+_ROOMS = ("leafspan.engines", "leafspan.store", "leafspan.segments")
 _TOGETHER = (_concurrent._run_in_spare_threads, _concurrent._run_in_own_threads)
 """What ``run_together`` and ``run_concurrently`` call: here, their flows are threads of the simulated process."""
 _PER_PROCESS: tuple[tuple[Any, str, Callable[[World], Any]], ...] = (
@@ -179,7 +188,7 @@ def replaced(
                     put(module, attribute, locks.lock)
     put(_segment, "os", OsWithPoints(world))
     if not copies:
-        put(_indexes, "records_in", lambda *_: {})
+        put(_indexes, "records_in", lambda *_: Copied({}, set()))
         put(_folder.Folder, "known", lambda folder, name: None)
     if not scans:
         put(_vectors, "_FEW_NUMBERS", 0)

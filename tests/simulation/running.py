@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from leafspan import Index
-from leafspan.store import _connecting
+from leafspan.engines.chroma import _chroma
 from tests.simulation.choices import Choices, Point
 from tests.simulation.documents import OPTIONS, VERSIONS, expected
 from tests.simulation.embedded import Disk
@@ -123,8 +123,8 @@ class _Run:
     def report(self) -> Report:
         """Run all of it."""
         world, scenario = self._world, self._scenario
-        threshold = dict(_connecting._HNSW)
-        _connecting._HNSW["sync_threshold"] = scenario.threshold
+        threshold = dict(_chroma._HNSW)
+        _chroma._HNSW["sync_threshold"] = scenario.threshold
         try:
             beside = {"scans": scenario.seed % 4 == 0, "copies": scenario.seed % 4 != 1}
             opening = 2 if scenario.seed % 8 > 4 else 1
@@ -142,8 +142,8 @@ class _Run:
             if not world.problems and scenario.has_trees:
                 check_trees(world, self._history, self._records)
         finally:
-            _connecting._HNSW.clear()
-            _connecting._HNSW.update(threshold)
+            _chroma._HNSW.clear()
+            _chroma._HNSW.update(threshold)
         problems = tuple(world.problems)
         return Report(scenario, problems, world.counts + Counter(steps=world.step), world.choices.made, tuple(world.log))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import hypot
 from typing import Any
 
-from leafspan.store._collection import Collection
+from leafspan.engines.chroma._collection import Collection
 
 
 class Killed(BaseException):

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from leafspan.engines import Record
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._as_written import check_record, check_text
 from leafspan.store._checksums import pack_checksums
@@ -21,8 +22,8 @@ def row(checksums: str = "") -> Row:
     return Row("d", "hash", LEAF.version, 2, characters=20, checksums=checksums)
 
 
-def record(text: str | None = TEXT, place: str = PLACE) -> dict[str, Any]:
-    return {"document": text, "metadata": {STRUCTURE_KEY: place}}
+def record(text: str | None = TEXT, place: str = PLACE) -> Record:
+    return Record(str(LEAF), text, {STRUCTURE_KEY: place})
 
 
 @pytest.mark.parametrize("text", ["", TEXT])

@@ -11,14 +11,15 @@ import httpx
 import pytest
 from chromadb.config import Settings
 
+from leafspan.engines import Caller
+from leafspan.engines.chroma._caller import caller_of
+from leafspan.engines.chroma._chroma import _with_timeout
 from leafspan.errors import ServerTimeout
-from leafspan.store._caller import Caller
-from leafspan.store._chroma import _with_timeout
 
 
 def test_a_chroma_in_memory_has_no_place_that_could_be_named():
     client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
-    assert Caller.of(client) == Caller("this Chroma", native=False, timeout=None)
+    assert caller_of(client) == Caller("this Chroma", native=False, timeout=None)
 
 
 @pytest.mark.parametrize("native", [True, False])
@@ -52,7 +53,7 @@ def test_without_a_timeout_no_other_thread_is_needed():
 @pytest.mark.parametrize("secret", ["", "user:word@", "user:w@rd@"])
 def test_the_address_of_a_server_is_named_without_what_is_secret_in_it(secret: str):
     server = SimpleNamespace(get_api_url=lambda: f"https://{secret}example.org:8000/api/v2")
-    assert Caller.of(SimpleNamespace(_server=server)).place == "the Chroma server at https://example.org:8000"
+    assert caller_of(SimpleNamespace(_server=server)).place == "the Chroma server at https://example.org:8000"
 
 
 def test_requests_of_a_client_get_a_timeout_unless_the_user_has_given_one():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from leafspan.store._change_file import ChangeFile
+from leafspan.engines.local._change_file import ChangeFile
 
 
 def test_a_file_that_is_the_same_is_not_opened_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

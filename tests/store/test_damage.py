@@ -14,9 +14,10 @@ from chromadb.config import Settings
 from leafspan import BM25, DamagedIndex, Document, F, Hybrid, Index, Vector
 from leafspan.private import Vault, private_view
 from leafspan.store import Met, Row
-from leafspan.store._manifest import CHANGES_ID, token_columns
+from leafspan.store._manifest import CHANGES_ID
 from tests.durability.versions import EMBEDDER, SPLITTER, document, records
 from tests.private.views.people import KEY
+from tests.store.columns import token_columns
 from tests.store.tampering import count_a_change
 
 NAMES = ["first", "second", "third"]

@@ -14,8 +14,8 @@ import chromadb
 import pytest
 
 from leafspan import DamagedIndex, Document, Index, StorageFailed
-from leafspan.store import _files
-from leafspan.store._database_facts import check_pages, count_missing, stored_vectors
+from leafspan.engines.chroma import _files
+from leafspan.engines.chroma._database_facts import check_pages, count_missing, stored_vectors
 
 
 def test_the_collections_of_an_index_are_told_from_others(tmp_path: Path):

@@ -19,17 +19,17 @@ import pytest
 from chromadb.config import Settings
 
 from leafspan import DamagedIndex, Document, Finding, Index, InvalidArgument, LeafspanError, StorageFailed, Vector
+from leafspan.engines import Caller
+from leafspan.engines.chroma._collection import Collection
+from leafspan.engines.chroma._failures import CollectionGone, LeafGone, translated
+from leafspan.engines.local._disk_errors import chroma_disk_error
 from leafspan.errors import ConcurrentUpdate, ServerTimeout, StorageFull, StorageReadOnly
 from leafspan.flows import arun, run
 from leafspan.search import _vectors
-from leafspan.store._caller import Caller
-from leafspan.store._collection import Collection
-from leafspan.store._disk_errors import chroma_disk_error
-from leafspan.store._failures import CollectionGone, LeafGone, translated
 from leafspan.store._stale_read import StaleRead
 
-FOLDER = Caller("the folder 'kb'")
-SERVER = Caller("the Chroma server at http://somewhere", timeout=5)
+FOLDER = Caller("the folder 'kb'", translate=translated)
+SERVER = Caller("the Chroma server at http://somewhere", timeout=5, translate=translated)
 
 
 def sqlite_error(code: int, words: str) -> sqlite3.Error:
@@ -102,7 +102,7 @@ def test_every_failure_is_an_error_of_ours_with_its_cause_in_one_line(error, in_
     def flow(caller: Caller, function: Any):
         return (yield caller.call("read the rows", function))
 
-    native = Caller(SERVER.place, native=True, timeout=5)
+    native = Caller(SERVER.place, native=True, timeout=5, translate=translated)
     for wanted, place, ask in (
         (in_folder, FOLDER.place, lambda: run(flow(FOLDER, fail))),
         (of_server, SERVER.place, lambda: run(flow(SERVER, fail))),
@@ -257,7 +257,7 @@ def test_a_leaf_that_goes_each_time_is_an_error_that_says_so(index: Index, monke
         ("something else", StorageFailed),
     ],
 )
-@pytest.mark.parametrize("method", ["add", "upsert", "delete"])
+@pytest.mark.parametrize("method", ["upsert", "delete"])
 def test_a_write_that_fails_says_why_and_the_next_one_finishes_it(
     index: Index, monkeypatch: pytest.MonkeyPatch, method: str, words: str, kind: type[Exception]
 ):

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from leafspan.store import _file_lock
-from leafspan.store._file_lock import FileLock
+from leafspan.engines.local import _file_lock
+from leafspan.engines.local._file_lock import FileLock
 
 
 def test_one_at_a_time_holds_a_lock(tmp_path: Path):

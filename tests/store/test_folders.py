@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from leafspan import BM25, DamagedIndex, Document, Index, StorageFailed, Vector
+from leafspan.engines.chroma import _chroma
 from leafspan.flows import run
-from leafspan.store import _connecting, has_index
+from leafspan.store import has_index
 from tests.corpus import DOCUMENTS
 from tests.profiles import paired
 
@@ -69,7 +70,7 @@ def test_vector_files_behind_a_link_are_refused(tmp_path: Path):
 
 
 def test_a_vector_file_behind_a_link_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(_connecting._HNSW, "sync_threshold", 6)
+    monkeypatch.setitem(_chroma._HNSW, "sync_threshold", 6)
     with Index.open(tmp_path / "kb") as index:
         index.add(DOCUMENTS)
     gc.collect()

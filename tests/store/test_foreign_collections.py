@@ -14,8 +14,8 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 
 import leafspan
 from leafspan import Document, Index, IndexNotFound
+from leafspan.engines.chroma._foreign import ForeignCollection
 from leafspan.errors import IndexMismatch
-from leafspan.store._foreign import ForeignCollection
 
 STORES = pytest.mark.parametrize("store", ["folder", "server"])
 
@@ -97,7 +97,7 @@ def test_empty_leaves_of_another_distance_are_somebody_elses_too(client: Any, pl
 @STORES
 def test_an_index_whose_manifest_was_not_made_before_a_kill_is_made_anew(client: Any, place: dict[str, Any]):
     options: dict[str, Any] = {"embedding_function": None, "configuration": {"hnsw": {"space": "cosine"}}}
-    client.create_collection(f"{place['name']}.leaves", **options)
+    client.create_collection(f"{place['name']}.leaves", metadata={"made_by": "leafspan"}, **options)
     with Index.open(**place) as index:
         assert index.count() == 0
 
@@ -125,7 +125,7 @@ def test_where_there_is_no_index_of_this_name_the_error_names_those_that_there_a
 @pytest.mark.parametrize("store", ["server"])
 def test_so_does_the_error_behind_a_client(client: Any, place: dict[str, Any]):
     filled(client, f"langchain-{place['name']}")
-    with pytest.raises(IndexNotFound, match=r"there is no index '.*' behind this client, but there are Chroma collections"):
+    with pytest.raises(IndexNotFound, match=r"there is no index '.*' behind a client, but there are Chroma collections"):
         Index.open(**place, create=False)
 
 

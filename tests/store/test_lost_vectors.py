@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from leafspan.store._lost_vectors import Loss, LostVectors
+from leafspan.engines.chroma._lost_vectors import Loss, LostVectors
 
 
 def test_a_loss_is_noted_until_it_is_forgotten_along_with_what_was_set_aside(tmp_path: Path):

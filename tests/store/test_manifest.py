@@ -6,9 +6,10 @@ import base64
 import zlib
 from dataclasses import replace
 
+from leafspan.engines import Record
 from leafspan.store import Damage, Row
 from leafspan.store._checksums import pack_checksums
-from leafspan.store._manifest import CHANGES_ID, columns, grouped, token_columns, unpack_rows, unpack_token
+from leafspan.store._manifest import CHANGES_ID, grouped, row_records, token_record, unpack_rows, unpack_token
 from leafspan.values import Section
 
 ROW = Row(
@@ -40,18 +41,18 @@ EMPTY = (
 
 
 def test_a_row_is_stored_as_this_string():
-    assert columns([ROW]) == {"embeddings": [[0.0]], "metadatas": [{"row": PACKED}]}
-    assert columns([Row("plan", "", None, 0)])["metadatas"] == [{"row": EMPTY + ',"crc":"7d8055ec"}'}]
+    assert row_records([ROW]) == [Record("plan", metadata={"row": PACKED})]
+    assert row_records([Row("plan", "", None, 0)])[0].metadata == {"row": EMPTY + ',"crc":"7d8055ec"}'}
 
 
 def test_a_row_is_read_from_this_string():
-    records = {"plan": {"metadata": {"row": PACKED}}, "empty": {"metadata": Row("empty", "", None, 0).pack()}}
+    records = {each.id: each for each in row_records([ROW, Row("empty", "", None, 0)])}
     assert unpack_rows(records) == {"plan": ROW, "empty": Row("empty", "", None, 0)}
 
 
 def test_the_checksum_of_a_row_is_the_crc_32_of_the_id_of_its_document_and_what_comes_before():
     assert PACKED.endswith(f',"crc":"{zlib.crc32(("plan " + BODY + CHECKS).encode()):08x}"}}')
-    (elsewhere,) = unpack_rows({"map": {"metadata": {"row": PACKED}}}).values()
+    (elsewhere,) = unpack_rows({"map": Record("map", metadata={"row": PACKED})}).values()
     assert elsewhere.damage == Damage("its row in the manifest is damaged: its checksum is another one", in_row=True)
 
 
@@ -83,8 +84,8 @@ def test_a_heading_without_text_below_it_is_not_over_the_next_one_of_its_depth()
 
 
 def test_the_token_of_the_changes_is_stored_under_this_key_and_is_no_row():
-    assert token_columns("7f") == {"embeddings": [[0.0]], "metadatas": [{"token": "7f"}]}
-    records = {CHANGES_ID: {"metadata": {"token": "7f"}}}
+    assert token_record("7f") == Record(CHANGES_ID, metadata={"token": "7f"})
+    records = {CHANGES_ID: token_record("7f")}
     assert unpack_token(records) == "7f"
     assert unpack_token({}) is None
     assert unpack_rows(records) == {}

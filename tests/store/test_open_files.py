@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import Document, Index
-from leafspan.store._open_files import too_many_files
+from leafspan.engines.local._open_files import too_many_files
 from tests.durability.versions import EMBEDDER
 from tests.profiles import quick
 

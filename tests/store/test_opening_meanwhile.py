@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 from leafspan import Document, Index
+from leafspan.engines.local._change_file import ChangeFile
 from leafspan.flows import run
 from leafspan.store import _connecting, open_store
-from leafspan.store._change_file import ChangeFile
 from leafspan.store._reader import Reader
 
 

@@ -9,10 +9,10 @@ import pytest
 from chromadb.api.models.Collection import Collection as ChromaCollection
 
 from leafspan import Document, Index
+from leafspan.engines import Caller, Record
+from leafspan.engines.chroma._collection import Collection
+from leafspan.engines.chroma._portions import Portions
 from leafspan.flows import arun, run
-from leafspan.store._caller import Caller
-from leafspan.store._collection import Collection
-from leafspan.store._portions import Portions
 from tests.store.memory import Records
 
 IN_PROCESS = Caller("the folder 'kb'")
@@ -30,7 +30,7 @@ class Sizes(Records):
 def test_an_asynchronous_write_begins_with_a_hundred_records():
     records = Sizes()
     ids = [str(number) for number in range(1_000)]
-    asyncio.run(arun(Collection(records, 1_000, caller=IN_PROCESS).add(ids, documents=ids)))
+    asyncio.run(arun(Collection(records, 1_000, caller=IN_PROCESS).put([Record(id_, id_) for id_ in ids])))
     assert records.sizes[0] == 100
     assert sum(records.sizes) == len(records.records) == 1_000
     assert [record["documents"] for record in records.records.values()] == ids
@@ -40,7 +40,7 @@ def test_a_blocking_write_and_one_of_a_server_are_not_divided():
     ids = [str(number) for number in range(1_000)]
     for caller, drive in ((IN_PROCESS, run), (SERVER, run), (SERVER, lambda flow: asyncio.run(arun(flow)))):
         records = Sizes()
-        drive(Collection(records, 1_000, caller=caller).upsert(ids, documents=ids))
+        drive(Collection(records, 1_000, caller=caller).put([Record(id_, id_) for id_ in ids]))
         assert records.sizes == [1_000]
 
 
@@ -57,7 +57,7 @@ def test_one_write_has_at_most_four_million_characters_unless_a_single_record_ha
     texts = ["t" * 1_500_000, "t" * 1_500_000, "t" * 1_500_000, "t" * 9_000_000, "t", "t"]
     metadatas = [{"leafspan": "x"}] * 4 + [{"long": ["v" * 3_000_000]}, {"long": "v" * 1_500_000}]
     ids = list("abcdef")
-    run(Collection(records, 1_000, caller=caller).add(ids, documents=texts, metadatas=metadatas))
+    run(Collection(records, 1_000, caller=caller).put(list(map(Record, ids, texts, metadatas))))
     assert records.sizes == [2, 1, 1, 1, 1]
     assert list(records.records) == ids
 
@@ -105,13 +105,14 @@ def test_records_are_divided_evenly_so_that_no_write_of_a_few_is_left():
 
 def test_an_aadd_writes_leaves_in_portions_and_an_add_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     sizes: list[int] = []
-    add = ChromaCollection.add
+    upsert = ChromaCollection.upsert
 
     def noting(self: ChromaCollection, *, ids: list[str], **columns: object) -> None:
-        sizes.append(len(ids))
-        add(self, ids=ids, **columns)
+        if self.name.endswith(".leaves"):
+            sizes.append(len(ids))
+        upsert(self, ids=ids, **columns)
 
-    monkeypatch.setattr(ChromaCollection, "add", noting)
+    monkeypatch.setattr(ChromaCollection, "upsert", noting)
     numbers = Document(
         "numbers", " ".join(f"This is sentence number {number}, and there are more." for number in range(1_000))
     )
@@ -130,7 +131,7 @@ def test_an_aadd_writes_leaves_in_portions_and_an_add_does_not(tmp_path: Path, m
 
 async def test_the_event_loop_goes_on_between_the_writes_of_adding_replacing_and_deleting(tmp_path: Path, monkeypatch):
     beats = 0
-    begun: dict[str, list[int]] = {"add": [], "upsert": [], "delete": []}
+    begun: dict[str, list[int]] = {"upsert": [], "delete": []}
 
     async def beat() -> None:
         nonlocal beats
@@ -159,6 +160,6 @@ async def test_the_event_loop_goes_on_between_the_writes_of_adding_replacing_and
     heart.cancel()
     assert index.count() == 0
     index.close()
-    for method, least in (("add", 2 * 3), ("upsert", 5 * 3), ("delete", 3 * 3)):
+    for method, least in (("upsert", 7 * 3), ("delete", 3 * 3)):
         assert len(begun[method]) >= least, method
         assert len(set(begun[method])) == len(begun[method]), f"nothing else was done between two writes: {method}"

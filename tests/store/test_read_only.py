@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from leafspan import BM25, AutoMerging, DamagedIndex, Document, F, Hybrid, Index, RelevantSegments, Vector
+from leafspan.engines.chroma import _chroma
 from leafspan.errors import StorageReadOnly
-from leafspan.store import _connecting
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 
 STRATEGIES = [Vector(), BM25(), Hybrid(), AutoMerging(), RelevantSegments()]
@@ -81,7 +81,7 @@ def test_damaged_vectors_on_a_read_only_mount_are_read_from_the_copy(
     places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ):
     writable, read_only = places
-    monkeypatch.setitem(_connecting._HNSW, "sync_threshold", 50)
+    monkeypatch.setitem(_chroma._HNSW, "sync_threshold", 50)
     with Index.open(writable / "kb", splitter=SPLITTER) as index:
         index.add([Document(str(n), " ".join(f"Number {n} has sentence {m}." for m in range(20))) for n in range(20)])
         leaves = len(index.leaves())

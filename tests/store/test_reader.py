@@ -8,13 +8,15 @@ import pytest
 
 from leafspan import DamagedIndex
 from leafspan.documents import pack_place
+from leafspan.engines import StaleRead
 from leafspan.errors import ConcurrentUpdate
 from leafspan.flows import run
 from leafspan.reserved import STRUCTURE_KEY
-from leafspan.store import Catalogue, Met, MetDamage, Reader, Row, StaleRead, read_consistently
+from leafspan.store import Catalogue, Met, MetDamage, Reader, Row, read_consistently
 from leafspan.store._checksums import pack_checksums
-from leafspan.store._manifest import CHANGES_ID, columns, token_columns
+from leafspan.store._manifest import CHANGES_ID
 from leafspan.values import Ancestor, Leaf
+from tests.store.columns import columns, token_columns
 from tests.store.memory import Records
 
 OLD, NEW = "0ld0ld00", "0new0new"

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from leafspan import Chunk, Document, F, Files, Index, StorageFailed
 from leafspan.documents import _accepting, _metadata
+from leafspan.engines.local._change_file import ChangeFile
 from leafspan.errors import InvalidDocument
-from leafspan.store._change_file import ChangeFile
 from tests.durability.versions import EMBEDDER, SPLITTER
 from tests.profiles import examples, paired
 

@@ -13,10 +13,10 @@ from chromadb.config import Settings
 
 from leafspan import Document, F, HierarchicalSplitter, Index, Vector
 from leafspan.embedding import default_embedder
+from leafspan.engines.chroma._collection import Collection
 from leafspan.flows import Flow, run
 from leafspan.search import _vectors
 from leafspan.store import Reader, read_consistently
-from leafspan.store._collection import Collection
 
 SPLITTER = HierarchicalSplitter(leaf_words=8, parent_words=(16,))
 TEXT = " ".join(f"Sentence number {n} of this text is here." for n in range(12))
@@ -50,7 +50,7 @@ def result(carried_out: Iterator[None]) -> Any:
 def test_whenever_a_search_begins_and_ends_it_finds_all_leaves_or_none(
     tmp_path: Path, monkeypatch, opened_twice: bool
 ) -> None:
-    usual = Collection.query
+    usual = Collection.nearest
     monkeypatch.setattr(_vectors, "_FEW_NUMBERS", 0)  # so that Chroma searches
     asked = 0
     with Index.open(tmp_path, splitter=SPLITTER) as index:
@@ -65,7 +65,7 @@ def test_whenever_a_search_begins_and_ends_it_finds_all_leaves_or_none(
             deletion = steps(writer._delete(["a"], None, False))
             searches = iter([before])
 
-            def query(self: Collection, *arguments: Any, searches=searches, deletion=deletion) -> Any:
+            def nearest(self: Collection, *arguments: Any, searches=searches, deletion=deletion) -> Any:
                 nonlocal asked
                 asked += 1
                 for _ in range(next(searches, 0)):  # just before the first search in Chroma
@@ -73,7 +73,7 @@ def test_whenever_a_search_begins_and_ends_it_finds_all_leaves_or_none(
                 return (yield from usual(self, *arguments))
 
             with monkeypatch.context() as patch:
-                patch.setattr(Collection, "query", query)
+                patch.setattr(Collection, "nearest", nearest)
                 found.add(len(index.retrieve("sentence", Vector(), k=100, candidates=100)))
             result(deletion)
         assert found <= {0, 12}
@@ -84,7 +84,7 @@ def test_whenever_a_search_begins_and_ends_it_finds_all_leaves_or_none(
 @pytest.mark.parametrize("before", range(0, 14, 2))
 def test_a_search_that_has_to_ask_again_finds_all_leaves_or_none(monkeypatch, before: int) -> None:
     client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
-    usual = Collection.query
+    usual = Collection.nearest
     with Index.open(client=client, name=f"again-{before}", splitter=SPLITTER) as index:
         index.add(Document("a", TEXT))
         leaves = client.get_collection(f"again-{before}.leaves", embedding_function=None)
@@ -96,13 +96,13 @@ def test_a_search_that_has_to_ask_again_finds_all_leaves_or_none(monkeypatch, be
         deletion = steps(index._delete(["a"], None, False))
         searches = iter([0, 0, before])  # what is left is doubted once, then too little is found, then more is asked for
 
-        def query(self: Collection, *arguments: Any) -> Any:
+        def nearest(self: Collection, *arguments: Any) -> Any:
             for _ in range(next(searches, 0)):
                 next(deletion, None)
             return (yield from usual(self, *arguments))
 
         with monkeypatch.context() as patch:
-            patch.setattr(Collection, "query", query)
+            patch.setattr(Collection, "nearest", nearest)
             found = len(index.retrieve("sentence", Vector(), k=12, candidates=12))
         result(deletion)
     assert found in (0, 12)
@@ -111,7 +111,7 @@ def test_a_search_that_has_to_ask_again_finds_all_leaves_or_none(monkeypatch, be
 @pytest.mark.parametrize("before", range(0, 14, 2))
 def test_a_filtered_search_finds_all_leaves_or_none_while_another_process_deletes_them(monkeypatch, before: int) -> None:
     client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
-    usual = Collection.query
+    usual = Collection.nearest
     monkeypatch.setattr(_vectors, "_FEW_FETCHED", 5)  # so that Chroma searches
     with (
         Index.open(client=client, name=f"filtered-{before}", splitter=SPLITTER) as index,
@@ -129,13 +129,13 @@ def test_a_filtered_search_finds_all_leaves_or_none_while_another_process_delete
         first = search()
         searches = iter([before])
 
-        def query(self: Collection, *arguments: Any) -> Any:
+        def nearest(self: Collection, *arguments: Any) -> Any:
             for _ in range(next(searches, 0)):
                 next(deletion, None)
             return (yield from usual(self, *arguments))
 
         with monkeypatch.context() as patch:
-            patch.setattr(Collection, "query", query)
+            patch.setattr(Collection, "nearest", nearest)
             meanwhile = search()
         result(deletion)
         assert meanwhile in (first, search())

@@ -9,7 +9,7 @@ import pytest
 from chromadb.config import Settings
 
 from leafspan import BM25, Document, F, Index
-from leafspan.store import _collection
+from leafspan.engines.chroma import _collection
 from tests.durability.versions import EMBEDDER, SPLITTER
 from tests.server import running_server
 

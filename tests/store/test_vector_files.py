@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from leafspan.store._vector_files import IDS, VECTORS, VectorFiles
+from leafspan.engines.chroma._vector_files import IDS, VECTORS, VectorFiles
 
 NAME = "5b812d44-fd14-4a84-8ee9-793b4e6fcfad"
 VECTOR_BYTES = 16

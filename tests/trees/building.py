@@ -13,6 +13,7 @@ import numpy as np
 from chromadb.config import Settings
 
 from leafspan import Document, Embedder, HierarchicalSplitter, Index
+from leafspan.engines import Record
 from leafspan.store._manifest import unpack_rows
 from leafspan.trees import Abstractive
 
@@ -159,4 +160,6 @@ def building(index, asked, **options):
 def rows_of(index):
     """The rows of the trees, by stored ids."""
     stored = records(index, "tree.manifest")
-    return unpack_rows({id_: {"metadata": metadata} for id_, (_, metadata, _) in stored.items() if "row" in metadata})
+    return unpack_rows(
+        {id_: Record(id_, metadata=metadata) for id_, (_, metadata, _) in stored.items() if "row" in metadata}
+    )

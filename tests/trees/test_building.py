@@ -18,14 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import DamagedIndex, Document, F, Index, InvalidArgument
+from leafspan.engines.chroma._collection import Collection
 from leafspan.errors import FunctionFailed, IndexMismatch
-from leafspan.store._collection import Collection
-from leafspan.store._manifest import columns
 from leafspan.strategies import Tree
 from leafspan.trees import Abstractive, Bisecting, Extractive
 from leafspan.trees._document_trees import DocumentTrees
 from tests.event_loop import wait_for_the_loop
 from tests.profiles import examples, quick
+from tests.store.columns import columns
 from tests.trees.building import (
     EMBEDDER,
     NAMES,

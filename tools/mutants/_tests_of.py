@@ -27,7 +27,12 @@ _WIDER = {
     "lexical": ("tests/segments", "tests/store/test_scoped.py", "tests/strategies", "tests/peers/test_bm25_peers.py"),
     "filters": ("tests/store", "tests/peers", "tests/hosts/test_contract.py", _HOSTS),
     "splitting": ("tests/documents", "tests/indexing", "tests/test_index.py", "tests/peers", "tests/files"),
-    "documents": ("tests/store", "tests/indexing", "tests/adopting", "tests/test_index.py", "tests/hosts/test_contract.py"),
+    "documents": (
+        "tests/store",
+        "tests/indexing",
+        "tests/test_index.py",
+        "tests/hosts/test_contract.py",
+    ),
     "strategies": ("tests/retrieval", "tests/trees", "tests/config", "tests/peers", "tests/hosts"),
     "search": ("tests/store", "tests/segments", "tests/strategies", "tests/retrieval"),
     "store": ("tests/segments", "tests/indexing", "tests/search", "tests/trees", "tests/test_index.py", "tests/durability"),
@@ -67,7 +72,7 @@ _ELSEWHERE = {
     "strategies/_parent_document.py": ("tests/spans/test_parents.py",),
     "strategies/_sentence_window.py": ("tests/spans/test_windows.py",),
     "splitting/_chunks.py": ("tests/test_user_functions.py",),
-    "documents/_pieces.py": ("tests/adopting/test_adopting.py",),
+    "documents/_pieces.py": ("tests/indexing/adopting/test_adopting.py",),
     "lexical/_rank_bm25_engine.py": ("tests/peers/test_bm25_peers.py",),
 }
 _OF_ALL = ("tests/spans", "tests/strategies", "tests/documents", "tests/store", "tests/test_index.py", "tests/retrieval")

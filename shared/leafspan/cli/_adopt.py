@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from leafspan import adopt as adopt_collection
-from leafspan.adopting import Adopted
 from leafspan.checks import shown
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
 from leafspan.errors import InvalidArgument
+from leafspan.indexing.adopting import Adopted
 
 _SHOWN = 3  # ids that are printed of the records that were skipped for one reason
 

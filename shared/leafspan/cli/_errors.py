@@ -14,8 +14,8 @@ from typer.core import TyperGroup
 from leafspan.checks import reason_of
 from leafspan.cli._console import console, plain
 from leafspan.cli._waits import telling_of_waits
+from leafspan.engines.chroma import chroma_failure
 from leafspan.errors import LeafspanError
-from leafspan.store import chroma_failure
 from leafspan.text import visible
 
 _PACKAGE = Path(__file__).parents[1]

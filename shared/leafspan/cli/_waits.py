@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from leafspan.cli._console import console, plain
-from leafspan.store import WAITS
+from leafspan.engines.local import WAITS
 
 
 class _OnStandardError(logging.Handler):

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from leafspan.checks import is_unicode
 from leafspan.documents import IndexSettings, copy_metadata
 from leafspan.embedding import CheckedEmbedder
+from leafspan.engines import StaleRead
 from leafspan.flows import Call, Flow
 from leafspan.indexing._whole_document import chunks_of_leaves, problem_of_content
-from leafspan.store import Reader, Row, Scope, StaleRead, Store, StoredLeaf, leaf_passage, outline_of, read_consistently
+from leafspan.store import Reader, Row, Scope, Store, StoredLeaf, leaf_passage, outline_of, read_consistently
 from leafspan.text import first_words
 from leafspan.trees import Trees, count_trees
 from leafspan.values import Document, Passage, short_id

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
+from leafspan.engines import Record
 from leafspan.flows import Call, Flow
 from leafspan.indexing._row_mending import mended_row
 from leafspan.indexing._whole_document import problem_of_content, put_together
@@ -69,7 +70,7 @@ def check_documents(
         for version, ordinals in there.items()
         for id_ in leaf_ids(row.document_id, version, sorted(ordinals))
     ]
-    records = yield from reader.stored_records(ids, ["documents", "metadatas"])
+    records = yield from reader.stored_records(ids, ["text", "metadata"])
     damaged = [each.row.document_id for each in unchanged if each.row.damage is not None]
     stored_rows = (yield from reader.stored_rows(damaged)) if damaged else {}
     verdicts = {}
@@ -92,7 +93,7 @@ def _is_written(row: Row, stored: Mapping[str, Any]) -> bool:
 
 
 def _verdict(
-    document: DocumentToCheck, records: Mapping[str, Any], stored_row: Any, check_leaf: CheckLeaf
+    document: DocumentToCheck, records: Mapping[str, Record], stored_row: Any, check_leaf: CheckLeaf
 ) -> Verdict | None:
     row, there = document
     if row.damage is not None:
@@ -114,7 +115,7 @@ def _verdict(
     return Verdict(problem or f"{len(surplus)} leaves beyond its end", False, replace(row, hash=""))
 
 
-def _problem(row: Row, records: Mapping[str, Any], check_leaf: CheckLeaf) -> str | None:
+def _problem(row: Row, records: Mapping[str, Record], check_leaf: CheckLeaf) -> str | None:
     """What is wrong with the leaves of a document; None if nothing is."""
     ids = row.leaf_ids
     missing = sum(id_ not in records for id_ in ids)
@@ -127,9 +128,11 @@ def _problem(row: Row, records: Mapping[str, Any], check_leaf: CheckLeaf) -> str
     return None if document is None else problem_of_content(row, document)
 
 
-def _problems_of_leaves(row: Row, ids: Sequence[str], records: Mapping[str, Any], check_leaf: CheckLeaf) -> Iterator[str]:
+def _problems_of_leaves(
+    row: Row, ids: Sequence[str], records: Mapping[str, Record], check_leaf: CheckLeaf
+) -> Iterator[str]:
     for ordinal, id_ in enumerate(ids):
-        text, metadata = records[id_]["document"], records[id_]["metadata"]
+        _, text, metadata, _ = records[id_]
         if text is None:
             yield f"the text of its leaf {ordinal} is missing"
             continue
@@ -142,9 +145,9 @@ def _problems_of_leaves(row: Row, ids: Sequence[str], records: Mapping[str, Any]
             yield f"the metadata of its leaf {ordinal} are not those of the document"
 
 
-def _is_shared(row: Row, metadata: Mapping[str, Any]) -> bool:
+def _is_shared(row: Row, metadata: Mapping[str, Any] | None) -> bool:
     """Whether a leaf has no other metadata than its document. Those of chunks are among what the hash tells."""
-    own = {key: value for key, value in metadata.items() if key != STRUCTURE_KEY}
+    own = {key: value for key, value in (metadata or {}).items() if key != STRUCTURE_KEY}
     if row.extra.get("chunks"):
         own = {key: value for key, value in own.items() if key in row.metadata}
     return all(key in row.metadata and row.metadata[key] == value for key, value in own.items())

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from leafspan.documents import content_hash, find_sections, moved_down, pack_lines, place_of, unpack_place
+from leafspan.engines import Record
 from leafspan.indexing._known_files import lines_before
 from leafspan.indexing._whole_document import chunks_of_leaves
 from leafspan.reserved import STRUCTURE_KEY
@@ -15,7 +16,7 @@ from leafspan.store import LooseRow, Row, pack_checksums, read_loosely
 from leafspan.values import Document, Leaf, LeafId, leaf_ids
 
 
-def mended_row(document_id: str, stored: Any, records: Mapping[str, Any], there: Mapping[str, set[int]]) -> Row | None:
+def mended_row(document_id: str, stored: Any, records: Mapping[str, Record], there: Mapping[str, set[int]]) -> Row | None:
     """The row of a document, made of what can be read of it and of its leaves; None if it may have been another one.
 
     It is certain to be what it was if its checksum is the same.
@@ -30,13 +31,13 @@ def mended_row(document_id: str, stored: Any, records: Mapping[str, Any], there:
     return None
 
 
-def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Any], ids: list[str]) -> Row | None:
+def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Record], ids: list[str]) -> Row | None:
     """The row of a document of these leaves; None if they are no document."""
     try:
-        leaves = [(_leaf(LeafId.parse(id_), records[id_]), records[id_]["metadata"]) for id_ in ids]
+        leaves = [(_leaf(LeafId.parse(id_), records[id_]), records[id_].metadata or {}) for id_ in ids]
     except (KeyError, ValueError):
         return None
-    texts = [records[id_]["document"] for id_ in ids]
+    texts = [records[id_].text or "" for id_ in ids]
     ends = [leaf.end for leaf, _ in leaves]
     if (
         not leaves
@@ -61,8 +62,8 @@ def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Any], i
     )
 
 
-def _leaf(id_: LeafId, record: Mapping[str, Any]) -> Leaf:
-    text, metadata = record["document"], record["metadata"]
+def _leaf(id_: LeafId, record: Record) -> Leaf:
+    _, text, metadata, _ = record
     leaf = unpack_place(id_, metadata.get(STRUCTURE_KEY) if metadata else None)
     if text is None or leaf.end - leaf.start != len(text) or not leaf.ancestors:
         raise ValueError("it is damaged")

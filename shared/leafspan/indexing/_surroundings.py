@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from leafspan.checks import check_whole, shown
+from leafspan.engines import StaleRead
 from leafspan.errors import DocumentNotFound, InvalidArgument
 from leafspan.flows import Flow
 from leafspan.spans import grown_within
-from leafspan.store import Reader, Row, Scope, StaleRead, Store, StoredLeaf, leaf_passage, read_consistently
+from leafspan.store import Reader, Row, Scope, Store, StoredLeaf, leaf_passage, read_consistently
 from leafspan.values import LeafId, Passage, leaf_ids, run_of_id
 
 _DEFAULT_LEAVES = 2

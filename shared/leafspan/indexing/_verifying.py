@@ -131,8 +131,7 @@ def _stored(store: Store, rows: Sequence[Row], *, with_vectors: bool) -> Flow[li
     import numpy as np
 
     ids = [id_ for row in rows for id_ in row.leaf_ids]
-    columns = ["documents", "metadatas"]
-    read = partial(Reader.stored_records, ids=ids, columns=columns)
+    read = partial(Reader.stored_records, ids=ids, fields=["text", "metadata"])
     vectors: dict[str, Any] = {}
     if with_vectors:
         vectors = yield from _stored_vectors(store, ids)
@@ -140,20 +139,20 @@ def _stored(store: Store, rows: Sequence[Row], *, with_vectors: bool) -> Flow[li
     documents = []
     for row in rows:
         found = [records.get(id_) for id_ in row.leaf_ids]
-        whole = [each for each in found if each is not None and each["document"] is not None and each["metadata"]]
+        whole = [each for each in found if each is not None and each.text is not None and each.metadata]
         if len(whole) < row.leaves:
             continue
         own = [vectors[id_] for id_ in row.leaf_ids if id_ in vectors]
         matrix = np.asarray(own, dtype=np.float32) if len(own) == row.leaves and len(set(map(len, own))) == 1 else None
         documents.append(
-            DocumentToWrite(row, [each["document"] for each in whole], [each["metadata"] for each in whole], matrix)
+            DocumentToWrite(row, [each.text or "" for each in whole], [each.metadata or {} for each in whole], matrix)
         )
     return documents
 
 
 def _stored_vectors(store: Store, ids: Sequence[str]) -> Flow[dict[str, Any]]:
     """The vectors of leaves, by id, of those that have one."""
-    read = partial(Reader.stored_records, columns=["embeddings"])
+    read = partial(Reader.stored_records, fields=["vector"])
     try:
         found = yield from read_consistently(store, partial(read, ids=ids))
     except DamagedIndex:
@@ -161,7 +160,7 @@ def _stored_vectors(store: Store, ids: Sequence[str]) -> Flow[dict[str, Any]]:
     except StorageFailed:  # Chroma fails if one of them has none
         missing = yield from store.without_vectors(ids)
         found = yield from read_consistently(store, partial(read, ids=[id_ for id_ in ids if id_ not in missing]))
-    return {id_: record["embedding"] for id_, record in found.items() if record["embedding"] is not None}
+    return {id_: record.vector for id_, record in found.items() if record.vector is not None}
 
 
 def _differing(compared: Sequence[_Compared], documents: Sequence[DocumentToWrite], how: Examination) -> _Differing:

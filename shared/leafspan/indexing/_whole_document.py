@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from leafspan.documents import content_hash, copy_metadata
+from leafspan.engines import Record
 from leafspan.indexing._known_files import lines_before
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import Row
@@ -23,11 +24,11 @@ def problem_of_content(row: Row, document: Document) -> str | None:
     return None if not row.hash or document.chunks else "its title, metadata or text is not as it was added"
 
 
-def put_together(row: Row, records: Mapping[str, Any], read_leaf: Callable[..., Any]) -> Document | None:
+def put_together(row: Row, records: Mapping[str, Record], read_leaf: Callable[..., Any]) -> Document | None:
     """A document of its leaves, as it is stored. None for a tree, whose hash is not that of its summaries."""
     if LeafId(row.document_id, row.version or "", 0).is_summary:
         return None
-    found = [(LeafId.parse(id_), records[id_]["document"], records[id_]["metadata"]) for id_ in row.leaf_ids]
+    found = [(LeafId.parse(id_), records[id_].text or "", records[id_].metadata or {}) for id_ in row.leaf_ids]
     leaves: list[tuple[Leaf, Mapping[str, Any]]] = [(read_leaf(row, *each), each[2]) for each in found]
     chunks = chunks_of_leaves(row, leaves) if row.extra.get("chunks") else ()
     text = "".join(text for _, text, _ in found)

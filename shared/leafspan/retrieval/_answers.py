@@ -8,12 +8,12 @@ from time import perf_counter
 from typing import Any, Protocol, get_args
 
 from leafspan.checks import shown
+from leafspan.engines import StaleRead
 from leafspan.errors import InvalidArgument
 from leafspan.flows import Call, Flow, run_concurrently, run_together
 from leafspan.retrieval._asking import ask_call, generate_texts
 from leafspan.retrieval._host_results import outside_results
 from leafspan.retrieval._index_answers import IndexAnswers
-from leafspan.store import StaleRead
 from leafspan.strategies import (
     AskHost,
     CallFunction,

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from leafspan.checks import shown
+from leafspan.engines import MOST_RESULTS
 from leafspan.errors import InvalidArgument, NotALeaf
 from leafspan.filters import Where
 from leafspan.flows import Flow
 from leafspan.retrieval._leaf_reader import LeafReader
-from leafspan.store import MOST_RESULTS, Reader, Row, Scope, StoredLeaf
+from leafspan.store import Reader, Row, Scope, StoredLeaf
 from leafspan.strategies import HOW_TO_FIND_LEAVES, AskHost, HostResult
 from leafspan.strategies.scoring import scores_in_order
 from leafspan.trace import Trace, TracedHit

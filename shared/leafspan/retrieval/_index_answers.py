@@ -6,13 +6,14 @@ import itertools
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from leafspan.engines import StaleRead
 from leafspan.errors import InvalidArgument
 from leafspan.flows import Flow
 from leafspan.retrieval._host_results import outside_results, recognise
 from leafspan.retrieval._leaf_reader import LeafReader
 from leafspan.retrieval._passages import to_passage
 from leafspan.retrieval._sources import Sources
-from leafspan.store import Met, Reader, Scope, StaleRead
+from leafspan.store import Met, Reader, Scope
 from leafspan.strategies import (
     AskHost,
     FindMentions,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+from leafspan.engines import StaleRead
 from leafspan.flows import Call, Flow
 from leafspan.search import (
     Scan,
@@ -19,7 +20,7 @@ from leafspan.search import (
     similarities,
     soft_matches_of,
 )
-from leafspan.store import Reader, StaleRead, StoredLeaf
+from leafspan.store import Reader, StoredLeaf
 from leafspan.strategies import (
     FindMentions,
     LexicalMatches,

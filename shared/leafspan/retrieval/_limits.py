@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, TypedDict
 
 from leafspan.checks import check_number, check_whole, shown, with_option_names
+from leafspan.engines import MOST_RESULTS
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where, to_filter
 from leafspan.spans import Budget
-from leafspan.store import MOST_RESULTS
 from leafspan.strategies import DEFAULT, RetrievalContext, Strategy, to_strategy
 from leafspan.values import Candidate
 

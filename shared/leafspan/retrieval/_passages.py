@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import SupportsIndex, overload
 
+from leafspan.engines import StaleRead
 from leafspan.lexical import Analysis, Analyzer, matching_words
-from leafspan.store import Row, StaleRead, leaf_passage
+from leafspan.store import Row, leaf_passage
 from leafspan.text import display
 from leafspan.trees import document_of, summary_passage
 from leafspan.values import Candidate, Passage, Query

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from leafspan.documents import IndexSettings
+from leafspan.engines import Field
 from leafspan.flows import Flow
 from leafspan.search._document_names import DocumentNames
 from leafspan.search._words import LexicalIndex
 from leafspan.segments import Mirror, RecordCopy, VectorCopy, records_in
-from leafspan.store import Catalogue, Derived, DocumentToWrite, Reader, Store
+from leafspan.store import Catalogue, Copied, Derived, DocumentToWrite, Reader, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,9 @@ class SearchIndexes:
         if self.records is not None:
             yield from self.records.current(reader)
 
-    def _copied(self, catalogue: Catalogue, ids: Iterable[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+    def _copied(self, catalogue: Catalogue, ids: Iterable[str], fields: Collection[Field]) -> Flow[Copied]:
         assert self.records is not None
-        return records_in((yield from self.records.at_hand(catalogue)), ids, columns)
+        return records_in((yield from self.records.at_hand(catalogue)), ids, fields)
 
     def follow(self, documents: Sequence[DocumentToWrite]) -> Flow[Derived]:
         """Index documents that are being written, so that no question has to read them back: see ``Mirror.make``."""

@@ -24,12 +24,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 from leafspan.embedding import normalize
+from leafspan.engines import MOST_RESULTS
+from leafspan.engines.chroma import can_use_embedded_chroma
 from leafspan.filters import Where
 from leafspan.flows import Call, Flow
 from leafspan.search._leaf_rows import rows_of
 from leafspan.search._scanning import Scan, rank, scan, vectors_of
 from leafspan.segments import Mirror, MirrorSnapshot
-from leafspan.store import MOST_RESULTS, Catalogue, Nearest, Reader, Selection, can_use_embedded_chroma
+from leafspan.store import Catalogue, Nearest, Reader, Selection
 from leafspan.values import Hit, LeafId
 
 
@@ -116,8 +118,14 @@ def misses_some(reader: Reader, found: Nearest[Any], count: int, *, complete: bo
     if complete and any(map(_are_equal, found.rows)):
         return True
     # A part of the graph to which no link leads has more leaves than links, and so has what is found of it.
-    short = [len(row) for row, all_ in zip(*found, strict=True) if all_ > _LINKS and len(row) < count]
-    return bool(short) and min(short) < (yield from reader.everything()).leaves
+    short = [row for row, all_ in zip(*found, strict=True) if all_ > _LINKS and len(row) < count]
+    if not short:
+        return False
+    # What was found may have been replaced by the time that all documents are known.
+    everything = yield from reader.everything()
+    versions = {id_: version for id_, version, _ in everything.versions()}
+    current = (sum(versions.get(each.leaf.document_id) == each.leaf.version for each in row) for row in short)
+    return bool(min(current) < everything.leaves)
 
 
 def _are_equal(row: Sequence[Scored]) -> bool:

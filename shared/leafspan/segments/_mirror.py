@@ -13,13 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from leafspan.engines import StaleRead
 from leafspan.errors import LeafspanError, WriterBusy
 from leafspan.flows import Call, Flow, Progress
 from leafspan.segments._comparing import Compare
 from leafspan.segments._segment import Segment
 from leafspan.segments._segment_folder import SegmentFolder, in_order
 from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
-from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, MetDamage, Reader, Row, StaleRead, grouped
+from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, MetDamage, Reader, Row, grouped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -194,7 +195,7 @@ class Mirror:
                 self._segments = [each for each in self._segments if each not in wrong and each.path not in files]
             _, missing = yield Call(self._existing, (catalogue, lambda: reader.is_stale), finish=True)
             if missing:
-                yield from self._make(reader.for_mirrors().of_chroma(), missing)
+                yield from self._make(reader.for_mirrors().as_stored(), missing)
             yield Call(self._folder.remove_files, (files,), finish=True)
             self._snapshot = yield Call(self._snapshot_of, (catalogue,))
         finally:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from leafspan.engines import Field, Record, StaleRead
 from leafspan.flows import Call, Flow
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.segments._comparing import Compare
 from leafspan.segments._snapshot import MirrorSnapshot
 from leafspan.segments._stored_arrays import with_rows
-from leafspan.store import DocumentToWrite, Reader, Row, StaleRead, bytes_are_as_written
+from leafspan.store import Copied, DocumentToWrite, Reader, Row, bytes_are_as_written
 
 if TYPE_CHECKING:
     import numpy as np
@@ -83,22 +84,24 @@ class RecordCopy:
             kept = _Records(arrays)
             stored = zip(document.texts, document.metadatas, strict=True)
             return [
-                ordinal for ordinal, each in enumerate(stored) if not _is_same(kept.record(first + ordinal, ordinal), *each)
+                ordinal
+                for ordinal, each in enumerate(stored)
+                if not _is_same(kept.record("", first + ordinal, ordinal), *each)
             ]
 
         return differing
 
 
-def records_in(snapshot: MirrorSnapshot, ids: Iterable[str], columns: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The records of leaves, by stored id, as Chroma gives them: ``document``, and ``metadata`` if that is asked for.
+def records_in(snapshot: MirrorSnapshot, ids: Iterable[str], fields: Collection[Field]) -> Copied:
+    """The records of leaves, by stored id, with their texts, and with their metadata if those are asked for.
 
     Those of documents that are not current in the snapshot are left out, and so are those that have another checksum than
-    the row of their document says. A record that was compared with a checksum is marked as ``checked``.
+    the row of their document says.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found = Copied({}, set())
     known: dict[str, tuple[_Records, int, int, str] | None] = {}
     segments: dict[int, _Records] = {}
-    with_metadata = "metadatas" in columns
+    with_metadata = "metadata" in fields
 
     def look_up(document_id: str, version: str) -> tuple[_Records, int, int, str] | None:
         """The records of its segment, its first row there, the number of its rows and its checksums."""
@@ -117,8 +120,11 @@ def records_in(snapshot: MirrorSnapshot, ids: Iterable[str], columns: Sequence[s
         if place is None or not ordinal.isdecimal() or (number := int(ordinal)) >= place[2]:
             continue
         records, first, _, checksums = place
-        if (record := records.record(first + number, number, checksums, with_metadata=with_metadata)) is not None:
-            found[id_] = record
+        kept = records.record(id_, first + number, number, checksums, with_metadata=with_metadata)
+        if kept is not None:
+            found.records[id_], is_checked = kept
+            if is_checked:
+                found.checked.add(id_)
     return found
 
 
@@ -131,8 +137,10 @@ class _Records:
         self._metadata = _Pieces(arrays, "metadata")
         self._metadata_of = arrays["metadata_of"].item
 
-    def record(self, row: int, ordinal: int, checksums: str = "", *, with_metadata: bool = True) -> dict[str, Any] | None:
-        """The record of the leaf in this row; None if it is not as it was written."""
+    def record(
+        self, id_: str, row: int, ordinal: int, checksums: str = "", *, with_metadata: bool = True
+    ) -> tuple[Record, bool] | None:
+        """The record of the leaf in this row, and whether it was compared; None if it is not as it was written."""
         text = self._texts.at(row)
         place = self._places.at(row) if with_metadata else None
         as_written = bytes_are_as_written(checksums, ordinal, text, place) if checksums else None
@@ -143,13 +151,13 @@ class _Records:
                 self._places.check(row)
         if as_written is False:
             return None
-        record: dict[str, Any] = {"document": text.decode(), "checked": bool(as_written)}
+        metadata = None
         if place is not None:
             number = self._metadata_of(row)
             self._metadata.check(number)
-            record["metadata"], _ = _from_json(self._metadata.at(number).decode())
-            record["metadata"][STRUCTURE_KEY] = place.decode()
-        return record
+            metadata, _ = _from_json(self._metadata.at(number).decode())
+            metadata[STRUCTURE_KEY] = place.decode()
+        return Record(id_, text.decode(), metadata), bool(as_written)
 
 
 class _Pieces:
@@ -174,11 +182,11 @@ class _Pieces:
         with_rows(self._arrays, self._name, self._end(number - 1) if number else 0, self._end(number))
 
 
-def _is_same(record: Mapping[str, Any] | None, text: str, metadata: Mapping[str, Any]) -> bool:
+def _is_same(kept_record: tuple[Record, bool] | None, text: str, metadata: Mapping[str, Any]) -> bool:
     """Whether a record has this text and metadata. As JSON, since numbers may be there that do not equal themselves."""
-    if record is None or record["document"] != text:
+    if kept_record is None or kept_record[0].text != text:
         return False
-    kept = record["metadata"]
+    kept = kept_record[0].metadata
     return kept == metadata or json.dumps(kept, sort_keys=True) == json.dumps(dict(metadata), sort_keys=True)
 
 

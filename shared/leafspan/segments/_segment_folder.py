@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from leafspan.engines.local import check_not_too_many
 from leafspan.segments._segment import UNFINISHED, Damaged, Segment, read_segment, write_segment
 from leafspan.segments._snapshot import OpenSegment
-from leafspan.store import check_not_too_many
 
 _SUFFIX = ".segment"
 _MIRRORS = "leafspan.segments"  # the folder of all mirrors in the folder of an index

@@ -9,9 +9,10 @@ from itertools import accumulate, compress, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leafspan.engines import StaleRead
 from leafspan.segments._segment import Segment
 from leafspan.segments._stored_arrays import StoredArrays, in_parts
-from leafspan.store import Catalogue, Row, Selection, StaleRead, document_key
+from leafspan.store import Catalogue, Row, Selection, document_key
 from leafspan.values import LeafId
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from leafspan.store import StaleRead
+from leafspan.engines import StaleRead
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from leafspan.documents import ordinal_and_firsts, titles_of_leaves
+from leafspan.engines import StaleRead
 from leafspan.flows import Call, Flow
 from leafspan.lexical import (
     Analysis,
@@ -28,7 +29,7 @@ from leafspan.lexical import (
 )
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.segments._comparing import Compare
-from leafspan.store import DocumentToWrite, Reader, Row, StaleRead
+from leafspan.store import DocumentToWrite, Reader, Row
 from leafspan.text import has_word
 
 if TYPE_CHECKING:

@@ -3,45 +3,35 @@
 from leafspan.store._as_written import check_record, read_place
 from leafspan.store._catalogue import Catalogue, Selection, Visibility, shown_rows
 from leafspan.store._checksums import bytes_are_as_written, pack_checksums
-from leafspan.store._collection import MOST_RESULTS
 from leafspan.store._connecting import has_index, open_store
 from leafspan.store._consistent_reading import read_consistently
 from leafspan.store._damage import REMEDY, DamageRule, Met, OnDamage
 from leafspan.store._document_table import DocumentTable, document_key
 from leafspan.store._embedder_record import EmbedderRecord
-from leafspan.store._failures import chroma_failure
-from leafspan.store._foreign import MADE_BY_LEAFSPAN, NODE_KEY, ForeignCollection, find_collection, open_chroma
-from leafspan.store._forks import can_use_embedded_chroma
 from leafspan.store._found_leaves import StoredLeaf
 from leafspan.store._loose_row import LooseRow, read_loosely
 from leafspan.store._manifest import HIDDEN_KEY, Damage, Row, grouped
-from leafspan.store._open_files import check_not_too_many
 from leafspan.store._passages import leaf_passage, outline_of
-from leafspan.store._reader import Nearest, Reader
+from leafspan.store._reader import Copied, Nearest, Reader
 from leafspan.store._row_head import RowHead
 from leafspan.store._scope import Scope
-from leafspan.store._stale_read import MetDamage, StaleRead
+from leafspan.store._stale_read import MetDamage
 from leafspan.store._store import Store
 from leafspan.store._texts import Texts
 from leafspan.store._verified_rows import VerifiedRows
-from leafspan.store._waiting import WAITS
 from leafspan.store._writer import Derived, DocumentToWrite, Writer
 
 __all__ = [
     "HIDDEN_KEY",
-    "WAITS",
     "REMEDY",
-    "MADE_BY_LEAFSPAN",
-    "MOST_RESULTS",
-    "NODE_KEY",
     "Catalogue",
+    "Copied",
     "Damage",
     "DamageRule",
     "Derived",
     "DocumentTable",
     "DocumentToWrite",
     "EmbedderRecord",
-    "ForeignCollection",
     "LooseRow",
     "Met",
     "MetDamage",
@@ -52,7 +42,6 @@ __all__ = [
     "RowHead",
     "Scope",
     "Selection",
-    "StaleRead",
     "Store",
     "StoredLeaf",
     "Texts",
@@ -60,17 +49,12 @@ __all__ = [
     "Visibility",
     "bytes_are_as_written",
     "Writer",
-    "can_use_embedded_chroma",
-    "check_not_too_many",
     "check_record",
-    "chroma_failure",
     "document_key",
-    "find_collection",
     "grouped",
     "has_index",
     "leaf_passage",
     "outline_of",
-    "open_chroma",
     "open_store",
     "pack_checksums",
     "read_loosely",

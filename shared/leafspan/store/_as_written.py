@@ -1,4 +1,4 @@
-"""Whether the leaves that Chroma returns are as they were written."""
+"""Whether the leaves that are read are as they were written."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from leafspan.documents import unpack_place
+from leafspan.engines import Record
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._checksums import is_as_written, text_is_as_written
 from leafspan.store._manifest import Row
 from leafspan.values import Leaf, LeafId
 
 
-def check_text(row: Row, leaf: LeafId, record: Mapping[str, Any] | None) -> None:
+def check_text(row: Row, leaf: LeafId, record: Record | None) -> None:
     """Check the text of a leaf of a document's current version.
 
     Raises:
         ValueError: if it is missing, or not as it was written. The message says what is wrong with the document.
     """
-    if record is None or record["document"] is None:
+    if record is None or record.text is None:
         raise ValueError(f"{_name(leaf)} is missing" if record is None else f"the text of {_name(leaf)} is missing")
-    if not text_is_as_written(row.checksums, leaf.ordinal, record["document"]):
+    if not text_is_as_written(row.checksums, leaf.ordinal, record.text):
         raise ValueError(f"the text of {_name(leaf)} is not as it was written")
 
 

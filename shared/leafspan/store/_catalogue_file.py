@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import BinaryIO
 from zlib import crc32
 
+from leafspan.engines.local import NO_FOLLOW, OpenFile, check_not_too_many, open_file
 from leafspan.store._catalogue_records import CHANGE, NAMES, WHOLE, ChangedRows, Head, KnownIndex, Record, whole_index
-from leafspan.store._descriptors import NO_FOLLOW, OpenFile, open_file
-from leafspan.store._open_files import check_not_too_many
 from leafspan.store._row_block import DamagedCatalogue, RowSource
 
 _SMALL = 1 << 18  # bytes of changes that are not worth writing an index whole again

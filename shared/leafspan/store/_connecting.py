@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,22 +13,19 @@ from platformdirs import user_cache_path
 
 from leafspan.checks import check_number, check_path, shown
 from leafspan.documents import FORMAT
-from leafspan.errors import IndexMismatch, IndexNotFound, InvalidArgument
+from leafspan.engines import CalledEngine, FlowEngine, Notes, is_engine
+from leafspan.engines.chroma import RESTORE, Chroma, check_there, folder_of, how_to_make, open_chroma, use_embedded_chroma
+from leafspan.engines.local import deadline_after, disk_error, wait_for_lock
+from leafspan.errors import DamagedIndex, IndexMismatch, IndexNotFound, InvalidArgument
 from leafspan.flows import Call, Flow
 from leafspan.store._catalogue_records import KnownIndex
-from leafspan.store._chroma import Chroma
-from leafspan.store._client_store import ClientStore, Connection, last_token
 from leafspan.store._damage import DamageRule
-from leafspan.store._database_file import check_there
-from leafspan.store._disk_errors import disk_error
+from leafspan.store._engine_store import EngineStore, last_token
 from leafspan.store._folder import Folder, folder_at
 from leafspan.store._folder_store import FolderStore
-from leafspan.store._foreign import open_chroma
-from leafspan.store._forks import use_embedded_chroma
-from leafspan.store._naming import leaves_name, manifest_name, read_settings, settings_with
+from leafspan.store._naming import LEAVES_NOTES, leaves_name, manifest_name, read_settings, settings_with
 from leafspan.store._ownership import adoptable, find_manifest, warn_of_namesake
 from leafspan.store._store import Store
-from leafspan.store._waiting import deadline_after, wait_for_lock
 
 
 def open_store(
@@ -57,13 +54,10 @@ def open_store(
     _check_options(path, client, name, timeout)
     rule = DamageRule() if damage is None else damage
     if client is not None:
-        native = _is_async(client)
-        config = None if native else client.get_settings()
-        if config is None or not config.is_persistent or "fastapi" in str(config.chroma_api_impl):
-            place = partial(_behind_client, client, name, settings)
-            how: dict[str, Any] = {"native": native, "cache_dir": cache_dir, "read_only": read_only}
-            return (yield from place(create=create, timeout=timeout, suggest=suggest, damage=rule, **how))
-        path = config.persist_directory
+        if is_engine(client) or (folder := folder_of(client)) is None:
+            how: dict[str, Any] = {"cache_dir": cache_dir, "read_only": read_only, "suggest": suggest}
+            return (yield from _in_engine(_to_engine(client, timeout), name, settings, create=create, damage=rule, **how))
+        path = folder
     folder_path = _folder_path(path, create=create)
     place = partial(_in_folder, folder_path, client, name, settings, read_only=read_only)
     return (yield from place(create=create, timeout=timeout, suggest=suggest, damage=rule))
@@ -78,7 +72,7 @@ def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -
     """
     _check_options(path, client, name, timeout)
     if client is not None:
-        return (yield from find_manifest(Chroma(client, timeout), name)) is not None
+        return (yield from find_manifest(_to_engine(client, timeout), name)) is not None
     if not check_there(_folder_path(path, create=True)):
         return False
     opened = yield Call(open_chroma, (path,))
@@ -106,8 +100,8 @@ def _check_options(path: object, client: Any, name: object, timeout: object) -> 
             f"at most 495 characters, got {shown(name)}"
         )
     check_number("timeout", timeout, at_least=0, unit="seconds")
-    if client is not None and not hasattr(client, "get_or_create_collection"):
-        raise InvalidArgument(f"client must be a client that chromadb makes, got {shown(client)}")
+    if client is not None and not hasattr(client, "get_or_create_collection") and not is_engine(client):
+        raise InvalidArgument(f"client must be a client that chromadb makes, or an engine, got {shown(client)}")
 
 
 def _folder_path(path: Any, *, create: bool) -> Path:
@@ -180,14 +174,12 @@ def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], time
         try_writing = partial(folder.try_writing, lock, deadline_after(timeout))
         yield from wait_for_lock(try_writing, timeout, repr(str(folder.path)), holder=lock.holder)
         opened = folder.opened(deadline_after(timeout))
-        chroma, use = opened.client, opened.use(timeout)
+        make, use = opened.client.get_or_create_collection, opened.use(timeout)
         # Another process may have made the index while this one waited.
-        stored_settings: Mapping[str, Any] | None = yield from _stored_settings(chroma, name)
+        stored_settings: Mapping[str, Any] | None = yield from _stored_settings(opened.client, name)
         if stored_settings is None:
-            make = chroma.get_or_create_collection
-            yield Call(use.call, (make, leaves_name(name)), _LEAVES, finish=True)
-            options = {"embedding_function": None, "metadata": settings_with(settings, None)}
-            yield Call(use.call, (make, manifest_name(name)), options, finish=True)
+            for table, notes, searched in _tables_of(name, settings):
+                yield Call(use.call, (make, table), how_to_make(table, notes, searched=searched), finish=True)
             folder.advance(lock, deadline_after(timeout))
         return settings if stored_settings is None else stored_settings
     finally:
@@ -196,68 +188,64 @@ def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], time
 
 _NAME = re.compile(r"(?!.*\.\.)[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}(?<!\.)")
 
-# Of the nearest 24 of 48,000 leaves, an ef_search of 100 (Chroma's default) finds 95 %, and one of 200 finds 98 % in 15 %
-# more time. By default, Chroma writes its vectors to disk after every thousandth record. Doing so more seldom makes adding
-# faster, by up to a tenth. But each write reads all records that are not on the disk yet: with five thousand of them, one
-# of a hundred records, as asynchronous writes are divided into, takes twice as long.
-_HNSW = {"space": "cosine", "ef_search": 200, "sync_threshold": 3_000}
-_LEAVES = {"embedding_function": None, "configuration": {"hnsw": _HNSW}}
+
+def _tables_of(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, Notes, bool]]:
+    """The tables of an index with their notes, and whether they are searched. The index is there with the last one."""
+    yield leaves_name(name), LEAVES_NOTES, True
+    yield manifest_name(name), settings_with(settings, None), False
 
 
 def _stored_settings(client: Any, name: str) -> Flow[dict[str, Any] | None]:
     """The settings of the index; None if there is no index. They are in the manifest, since that is made last."""
     manifest = yield from find_manifest(Chroma(client), name)
-    return None if manifest is None else read_settings(manifest.metadata)
+    return None if manifest is None else read_settings(manifest.notes)
 
 
-def _behind_client(
-    client: Any,
+def _in_engine(
+    engine: FlowEngine,
     name: str,
     settings: Mapping[str, Any],
     *,
     create: bool,
-    native: bool,
-    timeout: float,
     cache_dir: str | Path | None,
     suggest: bool,
     read_only: bool,
     damage: DamageRule,
 ) -> Flow[Store]:
-    plain: dict[str, Any] = {"embedding_function": None}
-    chroma = Chroma(client, timeout)
-    if chroma.caller.timeout is None:
-        use_embedded_chroma()  # in memory
-    manifest = yield from find_manifest(chroma, name)
-    if manifest is not None:
-        leaves = yield chroma.call("get_collection", leaves_name(name), **plain)
-    else:
+    if isinstance(engine, Chroma):
+        if engine.is_local:
+            use_embedded_chroma()
+        yield from engine.ask_batch()
+    manifest = yield from find_manifest(engine, name)
+    if manifest is None:
         if not create:
-            others = (yield from adoptable(chroma)) if suggest else ""
-            raise IndexNotFound(f"there is no index {name!r} behind this client{others}")
+            others = (yield from adoptable(engine)) if suggest else ""
+            raise IndexNotFound(f"there is no index {name!r} {engine.described}{others}")
         if suggest:
-            yield from warn_of_namesake(chroma, name)
-        leaves = yield chroma.call("get_or_create_collection", leaves_name(name), **_LEAVES)
-        options = {**plain, "metadata": settings_with(settings, None)}
-        manifest = yield chroma.call("get_or_create_collection", manifest_name(name), **options)
-    batch = yield chroma.call("get_max_batch_size")
-    connection = Connection(chroma, batch=int(batch), leaves=leaves, manifest=manifest)
-    stored_settings = read_settings(manifest.metadata)
+            yield from warn_of_namesake(engine, name)
+        for table, notes, searched in _tables_of(name, settings):
+            manifest = yield from engine.create(table, notes, searched=searched)
+        assert manifest is not None
+    leaves = yield from engine.table(leaves_name(name))
+    if leaves is None:
+        raise DamagedIndex(f"there is no {engine.kind} {leaves_name(name)!r}, which the index needs: {RESTORE}")
+    stored_settings = read_settings(manifest.notes)
     _check_format(stored_settings)
-    token = yield from last_token(connection.manifest)
-    cache_path = _cache_path(client, cache_dir, native=native)
-    return ClientStore(
-        client, name, stored_settings, connection, token, str(leaves.id), cache_path, read_only=read_only, damage=damage
-    )
+    token = yield from last_token(manifest)
+    cache = _cache_path(engine, cache_dir)
+    return EngineStore(engine, name, stored_settings, leaves, manifest, token, cache, read_only=read_only, damage=damage)
 
 
-def _cache_path(client: Any, cache_dir: str | Path | None, *, native: bool) -> Path | None:
-    """The folder for what is derived from the indexes of a client; None to keep it in memory."""
+def _to_engine(client: Any, timeout: float) -> FlowEngine:
+    return CalledEngine(client, timeout) if is_engine(client) else Chroma(client, timeout)
+
+
+def _cache_path(engine: FlowEngine, cache_dir: str | Path | None) -> Path | None:
+    """The folder for what is derived from the indexes of an engine; None to keep it in memory."""
     if cache_dir is not None:
         check_path("cache_dir", cache_dir)
         return Path(cache_dir).expanduser()
-    if not native and "fastapi" not in str(client.get_settings().chroma_api_impl):
-        return None  # the index itself is in memory
-    return user_cache_path("leafspan")
+    return None if engine.is_local else user_cache_path("leafspan")
 
 
 def _check_format(settings: Mapping[str, Any]) -> None:
@@ -266,9 +254,3 @@ def _check_format(settings: Mapping[str, Any]) -> None:
             f"the index is stored in format {settings.get('format')!r}, and this version of leafspan reads format "
             f"{FORMAT!r}: open it with the version that wrote it, or add the documents to a new index"
         )
-
-
-def _is_async(client: Any) -> bool:
-    from chromadb.api.async_api import AsyncClientAPI
-
-    return isinstance(client, AsyncClientAPI)

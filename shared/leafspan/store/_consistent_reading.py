@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from leafspan.engines import StaleRead
+from leafspan.engines.chroma import LeafGone
 from leafspan.errors import ConcurrentUpdate
 from leafspan.flows import Call, Flow
 from leafspan.store._damage import Met
-from leafspan.store._failures import LeafGone
 from leafspan.store._reader import Reader
 from leafspan.store._scope import Scope
-from leafspan.store._stale_read import MetDamage, StaleRead
+from leafspan.store._stale_read import MetDamage
 from leafspan.store._store import Store
 
 T = TypeVar("T")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 import os
 import threading
@@ -14,26 +13,24 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leafspan.errors import DamagedIndex, LeafspanError, StorageFailed
+from leafspan.engines.chroma import (
+    Files,
+    Opened,
+    ReadOnlyFiles,
+    check_there,
+    fresh_client,
+    refused_database,
+    use_embedded_chroma,
+)
+from leafspan.engines.local import ChangeFile, FileLock, disk_error, held
+from leafspan.errors import StorageFailed
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._catalogue_file import CatalogueFile
 from leafspan.store._catalogue_records import KnownIndex
-from leafspan.store._change_file import ChangeFile
-from leafspan.store._database_file import RESTORE, check_there
-from leafspan.store._disk_errors import disk_error
-from leafspan.store._failures import chroma_failure, in_one_line
-from leafspan.store._file_lock import FileLock
-from leafspan.store._files import Files
-from leafspan.store._forks import use_embedded_chroma
-from leafspan.store._opened import Opened
-from leafspan.store._read_only_files import ReadOnlyFiles
-from leafspan.store._waiting import held
 
 _DEFAULT = "default_tenant", "default_database"  # of Chroma
-_SPELLINGS = 64
 _ATTEMPTS = 3  # to read what is known at one count of changes, while others write
 _CHECK_SECONDS = 0.1
-_openings = itertools.count()
 _folders: weakref.WeakValueDictionary[tuple[Path, str, str, bool], Folder] = weakref.WeakValueDictionary()
 _mutexes: dict[tuple[Path, str, str, bool], threading.Lock] = {}
 
@@ -312,7 +309,7 @@ class Folder:
                 opened = client or fresh_client(place.path, **self._database)
             except BaseException as error:
                 place.leave()
-                if explained := self.files.explain(error, "open Chroma") or _refused(error, self.path):
+                if explained := self.files.explain(error, "open Chroma") or refused_database(error, self.path):
                     raise explained from error
                 raise
         return Opened(opened, self.files, owned=client is None, place=place)
@@ -350,19 +347,6 @@ class Change(NamedTuple):
         return self.name, (count, (count + 1) % 2**64), self.known, self.documents
 
 
-def _refused(error: BaseException, path: Path) -> LeafspanError | None:
-    """What to raise where Chroma itself refuses to open what is there, or fails; None for other failures."""
-    if chroma_failure(error) is None:
-        return None
-    from chromadb.errors import ChromaError
-
-    said = f"what is in {str(path)!r} cannot be opened as a Chroma database"
-    if isinstance(error, ChromaError):
-        return StorageFailed(f"{said}: {error}")
-    # Its Rust code panics where a page of the database is damaged, which is no Exception.
-    return DamagedIndex(f"{said} ({in_one_line(error)}): try again; if it fails again, {RESTORE}")
-
-
 def _catalogue_name(tenant: str, database: str) -> str:
     """The name of the file with the catalogues of a database of Chroma. There may be several in one folder."""
     if (tenant, database) == _DEFAULT:
@@ -374,18 +358,6 @@ def _can_be_written(path: Path) -> bool:
     """Whether this process can write a folder, and what it needs in it."""
     needed = (path, path / "chroma.sqlite3", path / "leafspan.changes", path / "leafspan.files")
     return all(os.access(each, os.W_OK) for each in needed if each.exists())
-
-
-def fresh_client(path: Path, **database: str) -> Any:
-    """A client of the Chroma in a folder, which shares no state with other clients."""
-    use_embedded_chroma()
-    import chromadb
-    from chromadb.config import Settings
-
-    # In one process, Chroma shares its state among all clients with the same spelling of the path. A spelling that no other
-    # client uses gives a fresh state, and leaves the others alone.
-    spelling = str(path) + "/." * (1 + next(_openings) % _SPELLINGS)
-    return chromadb.PersistentClient(spelling, settings=Settings(anonymized_telemetry=False), **database)
 
 
 def folder_at(path: Path, client: Any, deadline: float, *, read_only: bool = False) -> Folder:

@@ -10,27 +10,21 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from leafspan.embedding import EmbedderIdentity
+from leafspan.engines.chroma import Chroma, Collection, CollectionGone, FileDamage, Files, Opened, check_pages, how_to_make
+from leafspan.engines.local import FileLock, deadline_after, wait_for_lock
 from leafspan.errors import LeafspanError
 from leafspan.flows import Call, Flow
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._catalogue_records import KnownIndex
-from leafspan.store._chroma import Chroma
-from leafspan.store._collection import Collection
 from leafspan.store._damage import DamageRule, Met
-from leafspan.store._database_facts import check_pages
-from leafspan.store._failures import CollectionGone
-from leafspan.store._file_lock import FileLock
-from leafspan.store._files import FileDamage, Files
 from leafspan.store._folder import Change, Folder, Found
 from leafspan.store._late_collection import LateChroma, LateCollection
 from leafspan.store._manifest import unpack_rows
 from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
-from leafspan.store._opened import Opened
 from leafspan.store._ownership import index_names
 from leafspan.store._reader import CopiedRecords, Reader
-from leafspan.store._texts import CollectionLease, Texts
+from leafspan.store._texts import TableLease, Texts
 from leafspan.store._verified_rows import VerifiedRows, differences_of
-from leafspan.store._waiting import deadline_after, wait_for_lock
 from leafspan.store._writer import Follower, Writer
 
 
@@ -166,9 +160,9 @@ class FolderStore:
             opened = yield Call(folder.reopened_reader, (deadline_after(self._timeout),))
         try:
             manifest = yield Call(opened.collection, (self._manifest_name, deadline_after(self._timeout)))
-            catalogue = Catalogue(unpack_rows((yield from manifest.scan(["metadatas"]))))
+            catalogue = Catalogue(unpack_rows((yield from manifest.scan(["metadata"]))))
             folder.has_read(self._name)
-            names = yield from index_names(Chroma(opened.client))
+            names = index_names((yield from Chroma(opened.client).tables()))
             embedder = (yield from self._stored_metadata(opened)).get("embedder")
             return KnownIndex(self.id, self.settings, embedder, catalogue), names
         finally:
@@ -244,7 +238,7 @@ class FolderStore:
         opened = yield Call(self._open_folder().opened, (deadline_after(self._timeout),))
         manifest = yield self._to_write(opened, self._manifest_name)
         metadata = settings_with(self.settings, identity)
-        yield from manifest.modify(metadata)
+        yield from manifest.annotate(metadata)
         self._embedder = metadata["embedder"]
 
     @property
@@ -330,21 +324,21 @@ class FolderStore:
     def texts(self, timeout: float) -> Texts:
         """See Store."""
 
-        def lease(write: bool) -> Flow[CollectionLease | None]:
+        def lease(write: bool) -> Flow[TableLease | None]:
             return self._lease_to_write(timeout) if write else self._lease_to_read()
 
         return Texts(lease)
 
-    def _lease_to_read(self) -> Flow[CollectionLease | None]:
+    def _lease_to_read(self) -> Flow[TableLease | None]:
         """The collection of the texts, open for as long as it is leased; None if there is none."""
         opened = yield from self._opened_reader()
         collection = yield Call(_find, (opened, self._texts_name, deadline_after(self._timeout)))
         if collection is None:
             opened.leave()
             return None
-        return CollectionLease(collection, opened.leave)
+        return TableLease(collection, opened.leave)
 
-    def _lease_to_write(self, timeout: float) -> Flow[CollectionLease]:
+    def _lease_to_write(self, timeout: float) -> Flow[TableLease]:
         """The collection of the texts, made if there is none, and locked for as long as it is leased."""
         folder = self._open_folder()
         # Only the lock is needed. Readers need not notice a change, and the mark that a killed writer left must stay.
@@ -355,13 +349,13 @@ class FolderStore:
             opened.leave()
             use = opened.use(self._timeout)
             if self._texts_name not in opened.collections:
-                make = opened.client.get_or_create_collection
-                yield Call(use.call, (make, self._texts_name), _TEXTS, finish=True)
+                make, how = opened.client.get_or_create_collection, how_to_make(self._texts_name, {}, searched=False)
+                yield Call(use.call, (make, self._texts_name), how, finish=True)
             collection = yield Call(opened.collection, (self._texts_name, deadline_after(self._timeout)))
         except BaseException:
             lock.release()
             raise
-        return CollectionLease(collection.written_by(use), lock.release)
+        return TableLease(collection.written_by(use), lock.release)
 
     def _to_write(self, opened: Opened, name: str) -> Call:
         """A call for a collection that can be written."""
@@ -403,9 +397,6 @@ class FolderStore:
 
 _ATTEMPTS = 5  # to read rows while nobody writes
 _BATCH = 5_000  # somewhat less than Chroma takes at once; if it takes less, a collection divides it
-
-# The vectors of texts mean nothing. So they need not be written to files, which two processes would overwrite in place.
-_TEXTS: dict[str, Any] = {"embedding_function": None, "configuration": {"hnsw": {"sync_threshold": 1_000_000}}}
 
 
 def _mirror_folder(folder: Folder, id_: str) -> Path:

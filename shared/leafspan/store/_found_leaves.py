@@ -1,11 +1,12 @@
-"""The leaves that Chroma returns, as far as they are current and visible."""
+"""The leaves that a search or a read returns, as far as they are current and visible."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from leafspan.documents import unpack_place
+from leafspan.engines import Near
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._as_written import read_place
 from leafspan.store._manifest import Row
@@ -48,22 +49,22 @@ class Current(NamedTuple):
         return self.rows[id_.rsplit("#", 2)[0]]
 
     def stored_leaves(
-        self, answer: Iterable[tuple[str, str, Any, float]], problems: dict[str, str], checked: Container[str] = ()
+        self, found: Iterable[Near], problems: dict[str, str], checked: Container[str] = ()
     ) -> Iterator[StoredLeaf]:
         """The leaves that are current, with all that is stored of them."""
-        for id_, text, metadata, distance in answer:
+        for (id_, text, metadata, _), similarity in found:
             if (leaf := self.leaves.get(id_)) is not None:
                 try:
                     if id_ in checked:
-                        place = unpack_place(leaf, metadata[STRUCTURE_KEY], checked=True)
+                        place = unpack_place(leaf, (metadata or {})[STRUCTURE_KEY], checked=True)
                     else:
-                        place = read_place(self.row(id_), leaf, text, metadata)
+                        place = read_place(self.row(id_), leaf, text or "", metadata)
                 except ValueError as error:
                     problems[id_] = str(error)
                     continue
                 # Chroma returns the keys in a different order each time, and host frameworks make texts and hashes of them.
-                own = {key: metadata[key] for key in sorted(metadata) if key != STRUCTURE_KEY}
-                yield StoredLeaf(str(leaf), place, text, own, _similarity(distance))
+                own = {key: value for key, value in sorted((metadata or {}).items()) if key != STRUCTURE_KEY}
+                yield StoredLeaf(str(leaf), place, text or "", own, similarity)
 
 
 def parsed(id_: str) -> LeafId:
@@ -78,16 +79,13 @@ def parsed(id_: str) -> LeafId:
     return LeafId(id_, "", 0)
 
 
-def _similarity(distance: float) -> float:
-    return max(-1.0, min(1.0, 1.0 - distance))
-
-
-def hits_of(answer: Mapping[str, Any], current: Current) -> list[list[Hit]]:
+def hits_of(rows: Iterable[Iterable[Near]], current: Current) -> list[list[Hit]]:
+    """The hits of a search that are current, best first."""
     leaves = current.leaves
     return [
         sorted(
-            (Hit(leaves[id_], _similarity(each)) for id_, each in zip(ids, distances, strict=True) if id_ in leaves),
+            (Hit(leaves[record.id], similarity) for record, similarity in row if record.id in leaves),
             key=lambda hit: hit.order,
         )
-        for ids, distances in zip(answer["ids"], answer["distances"], strict=True)
+        for row in rows
     ]

@@ -1,28 +1,29 @@
-"""A collection of an embedded Chroma that is opened only if something is asked of it."""
+"""A table of an embedded Chroma that is opened only if something is asked of it."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from collections.abc import Collection as Collected
 from typing import Any, Protocol
 
+from leafspan.engines import Field, Near, Record
+from leafspan.engines.chroma import Collection, Opened
 from leafspan.flows import Flow
-from leafspan.store._collection import Collection
-from leafspan.store._opened import Opened
 
 
-class ReadableCollection(Protocol):
-    """What reading needs of a collection: see ``Collection``."""
+class ReadableTable(Protocol):
+    """What reading needs of a table: see ``FlowTable``."""
 
-    def query(self, vectors: Any, count: int, include: Sequence[str]) -> Flow[dict[str, Any]]:
+    def nearest(self, vectors: Any, count: int, fields: Collected[Field] = ()) -> Flow[list[list[Near]]]:
         """The nearest records of each vector."""
         ...
 
-    def get(self, ids: Sequence[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+    def get(self, ids: Collected[str], fields: Collected[Field]) -> Flow[dict[str, Record]]:
         """The records with these ids."""
         ...
 
-    def scan(self, columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+    def scan(self, fields: Collected[Field]) -> Flow[dict[str, Record]]:
         """All records."""
         ...
 
@@ -68,14 +69,14 @@ class LateCollection:
     def __init__(self, find: Callable[[], Flow[Collection]]) -> None:
         self._find = find
 
-    def query(self, vectors: Any, count: int, include: Sequence[str]) -> Flow[dict[str, Any]]:
+    def nearest(self, vectors: Any, count: int, fields: Collected[Field] = ()) -> Flow[list[list[Near]]]:
         """See Collection."""
-        return (yield from (yield from self._find()).query(vectors, count, include))
+        return (yield from (yield from self._find()).nearest(vectors, count, fields))
 
-    def get(self, ids: Sequence[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+    def get(self, ids: Collected[str], fields: Collected[Field]) -> Flow[dict[str, Record]]:
         """See Collection."""
-        return (yield from (yield from self._find()).get(ids, columns)) if ids else {}
+        return (yield from (yield from self._find()).get(ids, fields)) if ids else {}
 
-    def scan(self, columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+    def scan(self, fields: Collected[Field]) -> Flow[dict[str, Record]]:
         """See Collection."""
-        return (yield from (yield from self._find()).scan(columns))
+        return (yield from (yield from self._find()).scan(fields))

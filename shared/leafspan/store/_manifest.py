@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from leafspan.engines import Record
 from leafspan.reserved import RESERVED_ID_PREFIX
 from leafspan.values import Section, leaf_ids
 
@@ -122,7 +123,7 @@ class Row:
         return replace(self, hash="", version=None, leaves=0, leftovers=(), damage=damage)
 
     def pack(self) -> dict[str, str]:
-        """The row as the metadata of its record in Chroma. A checksum comes last."""
+        """The row as the metadata of its record. A checksum comes last."""
         return packed_row(self.packed)
 
     @property
@@ -139,7 +140,7 @@ class Row:
 
     @classmethod
     def unpack(cls, document_id: str, metadata: Any) -> Row:
-        """The row, from the metadata of its record in Chroma. A damaged one is without a current version."""
+        """The row, from the metadata of its record. A damaged one is without a current version."""
         try:
             return cls(document_id, **_values(document_id, metadata))
         except ValueError as error:
@@ -147,7 +148,7 @@ class Row:
 
 
 def packed_row(packed: str) -> dict[str, str]:
-    """The metadata of a row's record in Chroma, from its line of JSON."""
+    """The metadata of a row's record, from its line of JSON."""
     return {_ROW_KEY: packed}
 
 
@@ -213,29 +214,26 @@ def grouped(rows: Iterable[Row], leaves: int) -> Iterator[list[Row]]:
         yield group
 
 
-def columns(rows: Sequence[Row], token: str | None = None) -> dict[str, Any]:
-    """Rows as columns of Chroma, and after them a token if there is one. The vectors mean nothing: Chroma needs them."""
-    metadatas = [row.pack() for row in rows]
-    if token is not None:
-        metadatas.append({_TOKEN_KEY: token})
-    return {"embeddings": [[0.0]] * len(metadatas), "metadatas": metadatas}
+def row_records(rows: Iterable[Row]) -> list[Record]:
+    """The records of rows."""
+    return [Record(row.document_id, metadata=row.pack()) for row in rows]
 
 
-def unpack_rows(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Row]:
-    """The rows, by document id, from records of Chroma. A damaged row says what is wrong with it."""
-    return {id_: Row.unpack(id_, record["metadata"]) for id_, record in records.items() if id_ != CHANGES_ID}
+def unpack_rows(records: Mapping[str, Record]) -> dict[str, Row]:
+    """The rows, by document id, from their records. A damaged row says what is wrong with it."""
+    return {id_: Row.unpack(id_, record.metadata) for id_, record in records.items() if id_ != CHANGES_ID}
 
 
-def token_columns(token: str) -> dict[str, Any]:
-    """A token as columns of Chroma."""
-    return columns([], token)
+def token_record(token: str) -> Record:
+    """The record of a token."""
+    return Record(CHANGES_ID, metadata={_TOKEN_KEY: token})
 
 
-def unpack_token(records: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """The token, from records of Chroma; None before the first change.
+def unpack_token(records: Mapping[str, Record]) -> str | None:
+    """The token, from records of the manifest; None before the first change.
 
     A damaged token is None, too: the manifest is then read each time, until a writer makes a new one.
     """
-    metadata = records[CHANGES_ID]["metadata"] if CHANGES_ID in records else None
+    metadata = records[CHANGES_ID].metadata if CHANGES_ID in records else None
     token = metadata.get(_TOKEN_KEY) if isinstance(metadata, Mapping) else None
     return token if isinstance(token, str) else None

@@ -1,4 +1,4 @@
-"""The names of an index's collections, and the settings that are stored as metadata of a collection."""
+"""The names of an index's tables, and the settings that are stored as notes on a table."""
 
 from __future__ import annotations
 
@@ -9,64 +9,74 @@ from typing import Any
 
 from leafspan.checks import shown
 from leafspan.embedding import EmbedderIdentity
+from leafspan.engines import Notes
 from leafspan.errors import DamagedIndex
 
 
 def leaves_name(name: str) -> str:
-    """The name of the Chroma collection of an index's leaves."""
+    """The name of the table of an index's leaves."""
     return f"{name}.leaves"
 
 
 def manifest_name(name: str) -> str:
-    """The name of the Chroma collection of an index's manifest."""
+    """The name of the table of an index's manifest."""
     return f"{name}.manifest"
 
 
 def texts_name(name: str) -> str:
-    """The name of the Chroma collection of the texts that are kept beside an index."""
+    """The name of the table of the texts that are kept beside an index."""
     return f"{name}.texts"
 
 
+LEAVES_NOTES = {"made_by": "leafspan"}
+"""The notes on the table of an index's leaves."""
+
+
 def settings_with(settings: Mapping[str, Any], identity: EmbedderIdentity | None) -> dict[str, str]:
-    """The metadata of the manifest's collection: the settings of the index, and its embedder if that is known."""
+    """The notes on the manifest: the settings of the index, and its embedder if that is known."""
     stored = {"leafspan": json.dumps(dict(settings))}
     if identity is not None:
         stored["embedder"] = json.dumps({"name": identity.name, "dimension": identity.dimension, "probe": identity.probe})
     return stored
 
 
-def is_manifest(metadata: Mapping[str, Any] | None) -> bool:
-    """Whether a collection with this metadata is the manifest of an index."""
-    return "leafspan" in (metadata or {})
+def is_manifest(notes: Notes) -> bool:
+    """Whether a table with these notes is the manifest of an index."""
+    return "leafspan" in notes
+
+
+def is_leaves(notes: Notes) -> bool:
+    """Whether a table with these notes was made for the leaves of an index."""
+    return notes.get("made_by") == LEAVES_NOTES["made_by"]
 
 
 _BYTES = 4  # of a number of a vector
 _RESTORE = "restore the index from a backup, or add the documents to a new one"
 
 
-def read_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of an index, from the metadata of its manifest's collection.
+def read_settings(notes: Notes) -> dict[str, Any]:
+    """The settings of an index, from the notes on its manifest.
 
     Raises:
         DamagedIndex: if they cannot be read. Which of them can, only ``IndexSettings`` knows.
     """
-    settings = _from_json(metadata["leafspan"])
+    settings = _from_json(notes["leafspan"])
     if not isinstance(settings, dict) or "format" not in settings:
-        raise DamagedIndex(f"the settings of the index are damaged, got {shown(metadata['leafspan'])}: {_RESTORE}")
+        raise DamagedIndex(f"the settings of the index are damaged, got {shown(notes['leafspan'])}: {_RESTORE}")
     return settings
 
 
-def read_embedder(metadata: Mapping[str, Any]) -> EmbedderIdentity | None:
-    """The embedder of an index, from the metadata of its manifest's collection; None before the first embedding.
+def read_embedder(notes: Notes) -> EmbedderIdentity | None:
+    """The embedder of an index, from the notes on its manifest; None before the first embedding.
 
     Raises:
         DamagedIndex: if it cannot be read.
     """
-    if "embedder" not in metadata:
+    if "embedder" not in notes:
         return None
-    stored = _from_json(metadata["embedder"])
+    stored = _from_json(notes["embedder"])
     if not isinstance(stored, dict) or set(stored) != {"name", "dimension", "probe"} or not _is_embedder(**stored):
-        raise DamagedIndex(f"the record of the index's embedder is damaged, got {shown(metadata['embedder'])}: {_RESTORE}")
+        raise DamagedIndex(f"the record of the index's embedder is damaged, got {shown(notes['embedder'])}: {_RESTORE}")
     return EmbedderIdentity(**stored)
 
 

@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from leafspan.engines import MOST_RESULTS, Field, Near, Record, StaleRead
 from leafspan.flows import Flow
 from leafspan.store._as_written import check_record, check_text
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
 from leafspan.store._checksums import text_is_as_written
-from leafspan.store._collection import MOST_RESULTS
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._found_leaves import Current, StoredLeaf, hits_of, parsed
 from leafspan.store._last_change import LastChange
-from leafspan.store._late_collection import ReadableCollection
+from leafspan.store._late_collection import ReadableTable
 from leafspan.store._manifest import Row
-from leafspan.store._stale_read import StaleRead
 from leafspan.store._visible_documents import VisibleDocuments
 from leafspan.values import Hit, LeafId
 
 T = TypeVar("T")
 
-CopiedRecords = Callable[[Catalogue, Iterable[str], Sequence[str]], Flow[dict[str, dict[str, Any]]]]
-"""Reads columns of leaves by their stored ids from a copy, as records of Chroma. Those that it does not have as they were
-written are left out; a record that was compared with the checksums is marked as ``checked``."""
+
+class Copied(NamedTuple):
+    """Records that were read from a copy.
+
+    Attributes:
+        records: The records, by id. Those that the copy does not have as they were written are left out.
+        checked: The ids of those that were compared with the checksums of their documents.
+    """
+
+    records: dict[str, Record]
+    checked: set[str]
+
+
+CopiedRecords = Callable[[Catalogue, Iterable[str], Collection[Field]], Flow[Copied]]
+"""Reads fields of leaves by their stored ids from a copy."""
 
 
 class Nearest(NamedTuple, Generic[T]):
-    """The nearest visible leaves of each vector, and how many leaves Chroma returned for it, replaced ones among them."""
+    """The nearest visible leaves of each vector, and how many leaves the engine returned for it, with replaced ones."""
 
     rows: list[list[T]]
     returned: list[int]
@@ -43,8 +54,8 @@ class Reader(VisibleDocuments):
 
     def __init__(
         self,
-        leaves: ReadableCollection,
-        manifest: ReadableCollection,
+        leaves: ReadableTable,
+        manifest: ReadableTable,
         *,
         known: Catalogue | None,
         load: Callable[[], Flow[Catalogue]],
@@ -85,8 +96,8 @@ class Reader(VisibleDocuments):
         reader._read = {}
         return reader
 
-    def of_chroma(self) -> Reader:
-        """A reader of the same that reads all leaves from Chroma, though there is a copy of them."""
+    def as_stored(self) -> Reader:
+        """A reader of the same that reads all leaves from the engine, though there is a copy of them."""
         reader = copy(self)
         reader._copied = None
         return reader
@@ -105,7 +116,7 @@ class Reader(VisibleDocuments):
 
     @property
     def is_loaded(self) -> bool:
-        """Whether Chroma has loaded the vectors as they are now, so that a search does not wait for that."""
+        """Whether the engine has loaded the vectors as they are now, so that a search does not wait for that."""
         return self._is_loaded()
 
     @property
@@ -120,23 +131,23 @@ class Reader(VisibleDocuments):
             StaleRead: if a leaf is met that may just have been replaced.
         """
 
-        def read(answer: Mapping[str, Any], current: Current) -> list[list[StoredLeaf]]:
+        def read(rows: Sequence[Sequence[Near]], current: Current) -> list[list[StoredLeaf]]:
             problems: dict[str, str] = {}
             found = [
                 sorted(
-                    current.stored_leaves(zip(*columns, strict=True), problems),
+                    current.stored_leaves(row, problems),
                     key=lambda stored: (-stored.score, stored.leaf.document_id, stored.leaf.ordinal),
                 )
-                for columns in zip(*(answer[name] for name in _COLUMNS), strict=True)
+                for row in rows
             ]
             self._check(problems)
             return found
 
-        return self._query_until_enough(vectors, count, list(_COLUMNS[1:]), read)
+        return self._query_until_enough(vectors, count, ["text", "metadata"], read)
 
     def search_hits(self, vectors: Any, count: int) -> Flow[Nearest[Hit]]:
         """Like ``search``, but only ids and scores are read."""
-        return self._query_until_enough(vectors, count, ["distances"], hits_of)
+        return self._query_until_enough(vectors, count, [], hits_of)
 
     def nearest(self, vectors: Any, asked: int, within: Selection) -> Flow[list[list[Hit]]]:
         """The leaves of a selection that are among the nearest to each vector, best first. Only ids and scores are read.
@@ -146,9 +157,9 @@ class Reader(VisibleDocuments):
         """
         if self._is_empty:
             return [[] for _ in vectors]
-        answer = yield from self._query(vectors, asked, ["distances"])
-        ids = _flat(answer["ids"])
-        return hits_of(answer, (yield from self._current(ids, [""] * len(ids), within, queried=True)))
+        rows = yield from self._query(vectors, asked, [])
+        ids = [near.record.id for row in rows for near in row]
+        return hits_of(rows, (yield from self._current(ids, [""] * len(ids), within, queried=True)))
 
     def fetch(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
         """The texts of these leaves.
@@ -158,17 +169,17 @@ class Reader(VisibleDocuments):
             StaleRead: if one of them is no longer there.
         """
         stored = yield from self._stored_ids(ids)
-        records = yield from self._whole_in_copy(stored, ["documents"])
-        texts = {stored[id_]: record["document"] for id_, record in records.items()}
+        records = yield from self._whole_in_copy(stored, ["text"])
+        texts = {stored[id_]: record.text or "" for id_, record in records.items()}
         problems: dict[str, str] = {}
         others = {id_: shown for id_, shown in stored.items() if id_ not in records}
         if others:
             rows = yield from self._rows_of(others)
-            records = yield from self._records(others, ["documents"])
+            records = yield from self._records(others, ["text"])
         for id_, shown in others.items():
             prefix, _, ordinal = id_.rpartition("#")
             row, record = rows.get(prefix), records.get(id_)
-            text = None if record is None else record["document"]
+            text = None if record is None else record.text
             if text is not None:
                 texts[shown] = text
             if row is None or (text and text_is_as_written(row.checksums, int(ordinal), text)):
@@ -190,8 +201,8 @@ class Reader(VisibleDocuments):
             StaleRead: if one of them is no longer there.
         """
         stored = yield from self._stored_ids(ids)
-        records = yield from self._leaves.get(list(stored), ["embeddings"])
-        vectors = {stored[id_]: record["embedding"] for id_, record in records.items() if record["embedding"] is not None}
+        records = yield from self._leaves.get(list(stored), ["vector"])
+        vectors = {stored[id_]: record.vector for id_, record in records.items() if record.vector is not None}
         lengths = Counter(map(len, vectors.values()))
         if len(vectors) < len(set(ids)) or len(lengths) > 1:
             rows = yield from self._rows_of(stored)
@@ -214,16 +225,16 @@ class Reader(VisibleDocuments):
             StaleRead: if a leaf is met that may just have been replaced.
         """
         stored = yield from self._stored_ids(ids)
-        records = yield from self._whole_in_copy(stored, ["documents", "metadatas"])
+        records = yield from self._whole_in_copy(stored, ["text", "metadata"])
         current = Current({id_: LeafId.parse(stored[id_]) for id_ in records}, {})
-        checked = records.keys()
+        checked = set(records)
         if others := [shown for id_, shown in stored.items() if id_ not in records]:
             more, current_others = yield from self._fetch(others)
             records = records | more
             current = Current({**current.leaves, **current_others.leaves}, current_others.rows)
         problems: dict[str, str] = {}
-        rows = ((id_, record["document"], record["metadata"], 1.0) for id_, record in records.items())
-        leaves = {each.id: each for each in current.stored_leaves(rows, problems, checked)}
+        found = (Near(record, 0.0) for record in records.values())
+        leaves = {each.id: each for each in current.stored_leaves(found, problems, checked)}
         self._check(problems)
         return leaves
 
@@ -231,22 +242,22 @@ class Reader(VisibleDocuments):
         """Like ``fetch_leaves``, but as (text, metadata), where the metadata is as it is stored. Also for summaries."""
         records, current = yield from self._fetch(ids)
         problems: dict[str, str] = {}
-        found = {}
+        found: dict[str, tuple[str, Mapping[str, Any]]] = {}
         for id_, shown in current.leaves.items():
-            text, metadata = records[id_]["document"], records[id_]["metadata"]
+            _, text, metadata, _ = records[id_]
             try:
-                check_record(current.row(id_), shown, text, metadata)
+                check_record(current.row(id_), shown, text or "", metadata)
             except ValueError as error:
                 problems[id_] = str(error)
-            found[str(shown)] = text, metadata
+            found[str(shown)] = text or "", metadata or {}
         self._check(problems)
         return found
 
-    def _fetch(self, ids: Sequence[str]) -> Flow[tuple[dict[str, dict[str, Any]], Current]]:
+    def _fetch(self, ids: Sequence[str]) -> Flow[tuple[dict[str, Record], Current]]:
         """The records of these leaves, with texts and metadatas, and which of them are current."""
         stored = yield from self._stored_ids(ids)
-        records = yield from self._records(stored, ["documents", "metadatas"])
-        current = yield from self._current(list(records), [record["document"] for record in records.values()])
+        records = yield from self._records(stored, ["text", "metadata"])
+        current = yield from self._current(list(records), [record.text for record in records.values()])
         if len(records) < len(stored):
             missing = [id_ for id_ in stored if id_ not in records]
             rows = yield from self._rows_of(missing)
@@ -260,27 +271,27 @@ class Reader(VisibleDocuments):
             )
         return records, current
 
-    def _whole_in_copy(self, ids: Iterable[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
+    def _whole_in_copy(self, ids: Iterable[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
         """The records of leaves that the copy has as they were written, by stored id. So they are current, too."""
         if self._copied is None or self._known is None:
             return {}
-        records = yield from self._copied((yield from self.everything()), ids, columns)
-        return {id_: record for id_, record in records.items() if record["checked"]}
+        records, checked = yield from self._copied((yield from self.everything()), ids, fields)
+        return records if len(checked) == len(records) else {id_: records[id_] for id_ in checked}
 
-    def _records(self, ids: Iterable[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
-        """The records of leaves, by stored id: from the copy, as far as it has them as they were written, else Chroma."""
+    def _records(self, ids: Iterable[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
+        """The records of leaves, by stored id: from the copy as far as it has them as they were written, or else stored."""
         if self._copied is None or self._known is None:
-            return (yield from self._leaves.get(list(ids), columns))
+            return (yield from self._leaves.get(list(ids), fields))
         everything = yield from self.everything()
-        records = yield from self._copied(everything, ids, columns)
+        records, _ = yield from self._copied(everything, ids, fields)
         missing = [id_ for id_ in ids if id_ not in records and not _is_beyond(everything.rows, id_)]
         if missing:
-            records |= yield from self._leaves.get(missing, columns)
+            records |= yield from self._leaves.get(missing, fields)
         return records
 
-    def stored_records(self, ids: Sequence[str], columns: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
-        """The records of leaves with these stored ids, as they are stored, by id. The columns are those of Chroma."""
-        return self._leaves.get(ids, columns)
+    def stored_records(self, ids: Sequence[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
+        """The records of leaves with these stored ids, as they are stored, by id."""
+        return self._leaves.get(ids, fields)
 
     def leaf_ids(self) -> Flow[list[str]]:
         """The stored ids of all leaves in the store, current or not."""
@@ -291,37 +302,38 @@ class Reader(VisibleDocuments):
         self,
         vectors: Any,
         count: int,
-        include: Sequence[str],
-        read: Callable[[Mapping[str, Any], Current], list[list[T]]],
+        fields: Collection[Field],
+        read: Callable[[Sequence[Sequence[Near]], Current], list[list[T]]],
     ) -> Flow[Nearest[T]]:
-        """The ``count`` nearest current leaves of each vector, as ``read`` makes them of Chroma's answer.
+        """The ``count`` nearest current leaves of each vector, as ``read`` makes them of what a search finds.
 
-        If too few of the nearest leaves are current, Chroma is asked for more.
+        If too few of the nearest leaves are current, it is asked for more.
         """
         if self._is_empty:
             return Nearest([[] for _ in vectors], [0] * len(vectors))
         asked = count
         while True:
-            answer = yield from self._query(vectors, asked, include)
-            ids = _flat(answer["ids"])
-            texts = _flat(answer["documents"]) if "documents" in include else [""] * len(ids)
-            found = read(answer, (yield from self._current(ids, texts, queried=True)))
-            short = any(len(row) < count for row in found) and any(len(row) == asked for row in answer["ids"])
+            rows = yield from self._query(vectors, asked, fields)
+            records = [near.record for row in rows for near in row]
+            texts = [record.text for record in records] if "text" in fields else [""] * len(records)
+            current = yield from self._current([record.id for record in records], texts, queried=True)
+            found = read(rows, current)
+            short = any(len(row) < count for row in found) and any(len(row) == asked for row in rows)
             if not short or asked >= MOST_RESULTS:
-                return Nearest([row[:count] for row in found], [len(row) for row in answer["ids"]])
+                return Nearest([row[:count] for row in found], list(map(len, rows)))
             asked = min(asked * 4, MOST_RESULTS)
 
-    def _query(self, vectors: Any, count: int, include: Sequence[str]) -> Flow[dict[str, Any]]:
-        """Chroma's answer to a query.
+    def _query(self, vectors: Any, count: int, fields: Collection[Field]) -> Flow[list[list[Near]]]:
+        """What the engine finds.
 
         Raises:
             StaleRead: if leaves may be missing in it that were deleted just before.
         """
-        answer = yield from self._leaves.query(vectors, count, include)
+        rows = yield from self._leaves.nearest(vectors, count, fields)
         self._outdated = set(self._read)
         if self._has_lost():
             raise StaleRead
-        return answer
+        return rows
 
 
 def _is_beyond(rows: Mapping[str, Row], id_: str) -> bool:
@@ -329,10 +341,3 @@ def _is_beyond(rows: Mapping[str, Row], id_: str) -> bool:
     leaf = parsed(id_)
     row = rows.get(leaf.document_id)
     return row is not None and row.version == leaf.version and leaf.ordinal >= row.leaves
-
-
-_COLUMNS = ("ids", "documents", "metadatas", "distances")
-
-
-def _flat(rows: Iterable[Iterable[Any]]) -> list[Any]:
-    return [item for row in rows for item in row]

@@ -13,11 +13,11 @@ from itertools import accumulate
 from typing import NamedTuple
 from zlib import crc32
 
-from leafspan.store._descriptors import OpenFile
+from leafspan.engines import StaleRead
+from leafspan.engines.local import OpenFile
 from leafspan.store._document_table import DocumentTable
 from leafspan.store._manifest import Row, packed_row
 from leafspan.store._row_head import RowHead, read_title
-from leafspan.store._stale_read import StaleRead
 
 _COUNTS = struct.Struct("<QQ")  # rows, bytes of a version
 _PORTION = 1 << 20  # bytes of rows that are read at a time

@@ -1,8 +1,6 @@
-"""The sign that reading must start again."""
+"""The sign that reading must start again without a damaged document."""
 
-
-class StaleRead(Exception):
-    """Something that was just read has been replaced, so reading must start again. Users never see this exception."""
+from leafspan.engines import StaleRead
 
 
 class MetDamage(StaleRead):

@@ -4,55 +4,55 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Collection as Collected
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
+from leafspan.engines import FlowTable, Record
 from leafspan.flows import Flow
-from leafspan.store._collection import Collection
 
-Records = dict[str, dict[str, Any]]
+T = TypeVar("T")
 
 _OWNER = "of"
 
 
-class CollectionLease(NamedTuple):
-    """A collection for as long as it is needed.
+class TableLease(NamedTuple):
+    """A table for as long as it is needed.
 
     Attributes:
-        collection: The collection.
+        table: The table.
         release: Function to call when it is no longer needed.
     """
 
-    collection: Collection
+    table: FlowTable
     release: Callable[[], None]
 
 
 class Texts:
-    """Texts by key, in a Chroma collection of their own. Writing one does not count as a change of the index.
+    """Texts by key, in a table of their own. Writing one does not count as a change of the index.
 
     Each text has an owner, such as the document that it was made of.
     """
 
-    def __init__(self, lease: Callable[[bool], Flow[CollectionLease | None]]) -> None:
+    def __init__(self, lease: Callable[[bool], Flow[TableLease | None]]) -> None:
         self._lease = lease
 
     def get(self, keys: Collected[str]) -> Flow[dict[str, str]]:
         """The texts with these keys, by key. Unknown keys are left out."""
-        records = yield from self._read(lambda collection: collection.get(list(keys), ["documents"]))
+        records = (yield from self._read(lambda table: table.get(keys, ["text"]))) or {}
         # A text that is lost is none: it is made again.
-        return {key: record["document"] for key, record in records.items() if isinstance(record["document"], str)}
+        return {key: record.text for key, record in records.items() if isinstance(record.text, str)}
 
     def keys(self) -> Flow[set[str]]:
         """All keys."""
-        return set((yield from self._read(lambda collection: collection.scan([]))))
+        return set((yield from self._read(lambda table: table.scan([]))) or ())
 
     def owners(self, keys: Collected[str]) -> Flow[dict[str, str]]:
         """The owners of the texts with these keys, by key. Unknown keys are left out."""
-        records = yield from self._read(lambda collection: collection.get(list(keys), ["metadatas"]))
-        return {key: str((record["metadata"] or {}).get(_OWNER, "")) for key, record in records.items()}
+        records = (yield from self._read(lambda table: table.get(keys, ["metadata"]))) or {}
+        return {key: str((record.metadata or {}).get(_OWNER, "")) for key, record in records.items()}
 
     def of(self, owners: Collected[str]) -> Flow[set[str]]:
         """The keys of the texts that these owners have."""
-        return set((yield from self._read(lambda collection: collection.find(_OWNER, list(owners)))))
+        return (yield from self._read(lambda table: table.find(_OWNER, owners))) or set()
 
     def put(self, key: str, text: str, owner: str) -> Flow[None]:
         """Store a text. It is stored when this returns.
@@ -60,28 +60,26 @@ class Texts:
         Raises:
             WriterBusy: if another writer does not finish in time.
         """
-        # Chroma needs a vector for each record. These mean nothing.
-        columns: dict[str, Any] = {"embeddings": [[0.0]], "documents": [text], "metadatas": [{_OWNER: owner}]}
-        yield from self._write(lambda collection: collection.upsert([key], **columns))
+        yield from self._write(lambda table: table.put([Record(key, text, {_OWNER: owner})]))
 
     def delete(self, keys: Collected[str]) -> Flow[None]:
         """Delete the texts with these keys. Unknown keys are ignored."""
         if keys:
-            yield from self._write(lambda collection: collection.delete(sorted(keys)))
+            yield from self._write(lambda table: table.delete(sorted(keys)))
 
-    def _read(self, read: Callable[[Collection], Flow[Records]]) -> Flow[Records]:
+    def _read(self, read: Callable[[FlowTable], Flow[T]]) -> Flow[T | None]:
         lease = yield from self._lease(False)
         if lease is None:
-            return {}
+            return None
         try:
-            return (yield from read(lease.collection))
+            return (yield from read(lease.table))
         finally:
             lease.release()
 
-    def _write(self, write: Callable[[Collection], Flow[None]]) -> Flow[None]:
+    def _write(self, write: Callable[[FlowTable], Flow[None]]) -> Flow[None]:
         lease = yield from self._lease(True)
         assert lease is not None
         try:
-            yield from write(lease.collection)
+            yield from write(lease.table)
         finally:
             lease.release()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from leafspan.engines import StaleRead
 from leafspan.errors import DamagedIndex
 from leafspan.filters import Where
 from leafspan.flows import Flow
@@ -13,9 +14,9 @@ from leafspan.store._current_leaves import sort_out, version_of
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._found_leaves import Current, parsed
 from leafspan.store._last_change import LastChange
-from leafspan.store._late_collection import ReadableCollection
+from leafspan.store._late_collection import ReadableTable
 from leafspan.store._manifest import CHANGES_ID, Damage, Row, unpack_rows, unpack_token
-from leafspan.store._stale_read import MetDamage, StaleRead
+from leafspan.store._stale_read import MetDamage
 from leafspan.values import LeafId
 
 _DOUBTS = 3  # attempts that find a leaf damaged, where another writer may be at work, until it counts as damaged
@@ -29,7 +30,7 @@ class VisibleDocuments:
 
     def __init__(
         self,
-        manifest: ReadableCollection,
+        manifest: ReadableTable,
         *,
         known: Catalogue | None,
         load: Callable[[], Flow[Catalogue]],
@@ -104,8 +105,8 @@ class VisibleDocuments:
         """
         if self._known is None and self.scope is None:
             if ids is not None:
-                return unpack_rows((yield from self._manifest.get(ids, ["metadatas"])))
-            return unpack_rows((yield from self._manifest.scan(["metadatas"])))
+                return unpack_rows((yield from self._manifest.get(ids, ["metadata"])))
+            return unpack_rows((yield from self._manifest.scan(["metadata"])))
         yield from self.everything()
         assert self._known is not None
         known = self._known.visible_to(self.scope) if self.scope else self._known
@@ -122,8 +123,8 @@ class VisibleDocuments:
 
     def stored_rows(self, ids: Sequence[str]) -> Flow[dict[str, Any]]:
         """The metadata of the records that the manifest has of these documents, as they are stored, by stored id."""
-        records = yield from self._manifest.get(ids, ["metadatas"])
-        return {id_: record["metadata"] for id_, record in records.items()}
+        records = yield from self._manifest.get(ids, ["metadata"])
+        return {id_: record.metadata for id_, record in records.items()}
 
     @property
     def left_out(self) -> dict[str, str]:
@@ -215,7 +216,7 @@ class VisibleDocuments:
         """
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._read or id_ in self._outdated]
         if missing:
-            records = yield from self._manifest.get([*missing, CHANGES_ID], ["metadatas"])
+            records = yield from self._manifest.get([*missing, CHANGES_ID], ["metadata"])
             self._last.token = unpack_token(records)
             before = {id_: version_of(self._read, id_) for id_ in self._outdated.intersection(missing)}
             for id_ in before:
@@ -272,7 +273,7 @@ class VisibleDocuments:
         if queried and from_catalogue and sorted_out.current and (yield from self._is_behind()):
             asked |= {LeafId.parse(id_).document_id for id_ in sorted_out.current}
         if asked and from_catalogue and self.may_be_stale:
-            now = unpack_rows((yield from self._manifest.get(list(asked), ["metadatas"])))
+            now = unpack_rows((yield from self._manifest.get(list(asked), ["metadata"])))
             if any(version_of(now, id_) != version_of(rows, id_) for id_ in asked):
                 raise StaleRead
         return Current(sorted_out.current, rows)

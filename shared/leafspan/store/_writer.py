@@ -6,47 +6,18 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Collected
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
+from leafspan.engines import FlowTable, Record
 from leafspan.flows import Call, Flow
 from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._checksums import pack_checksums
-from leafspan.store._manifest import CHANGES_ID, Row, columns
+from leafspan.store._manifest import Row, row_records, token_record
 from leafspan.store._scope import Scope
 from leafspan.values import LeafId, leaf_ids
 
 _MOST = 1_000_000  # leaves of a version that a damaged document may have left
-
-
-class WritableCollection(Protocol):
-    """What writing needs of a collection: see ``Collection``.
-
-    Attributes:
-        step: Leaves to add by one call, a step of a progress bar.
-    """
-
-    step: int
-
-    def get(self, ids: Sequence[str], include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
-        """The records with these ids."""
-        ...
-
-    def scan(self, include: Sequence[str]) -> Flow[dict[str, dict[str, Any]]]:
-        """All records."""
-        ...
-
-    def add(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
-        """Add records."""
-        ...
-
-    def upsert(self, ids: Sequence[str], **columns: Any) -> Flow[None]:
-        """Add or overwrite records."""
-        ...
-
-    def delete(self, ids: Sequence[str]) -> Flow[None]:
-        """Delete records."""
-        ...
 
 
 class DocumentToWrite(NamedTuple):
@@ -94,13 +65,13 @@ class Writer:
     Until the third step readers see the old version, and from then on the new one.
 
     If nothing is known of the old leaves, since the row is damaged, or if they have the ids of the new ones, they are
-    deleted before the second step: Chroma would leave them as they are.
+    deleted before the second step, so that no leaf stays that the new version does not have.
     """
 
     def __init__(
         self,
-        leaves: WritableCollection,
-        manifest: WritableCollection,
+        leaves: FlowTable,
+        manifest: FlowTable,
         *,
         rows: dict[str, Row],
         advance: Callable[..., Flow[None]],
@@ -182,8 +153,8 @@ class Writer:
         if row.damage is None:
             return True
         there = yield from self._leaves_of({row.document_id})
-        records = yield from self._leaves.get(there[row.document_id], ["metadatas"])
-        return all(scope.where.matches(record["metadata"] or {}, row.document_id) for record in records.values())
+        records = yield from self._leaves.get(there[row.document_id], ["metadata"])
+        return all(scope.where.matches(record.metadata or {}, row.document_id) for record in records.values())
 
     def delete(self, rows: Sequence[Row]) -> Flow[None]:
         """Delete documents. They disappear when the manifest says so; their leaves are deleted after that."""
@@ -235,22 +206,18 @@ class Writer:
 
     def write_vectors(self, vectors: Mapping[str, Any]) -> Flow[None]:
         """Write the vectors of leaves that are stored without one, by id. Their texts and metadata stay as they are."""
-        import numpy as np
-
         if vectors:
             self._is_finished = False
-            yield from self._leaves.upsert(list(vectors), embeddings=np.asarray(list(vectors.values()), dtype=np.float32))
+            stored = yield from self._leaves.get(list(vectors), ["text", "metadata"])
+            yield from self._leaves.put([record._replace(vector=vectors[id_]) for id_, record in stored.items()])
             yield from self.advance()
 
     def write_rows(self, rows: Sequence[Row]) -> Flow[None]:
         """Write these rows of the manifest. Readers notice them only after ``advance``."""
         if rows:
             self._is_finished = False
-            ids = [row.document_id for row in rows]
-            if self._notes_changes:
-                yield from self._manifest.upsert([*ids, CHANGES_ID], **columns(rows, uuid.uuid4().hex))
-            else:
-                yield from self._manifest.upsert(ids, **columns(rows))
+            token = [token_record(uuid.uuid4().hex)] if self._notes_changes else []
+            yield from self._manifest.put([*row_records(rows), *token])
             self.rows.update((row.document_id, row) for row in rows)
             self._changed.update(row.document_id for row in rows)
 
@@ -268,25 +235,17 @@ class Writer:
         return found
 
     def _add_leaves(self, documents: Sequence[DocumentToWrite], done: Callable[[int], None]) -> Flow[None]:
-        import numpy as np
-
-        ids = [
-            id_
-            for each in documents
-            for id_ in leaf_ids(each.row.document_id, each.row.version or "", range(len(each.texts)))
+        records = [
+            Record(*each)
+            for row, *fields in documents
+            for each in zip(leaf_ids(row.document_id, row.version or "", range(len(fields[0]))), *fields, strict=True)
         ]
-        if not ids:
-            return
-        self._is_finished = False
-        vectors = np.concatenate([each.vectors for each in documents if len(each.texts)])
-        texts = [text for each in documents for text in each.texts]
-        metadatas = [metadata for each in documents for metadata in each.metadatas]
-        for start in range(0, len(ids), self._leaves.step):
-            some = slice(start, start + self._leaves.step)
-            yield from self._leaves.add(
-                ids[some], embeddings=vectors[some], documents=texts[some], metadatas=metadatas[some]
-            )
-            done(len(ids[some]))
+        if records:
+            self._is_finished = False
+        for start in range(0, len(records), self._leaves.step):
+            some = records[start : start + self._leaves.step]
+            yield from self._leaves.put(some)
+            done(len(some))
 
 
 def _all_with_checksums(documents: Sequence[DocumentToWrite]) -> list[DocumentToWrite]:

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from leafspan.engines import StaleRead
 from leafspan.flows import Flow
 from leafspan.reserved import RESERVED_ID_PREFIX, STRUCTURE_KEY
-from leafspan.store import DocumentToWrite, Reader, Row, StaleRead
+from leafspan.store import DocumentToWrite, Reader, Row
 from leafspan.trees._growing import TreeDraft, TreeNode
 from leafspan.trees._stored_summaries import fetch_summaries
 from leafspan.trees._summary_cache import view_of

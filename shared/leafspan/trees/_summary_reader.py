@@ -7,10 +7,11 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from leafspan.documents import copy_metadata
+from leafspan.engines import StaleRead
 from leafspan.filters import Where
 from leafspan.flows import Flow
 from leafspan.search import SearchIndexes, leaf_vectors, nearest_leaves, similarities
-from leafspan.store import Catalogue, Met, Reader, Scope, StaleRead
+from leafspan.store import Catalogue, Met, Reader, Scope
 from leafspan.strategies import LexicalMatches, LexicalSearch, TreeRoot, TreeRoots, VectorSearch
 from leafspan.trace import EMPTY_TRACE
 from leafspan.trees._layers import label_of

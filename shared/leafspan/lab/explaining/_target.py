@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from leafspan.checks import check_whole, checked_id, is_unicode, shown
+from leafspan.engines import StaleRead
 from leafspan.errors import InvalidArgument
 from leafspan.flows import Flow
-from leafspan.store import Reader, Row, StaleRead, StoredLeaf
+from leafspan.store import Reader, Row, StoredLeaf
 from leafspan.values import Candidate, LeafId, Passage
 
 

@@ -1,0 +1,247 @@
+"""Engines and their tables as everything above knows them: their methods are flows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from inspect import iscoroutinefunction
+from typing import Any, Protocol, TypeVar
+
+from leafspan.engines._caller import LEAST_SECONDS, Caller
+from leafspan.engines._port import Engine, Field, Near, Notes, Record, Table
+from leafspan.flows import Flow
+
+T = TypeVar("T")
+
+_STEP = 1_000  # records of one step of a progress bar
+
+
+class FlowTable(Protocol):
+    """A table: see ``Table``. Each method takes any number of records, which the engine divides into calls.
+
+    Attributes:
+        step: Records to put by one call, a step of a progress bar.
+    """
+
+    step: int
+
+    @property
+    def id(self) -> str:
+        """What tells the table apart from all others."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def notes(self) -> Notes:
+        """What was written on it, as it was when the table was opened."""
+        ...
+
+    def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
+        """The records with these ids, by id."""
+        ...
+
+    def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
+        """All records, by id."""
+        ...
+
+    def find(self, key: str, values: Collection[str]) -> Flow[set[str]]:
+        """The ids of the records whose metadata has one of these strings under the key."""
+        ...
+
+    def put(self, records: Sequence[Record]) -> Flow[None]:
+        """Write records."""
+        ...
+
+    def delete(self, ids: Sequence[str]) -> Flow[None]:
+        """Delete records."""
+        ...
+
+    def nearest(self, vectors: Any, count: int, fields: Collection[Field] = ()) -> Flow[list[list[Near]]]:
+        """The nearest records of each vector."""
+        ...
+
+    def annotate(self, notes: Notes) -> Flow[None]:
+        """Replace the notes."""
+        ...
+
+    def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """Those of these records that have no vector, and some others, perhaps."""
+        ...
+
+    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """Those of these records that a search by their own vector does not find. All of them must have one."""
+        ...
+
+
+class FlowEngine(Protocol):
+    """An engine: see ``Engine``.
+
+    Attributes:
+        batch: Most records of one call.
+        is_local: Whether what it has ends with the process.
+        thing: The engine or the client, as the user gave it.
+        described: Where it is, in a few words, such as ``"behind a client"``.
+        kind: What it calls a table, for errors.
+    """
+
+    batch: int
+    is_local: bool
+    thing: Any
+    described: str
+    kind: str
+
+    @property
+    def late_writes(self) -> Collection[object]:
+        """Requests to write that nobody waits for any more, and that have not ended."""
+        ...
+
+    def tables(self) -> Flow[Mapping[str, Notes]]:
+        """The notes of all tables, by name."""
+        ...
+
+    def table(self, name: str) -> Flow[FlowTable | None]:
+        """The table of this name; None if there is none."""
+        ...
+
+    def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[FlowTable]:
+        """Make a table, or open the one that is there."""
+        ...
+
+    def maker(self, name: str) -> Flow[str | None]:
+        """Who wrote the records of a table that leafspan did not make; None if it has none."""
+        ...
+
+    def adoptable(self) -> Flow[list[str]]:
+        """The names of the tables of others that ``leafspan.adopt`` can read."""
+        ...
+
+
+def is_engine(thing: Any) -> bool:
+    """Whether it has what an ``Engine`` has."""
+    return all(hasattr(thing, name) for name in ("place", "batch", "is_local", "tables", "table", "create"))
+
+
+class CalledTable:
+    """A table of an engine whose methods are functions, or coroutine functions."""
+
+    def __init__(self, table: Table, caller: Caller, batch: int) -> None:
+        self._table = table
+        self._caller = caller
+        self._batch = batch
+        self.step = min(_STEP, batch)
+
+    @property
+    def id(self) -> str:
+        """See FlowTable."""
+        return self._table.id
+
+    @property
+    def name(self) -> str:
+        """See FlowTable."""
+        return self._table.name
+
+    @property
+    def notes(self) -> Notes:
+        """See FlowTable."""
+        return self._table.notes
+
+    def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
+        """See FlowTable."""
+        found: dict[str, Record] = {}
+        for some in in_batches(list(dict.fromkeys(ids)), self._batch):
+            found.update((each.id, each) for each in (yield from self._call("get", self._table.get, some, fields)))
+        return found
+
+    def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
+        """See FlowTable."""
+        return {each.id: each for each in (yield from self._call("read", self._table.scan, fields))}
+
+    def find(self, key: str, values: Collection[str]) -> Flow[set[str]]:
+        """See FlowTable."""
+        found: set[str] = set()
+        for some in in_batches(list(values), self._batch):
+            found.update((yield from self._call("find", self._table.find, key, some)))
+        return found
+
+    def put(self, records: Sequence[Record]) -> Flow[None]:
+        """See FlowTable."""
+        for some in in_batches(records, self._batch):
+            yield from self._call("put", self._table.put, some, writes=True)
+
+    def delete(self, ids: Sequence[str]) -> Flow[None]:
+        """See FlowTable."""
+        for some in in_batches(ids, self._batch):
+            yield from self._call("delete", self._table.delete, some, writes=True)
+
+    def nearest(self, vectors: Any, count: int, fields: Collection[Field] = ()) -> Flow[list[list[Near]]]:
+        """See FlowTable."""
+        rows = yield from self._call("search", self._table.nearest, vectors, count, fields)
+        return [[Near(record, max(-1.0, min(1.0, float(score)))) for record, score in row] for row in rows]
+
+    def annotate(self, notes: Notes) -> Flow[None]:
+        """See FlowTable."""
+        yield from self._call("annotate", self._table.annotate, notes, writes=True)
+
+    def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """See FlowTable."""
+        return {id_ for id_, record in (yield from self.get(ids, ["vector"])).items() if record.vector is None}
+
+    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """See FlowTable. What an engine has is what its search finds."""
+        yield from ()
+        return set()
+
+    def _call(self, doing: str, method: Callable[..., Any], *arguments: Any, writes: bool = False) -> Flow[Any]:
+        return (yield self._caller.call(f"{doing} records of {self.name!r}", method, arguments, finish=writes))
+
+
+class CalledEngine:
+    """An engine whose methods are functions, or coroutine functions."""
+
+    def __init__(self, engine: Engine, timeout: float) -> None:
+        self.thing = engine
+        self.batch = engine.batch
+        self.is_local = engine.is_local
+        self.described = f"in {engine.place}"
+        self.kind = "table"
+        seconds = None if engine.is_local else max(timeout, LEAST_SECONDS)
+        self._caller = Caller(engine.place, iscoroutinefunction(engine.table), seconds)
+
+    @property
+    def late_writes(self) -> Collection[object]:
+        """See FlowEngine."""
+        return self._caller.late_writes
+
+    def tables(self) -> Flow[Mapping[str, Notes]]:
+        """See FlowEngine."""
+        return (yield self._caller.call("list the tables", self.thing.tables))  # type: ignore[no-any-return]
+
+    def table(self, name: str) -> Flow[FlowTable | None]:
+        """See FlowEngine."""
+        table = yield self._caller.call(f"open the table {name!r}", self.thing.table, (name,))
+        return None if table is None else CalledTable(table, self._caller, self.batch)
+
+    def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[FlowTable]:
+        """See FlowEngine."""
+        how = {"searched": searched}
+        table = yield self._caller.call(f"make the table {name!r}", self.thing.create, (name, notes), how, finish=True)
+        return CalledTable(table, self._caller, self.batch)
+
+    def maker(self, name: str) -> Flow[str | None]:
+        """See FlowEngine."""
+        yield from ()
+        return "another program"
+
+    def adoptable(self) -> Flow[list[str]]:
+        """See FlowEngine. Only collections of Chroma are adopted."""
+        yield from ()
+        return []
+
+
+def in_batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in pieces of this size; the last one may be shorter."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

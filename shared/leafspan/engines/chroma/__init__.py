@@ -1,0 +1,39 @@
+"""Chroma: its clients and collections, its failures, and its files in a folder. Only this package uses chromadb."""
+
+from leafspan.engines.chroma._chroma import MADE_BY_LEAFSPAN, NODE_KEY, Chroma, folder_of, fresh_client, how_to_make
+from leafspan.engines.chroma._collection import Collection
+from leafspan.engines.chroma._database_facts import check_pages
+from leafspan.engines.chroma._database_file import RESTORE, check_there
+from leafspan.engines.chroma._failures import CollectionGone, LeafGone, chroma_failure, refused_database
+from leafspan.engines.chroma._files import FileDamage, Files
+from leafspan.engines.chroma._foreign import ForeignCollection, find_collection, open_chroma
+from leafspan.engines.chroma._forks import can_use_embedded_chroma, check_process, use_embedded_chroma
+from leafspan.engines.chroma._opened import Opened
+from leafspan.engines.chroma._read_only_files import ReadOnlyFiles
+
+__all__ = [
+    "MADE_BY_LEAFSPAN",
+    "NODE_KEY",
+    "RESTORE",
+    "Chroma",
+    "Collection",
+    "CollectionGone",
+    "FileDamage",
+    "Files",
+    "ForeignCollection",
+    "LeafGone",
+    "Opened",
+    "ReadOnlyFiles",
+    "can_use_embedded_chroma",
+    "check_pages",
+    "check_process",
+    "check_there",
+    "chroma_failure",
+    "find_collection",
+    "folder_of",
+    "fresh_client",
+    "how_to_make",
+    "open_chroma",
+    "refused_database",
+    "use_embedded_chroma",
+]

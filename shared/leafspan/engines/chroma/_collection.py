@@ -1,0 +1,225 @@
+"""A Chroma collection as a table whose methods are flows. The limits of Chroma's requests are known only here."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection as Collected
+from collections.abc import Mapping, Sequence
+from copy import copy
+from itertools import groupby, zip_longest
+from typing import Any
+
+from leafspan.embedding import without_extremes
+from leafspan.engines._caller import Caller
+from leafspan.engines._port import MOST_RESULTS, Field, Near, Notes, Record
+from leafspan.engines._tables import in_batches
+from leafspan.engines.chroma._caller import caller_of
+from leafspan.engines.chroma._files_use import Use
+from leafspan.engines.chroma._portions import Portions
+from leafspan.errors import DamagedIndex, ServerTimeout
+from leafspan.flows import Call, Flow, asked_whether_awaited
+
+_CHARACTERS = 4_000_000  # of one write: with the vectors of a thousand leaves less than the 40 MiB that a server takes
+_STEP = 1_000  # leaves of one write. Chroma in this process lets no other Python code run meanwhile
+_MOST_RECORDS = 30_000  # results of one request, over all of its vectors: Chroma fails above 32,766
+_VALUES = 500  # metadata values in one filter
+_FEW = 200  # vectors that are read at a time
+_SAME = 1e-4  # distance of equal vectors, after rounding
+_BLOCK = 8  # records that are not told apart if one of them has no vector
+_PAGE = 5_000  # records of a page; a get of more than 32,766 ids fails as well
+_COLUMNS: Mapping[Field, str] = {"text": "documents", "metadata": "metadatas", "vector": "embeddings"}  # Chroma's names
+_NO_VECTOR = [0.0]  # Chroma needs a vector for each record
+
+
+class Collection:
+    """A Chroma collection: see ``FlowTable``.
+
+    Writes are divided into batches, and reads of many records into pages. Where Chroma would hold up an event loop while it
+    writes, batches are divided into portions.
+    """
+
+    def __init__(self, handle: Any, batch: int, *, caller: Caller | None = None, files: Use | None = None) -> None:
+        self._handle = handle
+        self._caller = caller or caller_of(handle)
+        self._files = files
+        self._lacking: str | None = None
+        self._portions: defaultdict[str, Portions] = defaultdict(Portions)  # by method
+        self.batch = batch
+        self.step = min(_STEP, batch)
+
+    def written_by(self, files: Use) -> Collection:
+        """The same collection, with this use of Chroma's files for each write."""
+        twin = copy(self)
+        twin._files = files
+        return twin
+
+    def lacking(self, why: str) -> Collection:
+        """The same collection, whose vectors cannot be read; ``why`` is the message of the error."""
+        twin = copy(self)
+        twin._lacking = why
+        return twin
+
+    @property
+    def id(self) -> str:
+        """The id that Chroma has given it."""
+        return str(self._handle.id)
+
+    @property
+    def name(self) -> str:
+        """The collection's name in Chroma."""
+        return str(self._handle.name)
+
+    @property
+    def notes(self) -> Notes:
+        """The collection's own metadata, as it was when the handle was made."""
+        return dict(self._handle.metadata or {})
+
+    def nearest(self, vectors: Any, count: int, fields: Collected[Field] = ()) -> Flow[list[list[Near]]]:
+        """The nearest records of each vector."""
+        import numpy as np
+
+        vectors = without_extremes(np.asarray(vectors, dtype=np.float32))  # Chroma adds up their squares in 32 bits
+        count = min(count, MOST_RESULTS)
+        at_once = max(1, _MOST_RECORDS // count)
+        rows: list[list[Near]] = []
+        for start in range(0, len(vectors), at_once):
+            options = {"query_embeddings": vectors[start : start + at_once], "n_results": count}
+            answer = yield self._call("query", {**options, "include": [*map(_COLUMNS.__getitem__, fields), "distances"]})
+            for place, distances in enumerate(answer["distances"]):
+                names = ["ids", *(_COLUMNS[each] for each in fields)]
+                found = _records({name: answer[name][place] for name in names}, fields)
+                # Distances are rounded.
+                similar = (max(-1.0, min(1.0, 1.0 - distance)) for distance in distances)
+                rows.append(list(map(Near, found, similar)))
+        return rows
+
+    def get(self, ids: Collected[str], fields: Collected[Field]) -> Flow[dict[str, Record]]:
+        """The records with these ids, by id."""
+        found: dict[str, Record] = {}
+        for batch in in_batches(list(dict.fromkeys(ids)), self.batch):
+            found.update(_by_id((yield from self._read({"ids": batch}, fields))))
+        return found
+
+    def scan(self, fields: Collected[Field]) -> Flow[dict[str, Record]]:
+        """All records, by id."""
+        found = yield from self._read({"limit": _PAGE}, fields)
+        if len(found) < _PAGE:
+            return _by_id(found)
+        # Further pages would miss records if others are deleted meanwhile, so all ids are fetched at once.
+        found = yield from self._read({}, ())
+        return (yield from self.get([each.id for each in found], fields)) if fields else _by_id(found)
+
+    def first(self, *fields: Field) -> Flow[Record | None]:
+        """Any record; None if there is none."""
+        return next(iter((yield from self._read({"limit": 1}, fields))), None)
+
+    def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """Those of these records that have no vector, along with some that stand next to them in the list."""
+        try:
+            found = yield from self.get(ids, ["vector"])
+            return {id_ for id_, record in found.items() if record.vector is None}
+        except ServerTimeout:
+            raise
+        except Exception:  # Chroma fails if one of them has none, and does not say which
+            if len(ids) <= _BLOCK:
+                return set(ids)
+        half = len(ids) // 2
+        return (yield from self.without_vectors(ids[:half])) | (yield from self.without_vectors(ids[half:]))
+
+    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """Those of these records that a search by their own vector does not find. Records with equal vectors are alike.
+
+        A vector of zeros, such as that of a text without a known word, is similar to nothing, so no search finds it.
+        """
+        lost = set()
+        for batch in in_batches(list(ids), _FEW):
+            found = [each for each in (yield from self.get(batch, ["vector"])).values() if any(each.vector)]
+            rows = (yield from self.nearest([each.vector for each in found], 1)) if found else []
+            for each, row in zip(found, rows, strict=True):
+                if not row or (row[0].record.id != each.id and row[0].similarity < 1 - _SAME):
+                    lost.add(each.id)
+        return lost
+
+    def find(self, key: str, values: Collected[str]) -> Flow[set[str]]:
+        """The ids of the records whose metadata has one of these strings under the key."""
+        found: set[str] = set()
+        for batch in in_batches(list(values), _VALUES):
+            found.update(each.id for each in (yield from self._read({"where": {key: {"$in": batch}}}, ())))
+        return found
+
+    def put(self, records: Sequence[Record]) -> Flow[None]:
+        """Write records."""
+        for _, group in groupby(records, key=lambda each: (each.text is None, each.metadata is None)):
+            yield from self._write("upsert", *_columns(list(group)))
+
+    def delete(self, ids: Sequence[str]) -> Flow[None]:
+        """Delete records. Unknown ids are ignored."""
+        yield from self._write("delete", ids, {})
+
+    def annotate(self, notes: Notes) -> Flow[None]:
+        """Replace the collection's own metadata."""
+        yield self._call("modify", {"metadata": dict(notes)}, finish=True)
+
+    def _read(self, options: dict[str, Any], fields: Collected[Field]) -> Flow[list[Record]]:
+        """The records of Chroma's answer, with these fields."""
+        answer = yield self._call("get", {**options, "include": [_COLUMNS[each] for each in fields]})
+        return _records(answer, fields)
+
+    def _write(self, method: str, ids: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Flow[None]:
+        in_portions = bool(ids) and self._caller.in_process and (yield asked_whether_awaited())
+        portions = self._portions[method] if in_portions else None
+        start = 0
+        while start < len(ids):
+            size = portions.next(min(self.batch, len(ids) - start)) if portions else self.batch
+            size = _fitting(columns, start, size)
+            chosen = slice(start, start + size)
+            some = {name: column[chosen] for name, column in columns.items()}
+            call = self._call(method, {"ids": list(ids[chosen]), **some}, finish=True)
+            yield call if portions is None else portions.measured(call, len(ids[chosen]))
+            start += size
+
+    def _call(self, method: str, options: dict[str, Any], *, finish: bool = False) -> Call:
+        function = getattr(self._handle, method)
+        doing = f"{method} records of {self.name!r}"
+        if self._lacking is not None and (method == "query" or "embeddings" in options.get("include", ())):
+            raise DamagedIndex(self._lacking)
+        if finish and self._files is not None:
+            return self._caller.call(doing, self._files.call, (function,), options, finish=True)
+        return self._caller.call(doing, function, (), options, finish=finish)
+
+
+def _fitting(columns: Mapping[str, Sequence[Any]], start: int, size: int) -> int:
+    """The number of records from ``start`` on that one write takes: at most ``size``, and at least one."""
+    texts, metadatas = ((columns.get(name) or ())[start : start + size] for name in ("documents", "metadatas"))
+    total = 0
+    for number, (text, metadata) in enumerate(zip_longest(texts, metadatas)):
+        values = (metadata or {}).items()
+        total += len(text or "") + sum(len(key) + len(str(value)) for key, value in values)
+        if number and total > _CHARACTERS:
+            return number
+    return size
+
+
+def _by_id(records: Sequence[Record]) -> dict[str, Record]:
+    return {each.id: each for each in records}
+
+
+def _records(answer: Mapping[str, Any], fields: Collected[Field]) -> list[Record]:
+    """The records of an answer of Chroma, whose columns have one list each."""
+    ids = answer["ids"]
+    nothing = [None] * len(ids)
+    columns = (answer[_COLUMNS[each]] if each in fields else nothing for each in _COLUMNS)
+    return list(map(Record, ids, *columns))
+
+
+def _columns(records: Sequence[Record]) -> tuple[list[str], dict[str, Any]]:
+    """The ids of records that have the same fields, and their columns for Chroma."""
+    import numpy as np
+
+    vectors = [_NO_VECTOR if each.vector is None else each.vector for each in records]
+    columns: dict[str, Any] = {"embeddings": np.asarray(vectors, dtype=np.float32)}
+    if records[0].text is not None:
+        columns["documents"] = [each.text for each in records]
+    if records[0].metadata is not None:
+        columns["metadatas"] = [each.metadata for each in records]
+    return [each.id for each in records], columns

@@ -1,0 +1,178 @@
+"""Errors of Chroma, of its server, of SQLite and of the disk as errors of ours. Chroma is not loaded for that."""
+
+from __future__ import annotations
+
+import errno
+import json
+import sqlite3
+from pathlib import Path
+
+from leafspan.engines._caller import in_one_line, late_answer
+from leafspan.engines._stale_read import StaleRead
+from leafspan.engines.chroma._database_file import RESTORE
+from leafspan.engines.local._open_files import too_many_files
+from leafspan.errors import (
+    DamagedIndex,
+    InvalidArgument,
+    LeafspanError,
+    StorageFailed,
+    StorageFull,
+    StorageReadOnly,
+)
+
+_PANIC = ("pyo3_runtime", "PanicException")  # a failure in Chroma's Rust code, which derives from BaseException
+
+_NOT_UNDERSTOOD = (KeyError, IndexError, AttributeError, TypeError, json.JSONDecodeError)
+
+_FULL = {errno.ENOSPC, errno.EDQUOT}
+_NOT_ALLOWED = {errno.EROFS, errno.EACCES, errno.EPERM}
+
+# Chroma gives most failures of the disk and of SQLite one class, InternalError: only the words tell them apart.
+_WORDS_FULL = ("database or disk is full", "no space left", "disk quota exceeded", "(code: 13)")
+_WORDS_NOT_ALLOWED = (
+    "readonly database",
+    "read-only file system",
+    "permission denied",
+    "unable to open database file",
+    "(code: 8)",
+    "(code: 14)",
+)
+_WORDS_DAMAGED = (
+    "database disk image is malformed",
+    "file is not a database",
+    "malformed database schema",
+    "no such table",
+    "no such column",
+    "(code: 11)",
+    "(code: 26)",
+)
+_WORDS_GONE = ("error finding id", "failed to find id")  # a leaf that another process has just deleted
+_WORDS_VALUE = ("dimension",)
+_WORDS_REFUSED = ("failed to apply logs", "failed to pull logs")
+
+_CHECK = "run repair(), and if that fails, restore the folder from a backup or add the documents to a new one"
+_SPACE = "make space, then do it again: what was written before is whole"
+_RIGHTS = "let this process write the folder and all files in it, or open the index where it may"
+_SERVER = "see whether the server runs and is reached, and what its log says, then try again"
+_REFUSED = (
+    "its log had taken a record that its tables refuse. An index in a folder drops such records: do it again, without the "
+    "document that has most metadata if it fails again, or run repair(). A server must be stopped first: then `leafspan "
+    "repair` on its folder drops them, and until then nothing can be written"
+)
+_OTHER_SERVER = "see whether the server runs and is reached, and is a Chroma server that goes with this client"
+_AGAIN = "try again; if it fails again, run repair()"
+
+
+class CollectionGone(DamagedIndex):
+    """Chroma has no such collection."""
+
+
+class LeafGone(StorageFailed, StaleRead):
+    """Chroma has found a record that another process has deleted meanwhile. A reader starts again."""
+
+
+def chroma_failure(error: BaseException) -> str | None:
+    """What went wrong in Chroma, in one line; None if the error comes from elsewhere."""
+    if _is_chromas(error) or isinstance(error, sqlite3.Error):
+        return f"Chroma failed: {in_one_line(error)}"
+    return None
+
+
+def is_refused(error: BaseException) -> bool:
+    """Whether Chroma's tables have refused what its log had taken, which then stops all later writes."""
+    words = in_one_line(error.__cause__ or error).lower()
+    return any(each in words for each in _WORDS_REFUSED)
+
+
+def translated(error: BaseException, doing: str, place: str, *, server: bool, writing: bool) -> BaseException | None:
+    """The error of ours that says the same. None for those that are to pass as they are, such as an interruption."""
+    if isinstance(error, LeafspanError | StaleRead | MemoryError | RecursionError):
+        return None
+    if not isinstance(error, Exception) and not _is_chromas(error):
+        return None
+    words = in_one_line(error)
+    told = f"could not {doing} in {place}: {words}"
+    lower = words.lower()
+    if not server and (explained := too_many_files(error, f"{doing} in {place}")):
+        return explained
+    kinds = _kinds(error)
+    if ("chromadb", "NotFoundError") in kinds:
+        return CollectionGone(f"{told}; what the index was when it was opened is no longer there, or was never there")
+    if any(each in lower for each in _WORDS_GONE):
+        return LeafGone(f"{told}; {_AGAIN}")
+    if isinstance(error, TimeoutError) or ("httpx", "TimeoutException") in kinds:
+        return late_answer(doing, place, words, writing=writing)
+    if _is_full(error, lower):
+        return StorageFull(f"{told}; {_SERVER if server else _SPACE}")
+    if _is_not_allowed(error, lower):
+        return StorageReadOnly(f"{told}; {_SERVER if server else _RIGHTS}")
+    if ("chromadb", "InvalidDimensionException") in kinds or (
+        ("chromadb", "InvalidArgumentError") in kinds and any(each in lower for each in _WORDS_VALUE)
+    ):
+        return InvalidArgument(f"{told}; give vectors as long as those of the index")
+    if is_refused(error):
+        return StorageFailed(f"{told}; {_REFUSED}")
+    if server and isinstance(error, _NOT_UNDERSTOOD):  # raised in Chroma's client, about what it has read
+        return StorageFailed(f"could not {doing} in {place}: its answer is not one of Chroma's; {_OTHER_SERVER}")
+    if server:
+        return StorageFailed(f"{told}; {_SERVER}")
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        return DamagedIndex(f"{told}; {_CHECK}")
+    if any(each in lower for each in _WORDS_DAMAGED):
+        return DamagedIndex(f"{told}; {_CHECK}")
+    return StorageFailed(f"{told}; {_AGAIN}")
+
+
+def not_opened(error: BaseException, name: str, folder: str) -> LeafspanError | None:
+    """Our error for a collection that Chroma cannot open, or None for an error that passes as it is."""
+    doing, place = f"open {name!r}", f"the folder {folder!r}"
+    if explained := too_many_files(error, f"{doing} in {place}"):
+        return explained
+    told = translated(error, doing, place, server=False, writing=False)
+    if isinstance(told, CollectionGone):
+        return CollectionGone(f"there is no collection {name!r} in {folder!r}, which the index needs: {RESTORE}")
+    if type(told) is StorageFailed and not is_refused(error):
+        why = f"Chroma cannot open {name!r} in {folder!r} ({in_one_line(error)})"
+        return DamagedIndex(f"{why}: try again; if it fails again, {RESTORE}")
+    return told if isinstance(told, LeafspanError) else None
+
+
+def refused_database(error: BaseException, path: Path) -> LeafspanError | None:
+    """What to raise where Chroma itself refuses to open what is there, or fails; None for other failures."""
+    if chroma_failure(error) is None:
+        return None
+    from chromadb.errors import ChromaError
+
+    said = f"what is in {str(path)!r} cannot be opened as a Chroma database"
+    if isinstance(error, ChromaError):
+        return StorageFailed(f"{said}: {error}")
+    # Its Rust code panics where a page of the database is damaged, which is no Exception.
+    return DamagedIndex(f"{said} ({in_one_line(error)}): try again; if it fails again, {RESTORE}")
+
+
+def _kinds(error: BaseException) -> set[tuple[str, str]]:
+    return {(kind.__module__.split(".")[0], kind.__name__) for kind in type(error).__mro__}
+
+
+def _is_chromas(error: BaseException) -> bool:
+    kinds = type(error).__mro__
+    return any(each.__module__.split(".")[0] == "chromadb" or (each.__module__, each.__name__) == _PANIC for each in kinds)
+
+
+def _is_full(error: BaseException, words: str) -> bool:
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return True
+    return _code(error) == sqlite3.SQLITE_FULL or any(each in words for each in _WORDS_FULL)
+
+
+def _is_not_allowed(error: BaseException, words: str) -> bool:
+    if isinstance(error, OSError) and error.errno in _NOT_ALLOWED:
+        return True
+    codes = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+    return _code(error) in codes or any(each in words for each in _WORDS_NOT_ALLOWED)
+
+
+def _code(error: BaseException) -> int | None:
+    """SQLite's primary code of an error, None if it has none."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return None if code is None else code & 0xFF

@@ -1,0 +1,98 @@
+"""The use of Chroma's files by one open client, for as long as that works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from leafspan.engines.chroma._temporary_folder import TemporaryFolder
+from leafspan.engines.local._waiting import deadline_after
+from leafspan.errors import StorageFailed
+
+
+@dataclass(slots=True)
+class ClientState:
+    """Whether a client of Chroma can be used.
+
+    Attributes:
+        failed: Whether a call has failed.
+    """
+
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where Chroma opens the files of an index.
+
+    Attributes:
+        path: The folder.
+        copy: The same folder if it is a copy, to be removed when nobody uses it any more. None: it is the index's own.
+    """
+
+    path: Path
+    copy: TemporaryFolder | None = None
+
+    def leave(self) -> None:
+        """Remove the folder if it is a copy."""
+        if self.copy is not None:
+            self.copy.remove()
+
+
+class LockableFiles(Protocol):
+    """What a use needs of the files."""
+
+    path: Path
+
+    def locked(self, deadline: float, *, opening: bool = False) -> AbstractContextManager[None]:
+        """A context in which no other process uses the files."""
+        ...
+
+    def explain(self, error: BaseException, doing: str) -> StorageFailed | None:
+        """What to raise from a failure of Chroma that a full or read-only disk explains; None for other failures."""
+        ...
+
+    def check_writable(self) -> None:
+        """Check that the files can be written.
+
+        Raises:
+            StorageReadOnly: if they cannot.
+        """
+        ...
+
+
+class Use:
+    """Calls of one open client that write.
+
+    After a failure, a later call of the same client can hang for ever. So it is not called again, but replaced by another.
+    """
+
+    def __init__(self, files: LockableFiles, state: ClientState, timeout: float) -> None:
+        self._files = files
+        self._state = state
+        self._timeout = timeout
+
+    def call(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
+        """The result of a function, called while the files are locked.
+
+        Raises:
+            WriterBusy: if another process does not let go of the files within the timeout.
+            StorageFailed: if the disk is full or read-only, or an earlier call of this client has failed.
+        """
+        self._files.check_writable()
+        if self._state.failed:
+            raise StorageFailed(
+                f"an earlier write to {str(self._files.path)!r} has failed, and what is left of it must be looked at "
+                "first: do it again"
+            )
+        with self._files.locked(deadline_after(self._timeout)):
+            try:
+                return function(*arguments, **options)
+            except BaseException as error:
+                self._state.failed = True
+                if explained := self._files.explain(error, "write"):
+                    raise explained from error
+                raise

@@ -1,0 +1,105 @@
+"""Collections of a Chroma that leafspan did not make. They are only read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from leafspan.checks import shown
+from leafspan.engines._port import Field, Record
+from leafspan.engines.chroma._caller import caller_of
+from leafspan.engines.chroma._chroma import MADE_BY_LEAFSPAN, Chroma, foreign_names, fresh_client, maker_of
+from leafspan.engines.chroma._collection import Collection
+from leafspan.engines.chroma._failures import CollectionGone
+from leafspan.errors import IndexNotFound, InvalidArgument
+from leafspan.flows import Flow
+
+_PAGE = 1_000  # records that are read at a time
+
+
+class ForeignCollection:
+    """A collection that leafspan did not make."""
+
+    def __init__(self, handle: Any, timeout: float = 30.0) -> None:
+        self._collection = Collection(handle, _PAGE, caller=caller_of(handle, timeout))
+        self._handle = handle
+
+    @property
+    def id(self) -> str:
+        """The id that Chroma has given it."""
+        return str(self._handle.id)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._collection.name
+
+    @property
+    def space(self) -> str:
+        """How it compares vectors: ``"cosine"``, ``"l2"`` (Chroma's default) or ``"ip"``."""
+        configuration = getattr(self._handle, "configuration_json", None) or {}
+        kinds = (configuration.get("hnsw") or configuration.get("spann") or {}, self._collection.notes)
+        return str(kinds[0].get("space") or kinds[1].get("hnsw:space") or "l2")
+
+    def ids(self) -> Flow[list[str]]:
+        """The ids of all records."""
+        return list((yield from self._collection.scan([])))
+
+    def read(self, ids: Sequence[str], *fields: Field) -> Flow[dict[str, Record]]:
+        """The records with these ids, by id."""
+        return self._collection.get(ids, fields)
+
+    def pages(self, ids: Sequence[str]) -> Iterator[Sequence[str]]:
+        """The ids in pages of a size that can be kept in memory."""
+        return (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
+
+    def maker(self) -> Flow[str | None]:
+        """Who has written its records, as far as a record shows it; None if it has none."""
+        if "leafspan" in self._collection.notes:
+            return MADE_BY_LEAFSPAN
+        record = yield from self._collection.first("metadata")
+        return None if record is None else maker_of(record.metadata or {})
+
+
+def find_collection(
+    client: Any, name: str | None, *, place: str = "behind this client", timeout: float = 30.0
+) -> Flow[ForeignCollection]:
+    """A collection of a client.
+
+    Raises:
+        IndexNotFound: if there is none of that name, or no single one to choose.
+    """
+    chroma = Chroma(client, timeout)
+    every = yield from chroma.tables()
+    names = foreign_names(every)
+    if name is None and len(names) == 1:
+        name = names[0]
+    listed = f"; there are {', '.join(map(repr, names))}" if names else "; there is none"
+    if every and not names:
+        listed += " but those of an index, which needs no adopting: open it as it is"
+    if name is None:
+        raise IndexNotFound(f"collection must say which Chroma collection {place} to adopt{listed}")
+    try:
+        handle = yield chroma.call("get_collection", name, embedding_function=None)
+    except CollectionGone:
+        raise IndexNotFound(f"there is no Chroma collection {shown(name)} {place}{listed}") from None
+    return ForeignCollection(handle, timeout)
+
+
+def open_chroma(folder: str | Path) -> Any:
+    """A client of the Chroma in a folder. Leafspan itself writes no file there. Close it when done.
+
+    Raises:
+        IndexNotFound: if there is no Chroma in the folder.
+        InvalidArgument: if it cannot be opened.
+    """
+    from chromadb.errors import ChromaError
+
+    path = Path(folder).expanduser().resolve()
+    if not (path / "chroma.sqlite3").exists():
+        raise IndexNotFound(f"there is no Chroma in {str(path)!r}")
+    try:
+        return fresh_client(path)
+    except ChromaError as error:
+        raise InvalidArgument(f"what is in {str(path)!r} cannot be opened as a Chroma database: {error}") from error

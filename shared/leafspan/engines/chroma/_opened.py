@@ -1,0 +1,122 @@
+"""An open Chroma client with its collections, for as long as it has readers."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import Any
+
+from leafspan.engines.chroma._collection import Collection
+from leafspan.engines.chroma._failures import CollectionGone, not_opened
+from leafspan.engines.chroma._files import Files
+from leafspan.engines.chroma._files_use import ClientState, Place, Use
+from leafspan.engines.chroma._read_only_files import ReadOnlyFiles
+from leafspan.engines.local._waiting import held
+
+
+class Opened:
+    """An open Chroma client with its collections. It is closed when it is retired and its last reader has left.
+
+    Attributes:
+        lost: Names of the collections that have lost vectors, until these are made anew.
+        process: Id of the process that has opened it.
+    """
+
+    def __init__(self, client: Any, files: Files | ReadOnlyFiles, *, owned: bool, place: Place) -> None:
+        self.client = client
+        self.batch = int(client.get_max_batch_size())
+        self.collections: dict[str, Collection] = {}
+        self._state = ClientState()
+        self.lost = files.lost.collections()
+        self._files = files
+        self._place = place
+        self._loading = threading.Lock()
+        self._readers = 0
+        self._retired = False
+        self._mutex = threading.Lock()
+        self.process = os.getpid()
+        self._close = weakref.finalize(self, _close, client if owned else None, place, self._state, self.process)
+
+    def collection(self, name: str, deadline: float) -> Collection:
+        """The collection with this name. Loading it takes a while, if it is not in ``collections`` yet.
+
+        Raises:
+            CollectionGone: if there is no such collection.
+            DamagedIndex: if Chroma cannot open it.
+            WriterBusy: if others do not let go of the files in time.
+        """
+        with held(self._loading, deadline, f"loading {name!r}"):
+            if name not in self.collections:
+                with self._files.locked(deadline, opening=True):
+                    handle = self._load(name)
+                if isinstance(handle, Exception):
+                    try:
+                        raise handle
+                    finally:
+                        del handle  # it knows this frame, and together they would keep the files until garbage is collected
+                self.collections[name] = Collection(handle, self.batch)
+            return self.collections[name]
+
+    def _load(self, name: str) -> Any:
+        """Chroma's handle of a collection, loaded; the error if there is none, which leaves the files as they were."""
+        try:
+            handle = self.client.get_collection(name, embedding_function=None)
+            handle.get(limit=1, include=[])  # Chroma loads the vectors at the first use
+        except BaseException as error:
+            told = not_opened(error, name, str(self._files.path))
+            if isinstance(told, CollectionGone):
+                told.__cause__ = error
+                try:
+                    return told
+                finally:
+                    del told  # as above
+            self._state.failed = True
+            if explained := self._files.explain(error, f"open {name!r}") or told:
+                raise explained from error
+            raise
+        return handle
+
+    def writable(self, name: str, deadline: float, timeout: float) -> Collection:
+        """The same for writing. Each write waits at most ``timeout`` seconds for other processes."""
+        return self.collection(name, deadline).written_by(self.use(timeout))
+
+    def use(self, timeout: float) -> Use:
+        """The use of Chroma's files for writing, each waiting at most ``timeout`` seconds for other processes."""
+        return Use(self._files, self._state, timeout)
+
+    @property
+    def failed(self) -> bool:
+        """Whether a call has failed. Chroma can hang at a later call then, so another client must replace this one."""
+        return self._state.failed
+
+    def enter(self) -> None:
+        """Count one more reader."""
+        with self._mutex:
+            self._readers += 1
+
+    def leave(self) -> None:
+        """Count one reader less, and close the client if it was the last one of a retired client."""
+        with self._mutex:
+            self._readers -= 1
+            unused = self._retired and self._readers == 0
+        if unused:
+            self._close()
+
+    def retire(self) -> None:
+        """Close the client as soon as it has no readers: a newer one has replaced it."""
+        with self._mutex:
+            self._retired = True
+            unused = self._readers == 0
+        if unused:
+            self._close()
+
+
+def _close(client: Any, place: Place, state: ClientState, process: int) -> None:
+    if os.getpid() != process:
+        return  # a forked process, which has nothing to close
+    if client is not None and state.failed:  # closing it may hang, too
+        threading.Thread(target=client.close, name="leafspan: closing", daemon=True).start()
+    elif client is not None:
+        client.close()
+    place.leave()

@@ -1,0 +1,131 @@
+"""A lock that processes share through a file. The operating system releases it when its process ends, however it ends."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from leafspan.engines.local._descriptors import NO_FOLLOW
+from leafspan.engines.local._disk_errors import disk_error
+from leafspan.errors import StorageFailed
+
+_POLL_SECONDS = 0.005  # short enough to acquire the lock between two calls of a writer
+
+
+class FileLock:
+    """A lock that one thread of one process holds at a time.
+
+    A forked process does not hold what its parent holds, and cannot release it.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self.path = path
+        self._read_only = read_only
+        self._held: tuple[int, int] | None = None  # descriptor, and the process that has acquired it
+        self._fallback: Any = None
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether this object holds the lock, in this process."""
+        return self._held is not None and self._held[1] == os.getpid()
+
+    @property
+    def is_intact(self) -> bool:
+        """Whether the file is still there. If it was deleted, another process may hold a lock on a new one."""
+        if not self.is_locked or self._held is None or self._fallback is not None:
+            return self.is_locked
+        return self._held[0] < 0 or _is_at(self._held[0], self.path)
+
+    def try_acquire(self) -> bool:
+        """Whether the lock could be acquired without waiting.
+
+        Raises:
+            StorageFailed: if the file cannot be opened, or is a link.
+        """
+        try:
+            import fcntl
+        except ImportError:
+            return self._try_fallback()
+        descriptor = self._open()
+        if descriptor is None:
+            self._held = (-1, os.getpid())
+            return True
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(descriptor, self.path):  # or it was deleted meanwhile, and another process locks a new file
+                self._held, descriptor = (descriptor, os.getpid()), -1
+                return True
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            raise disk_error(error, f"lock {str(self.path)!r}") from error
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+        return False
+
+    def acquire(self, deadline: float) -> bool:
+        """Whether the lock could be acquired by the deadline, in seconds of ``time.monotonic``."""
+        while not self.try_acquire():
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
+
+    def release(self) -> None:
+        """Release the lock, if this object holds it."""
+        held, self._held = self._held, None
+        if self._fallback is not None:
+            self._fallback.release()
+        # A forked process only closes its copy of the descriptor: unlocking would unlock it for the parent, too.
+        if held is not None and held[0] >= 0:
+            with suppress(OSError):
+                os.close(held[0])
+
+    def holder(self) -> str:
+        """Who holds the lock, for an error: ``" (process 1234)"``; empty if that cannot be told."""
+        with suppress(OSError, ValueError, IndexError):
+            own = os.stat(self.path)
+            place = f"{os.major(own.st_dev):02x}:{os.minor(own.st_dev):02x}:{own.st_ino}"
+            for line in Path("/proc/locks").read_text().splitlines():
+                words = line.split()
+                if words[1] == "FLOCK" and words[5] == place and int(words[4]) > 0:
+                    own_process = int(words[4]) == os.getpid()
+                    return f" ({'this process' if own_process else f'process {words[4]}'})"
+        return ""
+
+    def _open(self) -> int | None:
+        """A descriptor of the file; None if there is none, and none can be made in a read-only folder."""
+        try:
+            if self._read_only:
+                return os.open(self.path, os.O_RDONLY | NO_FOLLOW)
+            return os.open(self.path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o666)
+        except FileNotFoundError as error:
+            if self._read_only:
+                return None
+            raise StorageFailed(f"cannot make {str(self.path)!r}: its folder is gone") from error
+        except OSError as error:
+            raise disk_error(error, f"open {str(self.path)!r}") from error
+
+    def _try_fallback(self) -> bool:
+        """The same where there is no ``flock``."""
+        import filelock
+
+        lock = filelock.FileLock(self.path, thread_local=False)
+        try:
+            lock.acquire(timeout=0)
+        except filelock.Timeout:
+            return False
+        self._fallback, self._held = lock, (-1, os.getpid())
+        return True
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is the one that has this path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except OSError:
+        return False

@@ -1,0 +1,173 @@
+"""Documents with their vectors, from the records that were planned for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from leafspan.documents import CHUNK_ID, Piece, check_document, put_together, shared_by_chunks, title_in
+from leafspan.engines import Record
+from leafspan.errors import InvalidDocument
+from leafspan.indexing.adopting._plan import DELETED, Member, PlannedDocument
+from leafspan.indexing.adopting._record import read_record
+from leafspan.indexing.adopting._report import SkippedRecord
+from leafspan.values import Chunk, Document
+
+_UNIT = 1e-3  # how far from 1 the length of a vector may be
+
+
+class WithVectors(NamedTuple):
+    """A document with a chunk for each leaf.
+
+    Attributes:
+        document: The document.
+        vectors: Matrix with a row for each leaf.
+    """
+
+    document: Document
+    vectors: Any
+
+    @property
+    def records(self) -> list[str]:
+        """The ids of the records that it is made of, a leaf each."""
+        return [str(chunk.metadata.get(CHUNK_ID, self.document.id)) for chunk in self.document.chunks]
+
+
+@dataclass(slots=True)
+class DocumentMaker:
+    """Makes documents of records, and counts what is worth knowing of them.
+
+    Attributes:
+        leaves: Number of records that are leaves.
+        alone: How many of these are documents of their own.
+        disagreeing: How many of these say their places, but cannot be put together.
+        blank: Characters between chunks that no record holds.
+        zero: Number of vectors of length 0.
+        other_lengths: Number of vectors of any other length than 0 and 1.
+        leaf_keys: The metadata keys whose values differ within a document.
+    """
+
+    docstore: Any
+    renamed: Mapping[str, str]
+    skipped: list[SkippedRecord]
+    wholes: Set[str] = frozenset()
+    leaves: int = 0
+    alone: int = 0
+    disagreeing: int = 0
+    blank: int = 0
+    zero: int = 0
+    other_lengths: int = 0
+    leaf_keys: set[str] = field(default_factory=set)
+
+    def documents(self, planned: Sequence[PlannedDocument], records: Mapping[str, Record]) -> list[WithVectors]:
+        """The documents of a group."""
+        return [made for each in planned for made in self._made(each, records)]
+
+    def leave_out(self, made: WithVectors, reason: str) -> None:
+        """Skip the records of a document after all."""
+        records = made.records
+        for id_ in records:
+            self._skip(id_, reason)
+        self.leaves -= len(records)
+        self.alone -= records == [made.document.id]
+
+    def _made(self, planned: PlannedDocument, records: Mapping[str, Record]) -> Iterator[WithVectors]:
+        members = [member for member in planned.members if self._is_usable(member.id, records.get(member.id))]
+        if not members:
+            return
+        pieces = [self._piece(member, records[member.id]) for member in members]
+        if members[0].start is not None:
+            document = self._joined(planned.id, pieces)
+            if document is not None:
+                yield self._with_vectors(document, members, records)
+                return
+            self.disagreeing += len(members)
+        for member, piece in zip(members, pieces, strict=True):
+            if member.id in self.wholes and member.id != planned.id:
+                self._skip(member.id, "its id is that of a document of which other records are pieces")
+            else:
+                yield from self._own(member, piece, records)
+
+    def _is_usable(self, id_: str, record: Record | None) -> bool:
+        """Whether text and vector can be stored. If not, the record is skipped."""
+        import numpy as np
+
+        if record is None:
+            reason = DELETED
+        elif not record.text:
+            reason = "it has no text"
+        elif record.vector is None or not np.isfinite(record.vector).all():
+            reason = "it has no vector of finite numbers"
+        else:
+            return True
+        self._skip(id_, reason)
+        return False
+
+    def _skip(self, id_: str, reason: str) -> None:
+        self.skipped.append(SkippedRecord(id_, reason))
+
+    def _piece(self, member: Member, record: Record) -> Piece:
+        own = read_record(member.id, record.metadata, self.renamed)
+        piece = Piece(record.text or "", member.start, own.metadata, own.hidden)
+        return piece if member.start is None else piece.named(member.id)
+
+    def _joined(self, id_: str, pieces: Sequence[Piece]) -> Document | None:
+        """The document that the pieces make; None if they differ where they overlap, or more is missing than is there."""
+        source = None if self.docstore is None else self.docstore.get_document(id_, raise_error=False)
+        text = None if source is None else source.get_content()
+        for known in [text, None] if text else [None]:
+            blank = _blank(pieces, len(known or ""))
+            if blank > sum(len(piece.text) for piece in pieces):
+                continue
+            try:
+                document = put_together(id_, pieces, text=known)
+            except InvalidDocument:
+                continue
+            self.blank += 0 if known else blank
+            return document
+        return None
+
+    def _with_vectors(self, document: Document, members: Sequence[Member], records: Mapping[str, Record]) -> WithVectors:
+        kept = [str(chunk.metadata[CHUNK_ID]) for chunk in document.chunks]
+        taken = set(kept)
+        for member in members:
+            if member.id not in taken:
+                self._skip(member.id, "its text is in that of another record, which starts at the same character")
+        for chunk in document.chunks:
+            self.leaf_keys.update(shared_by_chunks(chunk.metadata))
+        self.leaf_keys.discard(CHUNK_ID)
+        return WithVectors(document, self._matrix(kept, records))
+
+    def _own(self, member: Member, piece: Piece, records: Mapping[str, Record]) -> Iterator[WithVectors]:
+        """A document of its own, under the id of the record."""
+        own = {key: value for key, value in piece.metadata.items() if member.start is None or key != CHUNK_ID}
+        chunks = (Chunk(len(piece.text)),)
+        whole = Document(member.id, piece.text, title_in(own), own, chunks, hidden=piece.hidden)
+        try:
+            document = check_document(whole)
+        except InvalidDocument as error:
+            self._skip(member.id, str(error))
+            return
+        self.alone += 1
+        yield WithVectors(document, self._matrix([member.id], records))
+
+    def _matrix(self, ids: Sequence[str], records: Mapping[str, Record]) -> Any:
+        import numpy as np
+
+        matrix = np.asarray([records[id_].vector for id_ in ids], dtype=np.float32)
+        lengths = np.linalg.norm(matrix, axis=1)
+        self.leaves += len(ids)
+        self.zero += int((lengths == 0).sum())
+        self.other_lengths += int(((lengths != 0) & (abs(lengths - 1) > _UNIT)).sum())
+        return matrix
+
+
+def _blank(pieces: Sequence[Piece], length: int) -> int:
+    """The number of characters of a text, of this length at least, that no piece holds."""
+    blank = end = 0
+    for piece in sorted(pieces, key=lambda piece: piece.start or 0):
+        start = piece.start or 0
+        blank += max(0, start - end)
+        end = max(end, start + len(piece.text))
+    return blank + max(0, length - end)

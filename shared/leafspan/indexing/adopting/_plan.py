@@ -1,0 +1,207 @@
+"""Which records of a collection become which documents, as far as their metadata say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from leafspan.checks import check_flag, shown
+from leafspan.documents import clean_metadata
+from leafspan.errors import InvalidArgument, InvalidDocument
+from leafspan.flows import Call, Flow, Progress
+from leafspan.indexing.adopting._record import Record, read_record
+from leafspan.indexing.adopting._report import SkippedRecord
+from leafspan.indexing.adopting._source import Source
+from leafspan.reserved import is_reserved
+
+DELETED = "it was deleted while the collection was read"
+
+
+class Member(NamedTuple):
+    """A record that becomes a leaf of a document.
+
+    Attributes:
+        id: Its id.
+        start: The character of the document at which it starts. None for a document of its own.
+    """
+
+    id: str
+    start: int | None
+
+
+class PlannedDocument(NamedTuple):
+    """A document that records become.
+
+    Attributes:
+        id: Its id.
+        members: The records.
+    """
+
+    id: str
+    members: tuple[Member, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which records become which documents.
+
+    Attributes:
+        documents: The documents, in the order in which the collection returned their first records.
+        records: Number of records in the collection.
+        skipped: Records that cannot be taken.
+        renamed: Metadata keys of the user, with the names that they get.
+    """
+
+    documents: Sequence[PlannedDocument]
+    records: int
+    skipped: Sequence[SkippedRecord]
+    renamed: Mapping[str, str]
+
+    def groups(self, most: int) -> Iterator[list[PlannedDocument]]:
+        """The documents in groups of at most this many records. A document with more is a group by itself."""
+        group: list[PlannedDocument] = []
+        size = 0
+        for document in self.documents:
+            if group and size + len(document.members) > most:
+                yield group
+                group, size = [], 0
+            group.append(document)
+            size += len(document.members)
+        if group:
+            yield group
+
+
+def read_plan(source: Source, *, join: bool, rename: Mapping[str, str] | None, show: bool | None) -> Flow[Plan]:
+    """Read the metadata of all records, in pages, and plan the documents.
+
+    Raises:
+        InvalidArgument: if an option is out of its range.
+    """
+    check_flag("join", join)
+    renamed = _checked_names(rename or {})
+    ids = yield from source.collection.ids()
+    progress = Progress(len(ids), show=show, what="Reading", unit=" records")
+    known: list[_Known] = []
+    skipped: list[SkippedRecord] = []
+    try:
+        for page in source.collection.pages(ids):
+            records = yield from source.collection.read(page, "metadata")
+            read = yield Call(_read_page, (records, renamed))
+            known += [record for record in read if isinstance(record, _Known)]
+            skipped += [record for record in read if isinstance(record, SkippedRecord)]
+            skipped += [SkippedRecord(id_, DELETED) for id_ in page if id_ not in records]
+            progress.advance(len(page))
+    finally:
+        progress.close()
+    documents = yield Call(_Planning(known, source.docstore, join, skipped).documents)
+    return Plan(documents, len(ids), skipped, renamed)
+
+
+def _checked_names(rename: Mapping[str, str]) -> dict[str, str]:
+    names = [name for pair in rename.items() for name in pair] if isinstance(rename, Mapping) else [None]
+    if not all(isinstance(name, str) and name for name in names) or len(set(rename.values())) < len(rename):
+        raise InvalidArgument(f"rename must be a mapping from metadata keys to different new names, got {shown(rename)}")
+    if reserved := [name for name in rename.values() if is_reserved(name)]:
+        raise InvalidArgument(f"rename must give names that are not reserved, got {shown(reserved[0])}")
+    return dict(rename)
+
+
+class _Known(NamedTuple):
+    """What is kept of a record in memory, of all of them at once: see Record."""
+
+    id: str
+    whole: str | None
+    start: int | None
+    parent: str | None
+    children: tuple[str, ...]
+
+
+def _read_page(records: Mapping[str, Record], renamed: Mapping[str, str]) -> list[_Known | SkippedRecord]:
+    return [_checked(read_record(id_, record.metadata, renamed)) for id_, record in records.items()]
+
+
+def _checked(record: Record) -> _Known | SkippedRecord:
+    """What is kept of the record, or why it cannot be taken."""
+    for key in sorted(record.metadata):
+        if is_reserved(key):
+            reason = f"its metadata key {key!r} is reserved by leafspan: rename={{{key!r}: ...}} takes it by another name"
+            return SkippedRecord(record.id, reason)
+    try:
+        clean_metadata(record.id, record.metadata)
+    except InvalidDocument as error:
+        return SkippedRecord(record.id, str(error))
+    return _Known(record.id, record.whole, record.start, record.parent, record.children)
+
+
+@dataclass(slots=True)
+class _Planning:
+    """Finds the document of each record, and its place there."""
+
+    known: Sequence[_Known]
+    docstore: Any
+    join: bool
+    skipped: list[SkippedRecord]
+    by_id: dict[str, _Known] = field(default_factory=dict)
+    starts: dict[str, int | None] = field(default_factory=dict)  # of LlamaIndex's nodes, in their documents
+
+    def documents(self) -> list[PlannedDocument]:
+        """The documents."""
+        self.by_id = {record.id: record for record in self.known}
+        members: dict[str, list[Member]] = {}
+        alone: list[str] = []
+        for record in self.known:
+            if record.children and all(child in self.by_id for child in record.children):
+                self._skip(record.id, "its text is that of the LlamaIndex nodes below it, which are taken")
+                continue
+            whole, start = self._place(record) if self.join else (None, None)
+            if whole is None or start is None:
+                alone.append(record.id)
+            else:
+                members.setdefault(whole, []).append(Member(record.id, start))
+        planned = [PlannedDocument(whole, tuple(sorted(found, key=_order))) for whole, found in members.items()]
+        for id_ in alone:
+            if id_ in members:
+                self._skip(id_, "its id is that of a document of which other records are pieces")
+            else:
+                planned.append(PlannedDocument(id_, (Member(id_, None),)))
+        return planned
+
+    def _skip(self, id_: str, reason: str) -> None:
+        self.skipped.append(SkippedRecord(id_, reason))
+
+    def _place(self, record: _Known) -> tuple[str | None, int | None]:
+        """The record's document, and the character at which it starts there.
+
+        A LlamaIndex node that was split from another one says where it starts in that one. If nobody knows where that one
+        starts, it is taken for a document.
+        """
+        if record.parent is None or record.start is None:
+            return record.whole, record.start
+        above = self._start(record.parent)
+        if above is None or record.whole is None:
+            return record.parent, record.start
+        return record.whole, above + record.start
+
+    def _start(self, id_: str) -> int | None:
+        """The character at which a LlamaIndex node starts in its document. None if that is not known."""
+        if id_ not in self.starts:
+            self.starts[id_] = None  # should a node be its own parent
+            start, parent = self._node(id_)
+            above = 0 if parent is None else self._start(parent)
+            self.starts[id_] = None if start is None or above is None else above + start
+        return self.starts[id_]
+
+    def _node(self, id_: str) -> tuple[int | None, str | None]:
+        """Where a node starts in its parent, and its parent: as the collection says, or else the docstore."""
+        if (record := self.by_id.get(id_)) is not None:
+            return record.start, record.parent
+        node = None if self.docstore is None else self.docstore.get_document(id_, raise_error=False)
+        if node is None:
+            return None, None
+        parent = getattr(node, "parent_node", None)
+        return getattr(node, "start_char_idx", None), None if parent is None else parent.node_id
+
+
+def _order(member: Member) -> tuple[int, str]:
+    return member.start or 0, member.id

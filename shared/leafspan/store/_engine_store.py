@@ -1,0 +1,243 @@
+"""The store of an index whose engine many processes may use, such as a server, or which is in memory."""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
+from typing import Any
+
+from leafspan.embedding import EmbedderIdentity
+from leafspan.engines import FlowEngine, FlowTable
+from leafspan.engines.chroma import check_process
+from leafspan.engines.local import wait_for_lock
+from leafspan.errors import DamagedIndex, StorageReadOnly
+from leafspan.flows import Flow
+from leafspan.store._catalogue import Catalogue, Visibility
+from leafspan.store._damage import DamageRule, Met
+from leafspan.store._last_change import LastChange
+from leafspan.store._manifest import CHANGES_ID, token_record, unpack_rows, unpack_token
+from leafspan.store._naming import manifest_name, read_embedder, settings_with, texts_name
+from leafspan.store._reader import CopiedRecords, Reader
+from leafspan.store._texts import TableLease, Texts
+from leafspan.store._verified_rows import VerifiedRows
+from leafspan.store._writer import Follower, Writer
+
+_WRITING = "writing:"  # start of a token while a writer is at work
+
+
+class EngineStore:
+    """The store of an index in the tables of an engine. Each reading asks the manifest.
+
+    Writers of other processes are not locked out, so a writer only changes the documents it was given, and replaces each
+    as a whole. The leftovers of a killed writer are never shown; the next ``add`` of the document or ``Index.repair``
+    deletes them. Two processes must not write the same document at the same time.
+    """
+
+    def __init__(
+        self,
+        engine: FlowEngine,
+        name: str,
+        settings: Mapping[str, Any],
+        leaves: FlowTable,
+        manifest: FlowTable,
+        token: str | None,
+        cache: Path | None,
+        *,
+        read_only: bool = False,
+        damage: DamageRule,
+    ) -> None:
+        self._engine = engine
+        self._process = os.getpid()
+        self.id = leaves.id
+        self.described = f"{name!r} {engine.described}"
+        self.cache_folder = None if cache is None else cache / self.id
+        self.home: Path | None = None
+        self.settings = settings
+        self.damage = damage
+        self.batch = engine.batch
+        self._leaves = leaves
+        self._manifest = manifest
+        self._manifest_name = manifest_name(name)
+        self._texts_name = texts_name(name)
+        self._texts: FlowTable | None = None
+        self._read_only = read_only
+        self._mutex = threading.Lock()
+        self.follower: Follower | None = None
+        self.copied: CopiedRecords | None = None
+        self._last = LastChange(token)
+        self._catalogue: tuple[str | None, Catalogue] = (None, Catalogue({}))
+
+    embedded = False
+    cache_read_only = False
+
+    @property
+    def client(self) -> Any:
+        """See Store."""
+        return self._engine.thing
+
+    @property
+    def interrupted(self) -> bool:
+        """See Store. Always False: a writer leaves no mark behind a server."""
+        return False
+
+    def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
+        """See Store."""
+        check_process(self._process)
+        yield from ()  # makes it a flow, as in the other store
+        if again:
+            self._catalogue = (None, Catalogue({}))
+        return Reader(
+            self._leaves,
+            self._manifest,
+            known=None,
+            load=self._load,
+            has_changed=None,
+            has_moved_on=self._has_moved_on,
+            stay=lambda: None,
+            leave=lambda: None,
+            met=met,
+            scope=scope,
+            rule=self.damage,
+            last=self._last,
+        )
+
+    def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
+        """See Store."""
+        check_process(self._process)
+        self._check_writable()
+        lock = _WriterLock(self._mutex)
+        try:
+            yield from wait_for_lock(lock.try_acquire, timeout, f"{self._manifest_name!r}")
+            yield from self._wait_for_late_writes(timeout)
+            reader = yield from self.reader(Met())
+            rows = dict((yield from reader.rows(ids)))
+        except BaseException:
+            lock.release()
+            raise
+        return Writer(
+            self._leaves,
+            self._manifest,
+            rows=rows,
+            advance=self._advance,
+            stop=lambda _: lock.release(),
+            follower=self.follower,
+        )
+
+    def embedder(self) -> Flow[EmbedderIdentity | None]:
+        """See Store."""
+        manifest = yield from self._engine.table(self._manifest_name)
+        if manifest is None:
+            raise DamagedIndex(f"the index {self.described} is no longer there: it was deleted after it was opened")
+        return read_embedder(manifest.notes)
+
+    def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
+        """See Store."""
+        yield from self._manifest.annotate(settings_with(self.settings, identity))
+
+    has_lost = False
+
+    def lost_vectors(self) -> None:
+        """See Store. A server's files are not within reach."""
+
+    def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """See Store."""
+        return self._leaves.without_vectors(ids)
+
+    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """See Store."""
+        return self._leaves.not_found(ids)
+
+    def check_database(self) -> Flow[None]:
+        """See Store. A server's files are not within reach."""
+        yield from ()
+
+    def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
+        """See Store. A server's files are not within reach."""
+        yield from ()
+        return {}
+
+    def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
+        """See Store. Nothing is kept beside a server's rows."""
+        return VerifiedRows(unpack_rows((yield from self._manifest.scan(["metadata"]))), {})
+
+    def vectors_found(self) -> None:
+        """See Store."""
+
+    def close(self) -> None:
+        """See Store."""
+
+    def texts(self, timeout: float) -> Texts:
+        """See Store. No writer waits for another one."""
+
+        def lease(write: bool) -> Flow[TableLease | None]:
+            if write:
+                self._check_writable()
+            if self._texts is None and write:
+                self._texts = yield from self._engine.create(self._texts_name, {}, searched=False)
+            elif self._texts is None:
+                self._texts = yield from self._engine.table(self._texts_name)
+            return None if self._texts is None else TableLease(self._texts, lambda: None)
+
+        return Texts(lease)
+
+    def _check_writable(self) -> None:
+        if self._read_only:
+            raise StorageReadOnly(
+                f"the index {self.described} was opened to be read only: open it without read_only=True to write"
+            )
+
+    def _wait_for_late_writes(self, timeout: float) -> Flow[None]:
+        """Wait until what earlier writers of this store have given up is sent, or dropped: it must not overtake.
+
+        Raises:
+            WriterBusy: if it takes longer than the timeout.
+        """
+        late = self._engine.late_writes
+        if late:
+            what = f"a request to write {self._manifest_name!r}, which was late,"
+            yield from wait_for_lock(lambda: not late, timeout, what)
+
+    def _load(self) -> Flow[Catalogue]:
+        """The catalogue. It is read again if the token has changed, or says that a writer is at work or was killed."""
+        self._last.token = token = yield from last_token(self._manifest)
+        known = self._catalogue
+        if token is None or token.startswith(_WRITING) or known[0] != token:
+            known = (token, Catalogue(unpack_rows((yield from self._manifest.scan(["metadata"])))))
+            self._catalogue = known
+        return known[1]
+
+    def _has_moved_on(self, known: Catalogue) -> Flow[bool]:
+        """Whether a catalogue may no longer be the latest. A writer says so before it deletes leaves that were current."""
+        token, latest = self._catalogue
+        return latest is not known or token is None or token != (yield from last_token(self._manifest))
+
+    def _advance(self, changed: Set[str], *, settled: bool) -> Flow[None]:
+        """Give the manifest a new token, which no writer has used before."""
+        token = ("" if settled else _WRITING) + uuid.uuid4().hex
+        yield from self._manifest.put([token_record(token)])
+        self._last.token = token
+
+
+def last_token(manifest: FlowTable) -> Flow[str | None]:
+    """The token of the last change, as the manifest has it."""
+    return unpack_token((yield from manifest.get([CHANGES_ID], ["metadata"])))
+
+
+class _WriterLock:
+    """One writer's hold on the mutex that all writers share. ``release`` does nothing if it does not hold the mutex."""
+
+    def __init__(self, mutex: threading.Lock) -> None:
+        self._mutex = mutex
+        self._is_held = False
+
+    def try_acquire(self) -> bool:
+        self._is_held = self._mutex.acquire(blocking=False)
+        return self._is_held
+
+    def release(self) -> None:
+        if self._is_held:
+            self._is_held = False
+            self._mutex.release()
