@@ -5,13 +5,27 @@ from __future__ import annotations
 import inspect
 
 import leafspan
-from leafspan import Strategy, errors, files, lab, private, sources, splitting, strategies, trace, trees, values
+from leafspan import (
+    Strategy,
+    engines,
+    errors,
+    files,
+    lab,
+    private,
+    sources,
+    splitting,
+    strategies,
+    testing,
+    trace,
+    trees,
+    values,
+)
 from leafspan.indexing import adopting
 
 WHOLE = (leafspan, strategies, lab, sources, private)
 """Public modules of which every name is public."""
 
-IN_PARTS = (errors, trace, trees, values, adopting, files, splitting)
+IN_PARTS = (errors, trace, trees, values, adopting, engines, files, splitting, testing)
 """Modules of which those names are public that the reference shows."""
 
 STRATEGIES: dict[str, type[Strategy]] = {

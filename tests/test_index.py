@@ -648,7 +648,7 @@ def test_more_results_of_many_queries_than_chroma_gives_at_once(tmp_path: Path):
         queries = [f"number {n % 90}" for n in range(420)]
         rows = index.retrieve_many(queries, Vector(), k=80, candidates=80)
         assert sum(map(len, rows)) == 420 * 80 > 32_766
-        assert rows[:90] == rows[90:180] == index.retrieve(queries[:90], Vector(), k=80, candidates=80)
+        assert rows[:90] == rows[90:180] == index.retrieve_many(queries[:90], Vector(), k=80, candidates=80)
 
 
 def test_whole_numbers_of_numpys_are_stored_and_asked_as_plain_ones(tmp_path: Path):

@@ -73,7 +73,7 @@ class Index(View):
 
         Args:
             path: Folder of the index. Give either this or ``client``.
-            client: A client that chromadb made.
+            client: A client that chromadb made, or an engine of your own (see docs/write-an-engine.md).
             name: Name of the index, which has the Chroma collections ``{name}.leaves`` and ``{name}.manifest``, so that a
                 folder can hold several. Default: ``"kb"``.
             embedder: A LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a
@@ -119,7 +119,7 @@ class Index(View):
                 ``{name}.manifest`` is a collection that leafspan did not make. Another embedder raises the same, at the
                 first embedding.
         """
-        if iscoroutinefunction(getattr(client, "get_or_create_collection", None)):
+        if iscoroutinefunction(getattr(client, "get_or_create_collection", None) or getattr(client, "table", None)):
             raise InvalidArgument(
                 f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
             )
@@ -160,7 +160,7 @@ class Index(View):
         timeout: float = 30.0,
         on_damage: OnDamage = "raise",
     ) -> Self:
-        """Like ``open``; the only way in with Chroma's asynchronous client, for which only the ``a...`` methods work."""
+        """Like ``open``; the only way in with an asynchronous client, for which only the ``a...`` methods work."""
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
         how = _configured(config, options, read_only, on_damage)
         opened = cls._open(
@@ -389,7 +389,7 @@ class Index(View):
 
     @property
     def client(self) -> Any:
-        """The Chroma client in use, for looking at the collections; write to them only through the index."""
+        """The client or engine in use, for looking at what is stored; write to it only through the index."""
         return self._store.client
 
     def close(self) -> None:

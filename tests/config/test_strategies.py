@@ -78,16 +78,17 @@ LEGS = st.one_of(
     ),
     options(Browse, offset=COUNTS),
 )
+LEAVES = LEGS.filter(lambda leg: not getattr(leg, "summaries", False))
 STRATEGIES: st.SearchStrategy[Any] = st.recursive(
     LEGS,
     lambda bases: st.one_of(
-        options(AutoMerging, base=LEGS, threshold=st.floats(0.1, 1), fill_gaps=COUNTS, max_words=st.none() | COUNTS),
-        options(SentenceWindow, base=LEGS, before=COUNTS, after=COUNTS, max_words=st.none() | st.integers(100, 400)),
-        options(ParentDocument, base=LEGS, level=st.none() | COUNTS, max_parents=COUNTS),
-        options(RelevantSegments, base=LEGS, run_cost=st.floats(0, 60), passage_words=COUNTS),
+        options(AutoMerging, base=LEAVES, threshold=st.floats(0.1, 1), fill_gaps=COUNTS, max_words=st.none() | COUNTS),
+        options(SentenceWindow, base=LEAVES, before=COUNTS, after=COUNTS, max_words=st.none() | st.integers(100, 400)),
+        options(ParentDocument, base=LEAVES, level=st.none() | COUNTS, max_parents=COUNTS),
+        options(RelevantSegments, base=LEAVES, run_cost=st.floats(0, 60), passage_words=COUNTS),
         options(
             Tree,
-            base=LEGS.filter(lambda leg: not isinstance(leg, Browse)),
+            base=LEAVES.filter(lambda leg: not isinstance(leg, Browse)),
             mode=st.sampled_from(["collapsed", "traversal"]),
         ),
         st.builds(

@@ -85,7 +85,9 @@ def kill_and_run_again(place: dict[str, Any], step: int, fork_server: ForkServer
         left = texts_of(index)
         assert left.items() <= undisturbed["texts"].items()  # each document whole, or not there
     report = adopt_collection(place, NAME, group=GROUP)
-    assert (len(report.added), report.unchanged) == (10 - len(left), len(left))
+    # A group that was written to its end, but not counted before the kill, is seen by writers only.
+    assert len(report.added) + report.unchanged == 10
+    assert len(left) <= report.unchanged <= len(left) + GROUP
     with open_index(place) as index:
         assert records(index) == undisturbed["kb"]
         assert index.repair() == []

@@ -114,7 +114,7 @@ def test_a_write_that_failed_is_not_followed_by_another_one_of_the_same_client(
 
     with monkeypatch.context() as patch:
         handle = before.collections["kb.leaves"]._handle
-        patch.setattr(handle, "upsert", fail)
+        patch.setattr(handle, "add", fail)
         with pytest.raises(Exception, match="Chroma has failed"):
             waiting.add(Document("b", "Text."))
         with pytest.raises(StorageFailed, match=r"an earlier write to .* has failed"):

@@ -79,8 +79,8 @@ def test_a_document_that_is_being_written_for_the_first_time_is_not_taken_for_on
     index.add(NEW)
     adding = Collection.put
 
-    def add_and_meanwhile(self: Collection, records: Any) -> Any:
-        yield from adding(self, records)
+    def add_and_meanwhile(self: Collection, records: Any, **how: Any) -> Any:
+        yield from adding(self, records, **how)
         if self.name.endswith(".manifest"):
             return
         other.delete(where=F("year") < 2000)
@@ -101,8 +101,8 @@ def test_deleting_a_document_by_its_id_takes_what_a_failed_add_has_left_of_it(
     view = opened.scoped(F("tenant") == "a") if scoped else opened
     adding = Collection.put
 
-    def add_and_fail(self: Collection, records: Any) -> Any:
-        yield from adding(self, records)
+    def add_and_fail(self: Collection, records: Any, **how: Any) -> Any:
+        yield from adding(self, records, **how)
         if self.name.endswith(".leaves"):
             fail()
 

@@ -58,15 +58,14 @@ def index(tmp_path: Path, embedding: Embedding, monkeypatch: pytest.MonkeyPatch)
 @pytest.fixture
 def on_adding(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[list[str]], None]], None]:
     """A function that has another one called with the ids of leaves right before Chroma adds them."""
-    original = ChromaCollection.upsert
+    original = ChromaCollection.add
 
     def call(before: Callable[[list[str]], None]) -> None:
-        def upsert(self: ChromaCollection, *, ids: list[str], **columns: Any) -> None:
-            if self.name.endswith(".leaves"):
-                before([id_.partition("#")[0] for id_ in ids])
+        def add(self: ChromaCollection, *, ids: list[str], **columns: Any) -> None:
+            before([id_.partition("#")[0] for id_ in ids])
             original(self, ids=ids, **columns)
 
-        monkeypatch.setattr(ChromaCollection, "upsert", upsert)
+        monkeypatch.setattr(ChromaCollection, "add", add)
 
     return call
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from leafspan.checks import STRUCTURE_KEY
 from leafspan.engines import Record
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.segments import RecordCopy, records_in
 from leafspan.segments._segment import Segment
 from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment

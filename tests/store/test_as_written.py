@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from leafspan.checks import STRUCTURE_KEY
 from leafspan.engines import Record
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._as_written import check_record, check_text
 from leafspan.store._checksums import pack_checksums
 from leafspan.store._manifest import Row

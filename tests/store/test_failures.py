@@ -257,7 +257,7 @@ def test_a_leaf_that_goes_each_time_is_an_error_that_says_so(index: Index, monke
         ("something else", StorageFailed),
     ],
 )
-@pytest.mark.parametrize("method", ["upsert", "delete"])
+@pytest.mark.parametrize("method", ["add", "upsert", "delete"])
 def test_a_write_that_fails_says_why_and_the_next_one_finishes_it(
     index: Index, monkeypatch: pytest.MonkeyPatch, method: str, words: str, kind: type[Exception]
 ):

@@ -7,11 +7,11 @@ from math import sqrt
 import pytest
 
 from leafspan import DamagedIndex
+from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import pack_place
 from leafspan.engines import StaleRead
 from leafspan.errors import ConcurrentUpdate
 from leafspan.flows import run
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import Catalogue, Met, MetDamage, Reader, Row, read_consistently
 from leafspan.store._checksums import pack_checksums
 from leafspan.store._manifest import CHANGES_ID

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leafspan.checks import STRUCTURE_KEY
 from leafspan.engines import Record
 from leafspan.flows import Call, run
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import Row, _writer
 from leafspan.store._manifest import unpack_rows
 from leafspan.store._writer import DocumentToWrite, Writer
@@ -77,7 +77,7 @@ def filled(leaves: dict[str, int], **options) -> Disk:
 def test_each_record_is_written_once_however_many_calls_it_takes():
     disk = filled({})
     replaced(disk, {"a": 4, "b": 1, "c": 0, "d": 0, "e": 0})  # three records at once
-    assert [ids for name, method, ids in disk.events if (name, method) == ("leaves", "upsert")] == [
+    assert [ids for name, method, ids in disk.events if (name, method) == ("leaves", "add")] == [
         [f"a#{NEW}#0", f"a#{NEW}#1", f"a#{NEW}#2"],
         [f"a#{NEW}#3", f"b#{NEW}#0"],
     ]
@@ -192,7 +192,7 @@ def test_readers_are_told_of_leaves_before_the_manifest_names_them_and_of_the_ma
     disk = filled(before)
     replaced(disk, {"a": 2, "c": 1})
     noted, made_current, *_ = moments(disk, "manifest", "upsert")
-    added = moments(disk, "leaves", "upsert")
+    added = moments(disk, "leaves", "add")
     assert noted < added[0]
     assert added[-1] < made_current
     assert any(added[-1] < at < made_current for at in told(disk))
@@ -204,7 +204,7 @@ def test_readers_are_told_of_leaves_before_the_manifest_names_them_and_of_the_ma
 def test_readers_are_told_before_leaves_go_that_are_written_again():
     disk = filled({"a": 2})
     run(disk.writer().replace([document("a", OLD, 2)]))
-    (noted, *_), (added,) = moments(disk, "manifest", "upsert"), moments(disk, "leaves", "upsert")
+    (noted, *_), (added,) = moments(disk, "manifest", "upsert"), moments(disk, "leaves", "add")
     (gone,) = moments(disk, "leaves", "delete")
     assert noted < gone < added
     assert any(noted < at < gone for at in told(disk))

@@ -174,7 +174,8 @@ def check(passage: Passage) -> None:
         numbers = [float(number) for number in PART.findall(parts_shown)]
         assert abs(float(total) - sum(numbers)) <= 0.0005 * (len(numbers) + 1) + 1e-9, line
     for factor, before, after in (map(float, found.groups()) for note in trace.notes if (found := DECAYED.search(note))):
-        assert abs(before * factor - after) <= 0.0006 * (abs(before) + 1), trace.notes
+        # Each of the three numbers is rounded to three decimals.
+        assert abs(before * factor - after) <= 0.0006 * (abs(before) + factor + 1), trace.notes
     assert any(math.isclose(passage.score, named, abs_tol=6e-4) for named in scores_named(passage)), (passage.score, trace)
 
 

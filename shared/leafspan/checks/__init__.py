@@ -21,11 +21,23 @@ from leafspan.checks._options import (
     whole_number,
 )
 from leafspan.checks._reasons import reason_of
+from leafspan.checks._reserved import (
+    GENERATOR,
+    RESERVED_ID_PREFIX,
+    RESERVED_KEYS,
+    STRUCTURE_KEY,
+    is_reserved,
+)
 from leafspan.checks._stored_values import NotStorable, is_missing, plain_value, storable_fields, stored_value
 from leafspan.checks._user_functions import beginning, calling, function_failed, name_of, refuse_coroutine, unusable
 from leafspan.checks._written_files import check_can_be_written, write_file
 
 __all__ = [
+    "GENERATOR",
+    "RESERVED_ID_PREFIX",
+    "RESERVED_KEYS",
+    "STRUCTURE_KEY",
+    "is_reserved",
     "NotStorable",
     "beginning",
     "calling",

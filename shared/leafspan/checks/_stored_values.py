@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from leafspan.checks._options import shown
-from leafspan.reserved import is_reserved
+from leafspan.checks._reserved import is_reserved
 
 
 class NotStorable(Exception):

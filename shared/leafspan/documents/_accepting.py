@@ -9,13 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from leafspan.checks import shown
+from leafspan.checks import RESERVED_ID_PREFIX, shown
 from leafspan.documents._frameworks import GivenDocument, recognise
 from leafspan.documents._identity import described, made_id
 from leafspan.documents._metadata import check_size, clean_metadata, flatten, storable
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileReading, Files
-from leafspan.reserved import RESERVED_ID_PREFIX
 from leafspan.values import Chunk, Document
 
 MOST_CHARACTERS_OF_ID = 100_000

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 
-from leafspan.checks import NotStorable, shown, stored_value
+from leafspan.checks import NotStorable, is_reserved, shown, stored_value
 from leafspan.errors import InvalidDocument
-from leafspan.reserved import is_reserved
 
 MOST_VALUES = 5_000
 """The most values of a document's metadata. Chroma's tables refuse a record with more than 5,461, after its log has taken

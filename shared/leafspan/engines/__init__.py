@@ -1,6 +1,7 @@
 """What leafspan stores records in: the port, and what calls an engine. Chroma is in ``engines.chroma``."""
 
 from leafspan.engines._caller import Caller, in_one_line
+from leafspan.engines._opening import to_engine
 from leafspan.engines._port import MOST_RESULTS, Engine, Field, Near, Notes, Record, Table
 from leafspan.engines._stale_read import StaleRead
 from leafspan.engines._tables import CalledEngine, FlowEngine, FlowTable, is_engine
@@ -20,4 +21,5 @@ __all__ = [
     "Table",
     "in_one_line",
     "is_engine",
+    "to_engine",
 ]

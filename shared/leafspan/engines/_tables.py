@@ -6,8 +6,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypeVar
 
+from leafspan.checks import shown
 from leafspan.engines._caller import LEAST_SECONDS, Caller
 from leafspan.engines._port import Engine, Field, Near, Notes, Record, Table
+from leafspan.errors import StorageFailed
 from leafspan.flows import Flow
 
 T = TypeVar("T")
@@ -51,8 +53,8 @@ class FlowTable(Protocol):
         """The ids of the records whose metadata has one of these strings under the key."""
         ...
 
-    def put(self, records: Sequence[Record]) -> Flow[None]:
-        """Write records."""
+    def put(self, records: Sequence[Record], *, new: bool = False) -> Flow[None]:
+        """Write records. ``new`` says that none of them is there yet, or only as it is."""
         ...
 
     def delete(self, ids: Sequence[str]) -> Flow[None]:
@@ -152,12 +154,12 @@ class CalledTable:
         """See FlowTable."""
         found: dict[str, Record] = {}
         for some in in_batches(list(dict.fromkeys(ids)), self._batch):
-            found.update((each.id, each) for each in (yield from self._call("get", self._table.get, some, fields)))
+            found.update(self._records((yield from self._call("get", self._table.get, some, fields))))
         return found
 
     def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
         """See FlowTable."""
-        return {each.id: each for each in (yield from self._call("read", self._table.scan, fields))}
+        return self._records((yield from self._call("read", self._table.scan, fields)))
 
     def find(self, key: str, values: Collection[str]) -> Flow[set[str]]:
         """See FlowTable."""
@@ -166,7 +168,7 @@ class CalledTable:
             found.update((yield from self._call("find", self._table.find, key, some)))
         return found
 
-    def put(self, records: Sequence[Record]) -> Flow[None]:
+    def put(self, records: Sequence[Record], *, new: bool = False) -> Flow[None]:
         """See FlowTable."""
         for some in in_batches(records, self._batch):
             yield from self._call("put", self._table.put, some, writes=True)
@@ -179,7 +181,10 @@ class CalledTable:
     def nearest(self, vectors: Any, count: int, fields: Collection[Field] = ()) -> Flow[list[list[Near]]]:
         """See FlowTable."""
         rows = yield from self._call("search", self._table.nearest, vectors, count, fields)
-        return [[Near(record, max(-1.0, min(1.0, float(score)))) for record, score in row] for row in rows]
+        try:
+            return [[Near(record, max(-1.0, min(1.0, float(score)))) for record, score in row] for row in rows]
+        except (TypeError, ValueError):
+            raise self._unusable(rows, "a list of Near for each vector") from None
 
     def annotate(self, notes: Notes) -> Flow[None]:
         """See FlowTable."""
@@ -193,6 +198,16 @@ class CalledTable:
         """See FlowTable. What an engine has is what its search finds."""
         yield from ()
         return set()
+
+    def _records(self, answer: Any) -> dict[str, Record]:
+        if not isinstance(answer, Sequence) or not all(isinstance(each, Record) for each in answer):
+            raise self._unusable(answer, "Records")
+        return {each.id: each for each in answer}
+
+    def _unusable(self, answer: Any, wanted: str) -> StorageFailed:
+        return StorageFailed(
+            f"cannot use an answer of {self._caller.place} for {self.name!r}: an engine gives {wanted}, got {shown(answer)}"
+        )
 
     def _call(self, doing: str, method: Callable[..., Any], *arguments: Any, writes: bool = False) -> Flow[Any]:
         return (yield self._caller.call(f"{doing} records of {self.name!r}", method, arguments, finish=writes))

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from leafspan.checks import GENERATOR
 from leafspan.files._opening import MOST_BYTES, Unreadable, open_file
-from leafspan.reserved import GENERATOR
 
 _HEAD = 4_096  # bytes; the generator is named among the first elements of a page
 _GENERATOR = re.compile(

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from leafspan.checks import is_missing, plain_value, shown
+from leafspan.checks import is_missing, is_reserved, plain_value, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters._expression import Where
 from leafspan.filters._instants import instant
 from leafspan.filters._ordering import COMPARISONS, order_bound
 from leafspan.filters._values import Scalar, Value, canonical, checked_scalar, checked_scalars, checked_value, is_number
-from leafspan.reserved import is_reserved
 
 DOCUMENT_ID = "doc_id"
 """The key that stands for a document's id in filters. It is reserved, so no metadata can have it."""

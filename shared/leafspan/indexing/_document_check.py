@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
+from leafspan.checks import STRUCTURE_KEY
 from leafspan.engines import Record
 from leafspan.flows import Call, Flow
 from leafspan.indexing._row_mending import mended_row
 from leafspan.indexing._whole_document import problem_of_content, put_together
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import Reader, Row
 from leafspan.values import LeafId, leaf_ids
 

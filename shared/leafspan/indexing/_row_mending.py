@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import content_hash, find_sections, moved_down, pack_lines, place_of, unpack_place
 from leafspan.engines import Record
 from leafspan.indexing._known_files import lines_before
 from leafspan.indexing._whole_document import chunks_of_leaves
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.splitting import find_headings, find_tables
 from leafspan.store import LooseRow, Row, pack_checksums, read_loosely
 from leafspan.values import Document, Leaf, LeafId, leaf_ids

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leafspan.checks import calling, shown, unusable
+from leafspan.checks import STRUCTURE_KEY, calling, shown, unusable
 from leafspan.documents import (
     IndexSettings,
     find_sections,
@@ -20,7 +20,6 @@ from leafspan.documents import (
 )
 from leafspan.errors import IndexMismatch, InvalidDocument
 from leafspan.indexing._known_files import file_values, lines_before
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, check_cuts, find_headings, find_tables, to_cuts
 from leafspan.store import HIDDEN_KEY, DocumentToWrite, Row, Store
 from leafspan.values import Document, Leaf

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import content_hash, copy_metadata
 from leafspan.engines import Record
 from leafspan.indexing._known_files import lines_before
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import Row
 from leafspan.values import Chunk, Document, Leaf, LeafId
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from leafspan.checks import STRUCTURE_KEY
 from leafspan.engines import Field, Record, StaleRead
 from leafspan.flows import Call, Flow
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.segments._comparing import Compare
 from leafspan.segments._snapshot import MirrorSnapshot
 from leafspan.segments._stored_arrays import with_rows

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import ordinal_and_firsts, titles_of_leaves
 from leafspan.engines import StaleRead
 from leafspan.flows import Call, Flow
@@ -27,7 +28,6 @@ from leafspan.lexical import (
     terms_digest,
     to_terms,
 )
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.segments._comparing import Compare
 from leafspan.store import DocumentToWrite, Reader, Row
 from leafspan.text import has_word

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import unpack_place
 from leafspan.engines import Record
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._checksums import is_as_written, text_is_as_written
 from leafspan.store._manifest import Row
 from leafspan.values import Leaf, LeafId

@@ -13,7 +13,7 @@ from platformdirs import user_cache_path
 
 from leafspan.checks import check_number, check_path, shown
 from leafspan.documents import FORMAT
-from leafspan.engines import CalledEngine, FlowEngine, Notes, is_engine
+from leafspan.engines import FlowEngine, Notes, is_engine, to_engine
 from leafspan.engines.chroma import RESTORE, Chroma, check_there, folder_of, how_to_make, open_chroma, use_embedded_chroma
 from leafspan.engines.local import deadline_after, disk_error, wait_for_lock
 from leafspan.errors import DamagedIndex, IndexMismatch, IndexNotFound, InvalidArgument
@@ -56,7 +56,7 @@ def open_store(
     if client is not None:
         if is_engine(client) or (folder := folder_of(client)) is None:
             how: dict[str, Any] = {"cache_dir": cache_dir, "read_only": read_only, "suggest": suggest}
-            return (yield from _in_engine(_to_engine(client, timeout), name, settings, create=create, damage=rule, **how))
+            return (yield from _in_engine(to_engine(client, timeout), name, settings, create=create, damage=rule, **how))
         path = folder
     folder_path = _folder_path(path, create=create)
     place = partial(_in_folder, folder_path, client, name, settings, read_only=read_only)
@@ -72,7 +72,7 @@ def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -
     """
     _check_options(path, client, name, timeout)
     if client is not None:
-        return (yield from find_manifest(_to_engine(client, timeout), name)) is not None
+        return (yield from find_manifest(to_engine(client, timeout), name)) is not None
     if not check_there(_folder_path(path, create=True)):
         return False
     opened = yield Call(open_chroma, (path,))
@@ -234,10 +234,6 @@ def _in_engine(
     token = yield from last_token(manifest)
     cache = _cache_path(engine, cache_dir)
     return EngineStore(engine, name, stored_settings, leaves, manifest, token, cache, read_only=read_only, damage=damage)
-
-
-def _to_engine(client: Any, timeout: float) -> FlowEngine:
-    return CalledEngine(client, timeout) if is_engine(client) else Chroma(client, timeout)
 
 
 def _cache_path(engine: FlowEngine, cache_dir: str | Path | None) -> Path | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import unpack_place
 from leafspan.engines import Near
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._as_written import read_place
 from leafspan.store._manifest import Row
 from leafspan.values import Hit, Leaf, LeafId

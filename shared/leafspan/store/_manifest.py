@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from leafspan.checks import RESERVED_ID_PREFIX
 from leafspan.engines import Record
-from leafspan.reserved import RESERVED_ID_PREFIX
 from leafspan.values import Section, leaf_ids
 
 CHANGES_ID = f"{RESERVED_ID_PREFIX}changes"

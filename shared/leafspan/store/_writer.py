@@ -8,9 +8,9 @@ from collections.abc import Collection as Collected
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from leafspan.checks import STRUCTURE_KEY
 from leafspan.engines import FlowTable, Record
 from leafspan.flows import Call, Flow
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._checksums import pack_checksums
 from leafspan.store._manifest import Row, row_records, token_record
@@ -244,7 +244,7 @@ class Writer:
             self._is_finished = False
         for start in range(0, len(records), self._leaves.step):
             some = records[start : start + self._leaves.step]
-            yield from self._leaves.put(some)
+            yield from self._leaves.put(some, new=True)
             done(len(some))
 
 

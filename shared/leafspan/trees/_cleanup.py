@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
+from leafspan.checks import RESERVED_ID_PREFIX
 from leafspan.flows import Flow
-from leafspan.reserved import RESERVED_ID_PREFIX
 from leafspan.store import Catalogue, Reader, Row, Scope, Store, read_consistently
 from leafspan.trees._stored_trees import UPPER_LAYERS
 from leafspan.trees._summary_cache import key_prefix, view_name

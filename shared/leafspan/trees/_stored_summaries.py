@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from leafspan.checks import STRUCTURE_KEY
 from leafspan.flows import Flow
-from leafspan.reserved import STRUCTURE_KEY
 from leafspan.store import Reader, Row, check_record
 from leafspan.trees._summary_record import SummaryRecord
 from leafspan.values import LeafId

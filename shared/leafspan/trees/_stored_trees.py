@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from leafspan.checks import RESERVED_ID_PREFIX, STRUCTURE_KEY
 from leafspan.engines import StaleRead
 from leafspan.flows import Flow
-from leafspan.reserved import RESERVED_ID_PREFIX, STRUCTURE_KEY
 from leafspan.store import DocumentToWrite, Reader, Row
 from leafspan.trees._growing import TreeDraft, TreeNode
 from leafspan.trees._stored_summaries import fetch_summaries

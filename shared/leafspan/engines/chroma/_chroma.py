@@ -9,13 +9,13 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from leafspan.checks import STRUCTURE_KEY
 from leafspan.engines._port import Notes
 from leafspan.engines.chroma._caller import caller_of, server_of
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._failures import CollectionGone
 from leafspan.engines.chroma._forks import use_embedded_chroma
 from leafspan.flows import Call, Flow
-from leafspan.reserved import STRUCTURE_KEY
 
 NODE_KEY = "_node_content"
 """The metadata key under which LlamaIndex stores a node without its text, as JSON."""

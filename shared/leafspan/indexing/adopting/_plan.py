@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from leafspan.checks import check_flag, shown
+from leafspan.checks import check_flag, is_reserved, shown
 from leafspan.documents import clean_metadata
 from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.flows import Call, Flow, Progress
 from leafspan.indexing.adopting._record import Record, read_record
 from leafspan.indexing.adopting._report import SkippedRecord
 from leafspan.indexing.adopting._source import Source
-from leafspan.reserved import is_reserved
 
 DELETED = "it was deleted while the collection was read"
 

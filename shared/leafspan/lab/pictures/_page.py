@@ -9,7 +9,7 @@ from htpy import Element, Node, body, div, head, html, main, meta, style
 from htpy import title as title_element
 from markupsafe import Markup
 
-from leafspan.reserved import GENERATOR
+from leafspan.checks import GENERATOR
 from leafspan.text import visible
 
 STYLESHEET = (files("leafspan.lab.pictures") / "pictures.css").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leafspan.checks import check_text, did_you_mean, shown
+from leafspan.checks import check_text, did_you_mean, is_reserved, shown
 from leafspan.errors import InvalidArgument
 from leafspan.private.pseudonyms import (
     RECORD_KEY,
@@ -19,7 +19,6 @@ from leafspan.private.pseudonyms import (
     shown_kind,
     to_finders,
 )
-from leafspan.reserved import is_reserved
 
 
 @dataclass(frozen=True, slots=True)

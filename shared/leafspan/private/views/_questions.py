@@ -60,7 +60,7 @@ class Asking:
                 given = tuple(self.text(each) if isinstance(each, str) else each for each in given)
             return replace(thing, text=text, embedding_texts=given)
         if isinstance(thing, list | tuple):
-            return [self.asked(each) if isinstance(each, str | Query | list | tuple) else each for each in thing]
+            return [self.asked(each) if isinstance(each, str | Query) else each for each in thing]
         return thing
 
     def where(self, where: Where | None) -> Where | None:
