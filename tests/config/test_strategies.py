@@ -11,7 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from leafspan import (
@@ -115,6 +115,7 @@ STRATEGIES: st.SearchStrategy[Any] = st.recursive(
 
 @examples(300)
 @given(STRATEGIES, st.booleans(), st.booleans())
+@example(FollowReferences(targets={"given": Vector()}), False, False)
 def test_a_strategy_is_the_same_after_its_text(strategy, full, as_json):
     text = config_text(strategy.to_config(full=full), json_text=as_json)
     plain, _ = parse_config(text)

@@ -49,7 +49,9 @@ class _Writing:
         if is_registered(type(value)):
             return self._object(value, hint, place)
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value) and not is_given(value):
-            return {key: self.value(each, item_hint(hint), f"{place}.{key}") for key, each in value.items()}
+            written = {key: self.value(each, item_hint(hint), f"{place}.{key}") for key, each in value.items()}
+            # A class that is written by its name alone would be taken for the name of a given object here.
+            return {GIVEN: {TYPE: written[GIVEN]}} if is_given(written) else written
         if isinstance(value, Sequence | AbstractSet) and not isinstance(value, bytes):
             items = sorted(value, key=repr) if isinstance(value, AbstractSet) else value
             return [self.value(each, item_hint(hint), f"{place}[{number}]") for number, each in enumerate(items)]
