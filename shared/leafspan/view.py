@@ -549,11 +549,9 @@ class View:
     def warm(self) -> None:
         """Load and build what the first query would: call it when a server starts, so that no user waits for it.
 
-        It loads the embedder and checks that the index was made with it, and brings the copies of the words and the vectors
-        up to date, also those of the trees. Where there are so many leaves that Chroma is to search them (from 300,000 on
-        with vectors of 256 numbers), it opens Chroma at once, which otherwise the first hundred questions do without.
-        Copies of many leaves show a bar in a terminal or a notebook. If all is loaded, it takes no time. Documents that are
-        added later make the next query load them.
+        It loads the embedder and checks that the index was made with it, and brings the copies of words, texts and vectors
+        up to date, also those of the trees. Copies of many leaves show a bar in a terminal or a notebook. If all is loaded,
+        it takes no time. Documents that are added later make the next query load them.
 
         Raises:
             IndexMismatch: if the index was made with another embedder.

@@ -129,7 +129,6 @@ def check_pages(index, where, k, offset):
 def test_a_filter_gives_what_looking_at_every_document_gives(filled, where, query, k, offset, few):
     with pytest.MonkeyPatch.context() as patch:
         if not few:  # as if there were so many leaves that Chroma is asked for more instead
-            patch.setattr(vector_search, "_FEW_NUMBERS", 0)
             patch.setattr(vector_search, "_FEW_FETCHED", 0)
         check_vector(filled, query, where, k)
     check_words(filled, query, where, k)
@@ -137,17 +136,13 @@ def test_a_filter_gives_what_looking_at_every_document_gives(filled, where, quer
 
 
 @examples(60, fast=8, phases=PHASES, suppress_health_check=_slow)
-@given(words=st.sets(st.sampled_from(WORDS), min_size=1), data=st.data(), few=st.booleans())
-def test_a_query_of_any_length_finds_the_same(filled, words, data, few):
+@given(words=st.sets(st.sampled_from(WORDS), min_size=1), data=st.data())
+def test_a_query_of_any_length_finds_the_same(filled, words, data):
     vector = np.array(embed([" ".join(sorted(words))])[0], dtype=np.float32)
     exponents = np.frexp(vector[vector != 0])[1]
     # Times any power of two for which all numbers stay finite and normal in 32 bits.
     power = data.draw(st.integers(-125 - int(exponents.min()), 127 - int(exponents.max())), label="power")
-    with pytest.MonkeyPatch.context() as patch:
-        if not few:  # as if there were so many leaves that Chroma searches
-            patch.setattr(vector_search, "_FEW_NUMBERS", 0)
-            patch.setattr(vector_search, "_OPENING", 1)
-        expected, found = filled.retrieve_many([vector, np.ldexp(vector, power)], Vector(), k=9)
+    expected, found = filled.retrieve_many([vector, np.ldexp(vector, power)], Vector(), k=9)
     assert [(each.id, each.score) for each in found] == [(each.id, each.score) for each in expected]
 
 
@@ -171,27 +166,29 @@ def ways_of(index, monkeypatch, *calls):
 
 def test_each_way_to_the_nearest_is_taken_and_finds_the_same(filled, monkeypatch):
     look = "scan" if filled._store.embedded else "rank"
-    monkeypatch.setattr(vector_search, "_FEW_NUMBERS", 0)
+    widely = "scan" if filled._store.embedded else "_overfetch"
     monkeypatch.setattr(vector_search, "_FEW_FETCHED", 0)
     few, half, nothing = F("number") < 5, F("share") < 0.5, F("share") > 1
     with monkeypatch.context() as patch:
-        assert ways_of(filled, patch, (ALL, 1000)) == {"_overfetch": 1}
+        assert ways_of(filled, patch, (ALL, 1000)) == {widely: 1}
     with monkeypatch.context() as patch:
         assert ways_of(filled, patch, (few, 10)) == {look: 1}
     with monkeypatch.context() as patch:
         assert ways_of(filled, patch, (nothing, 10)) == {}
     with monkeypatch.context() as patch:
-        assert ways_of(filled, patch, (half, 3)).keys() >= {"_overfetch"}
+        assert ways_of(filled, patch, (half, 3)).keys() >= {widely}
 
 
-def test_where_too_few_of_those_that_match_are_near_every_one_is_looked_at(tmp_path, monkeypatch):
-    with Index.open(tmp_path / "kb", embedder=embed, splitter=SPLITTER) as index:
+def test_where_too_few_of_those_that_match_are_near_every_one_is_looked_at(monkeypatch):
+    client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
+    with Index.open(client=client, name="too-few-near", embedder=embed, splitter=SPLITTER) as index:
         index.add([Document(f"near{n:03}", "The budget.", None, {"far": False}) for n in range(200)])
         index.add([Document(f"far{n:03}", "The tea honey.", None, {"far": True}) for n in range(20)])
-        monkeypatch.setattr(vector_search, "_FEW_NUMBERS", 0)
+        monkeypatch.setattr(vector_search, "_FEW_FETCHED", 0)
+        monkeypatch.setattr(vector_search, "MOST_RESULTS", 6)
         monkeypatch.setattr(vector_search, "_MORE", 0.02)  # three are asked for: which ones Chroma finds does not matter
         far = F("far") == True  # noqa: E712
-        assert ways_of(index, monkeypatch, (far, 5)) == {"_overfetch": 1, "scan": 1}
+        assert ways_of(index, monkeypatch, (far, 5)) == {"_overfetch": 1, "rank": 1}
         found = index.retrieve("budget", Vector(), k=5, candidates=5, where=far)
         assert [passage.document_id for passage in found] == [f"far{n:03}" for n in range(5)]
 

@@ -150,8 +150,6 @@ def replaced(
     history: History,
     disk: Disk | None,
     *,
-    scans: bool = True,
-    opening: int = 1,
     copies: bool = True,
 ) -> Iterator[None]:
     """A context in which leafspan runs in this world.
@@ -161,10 +159,6 @@ def replaced(
         locks: Its locks.
         history: The history of the index.
         disk: The disk of a folder.
-        scans: Whether vectors in a folder are compared one by one. If not, Chroma searches them, as where there are very
-            many. Default: True.
-        opening: Which question has Chroma opened for that, where it is not: they are compared for those before, and again
-            after another process has written. Default: the first one.
         copies: Whether documents and leaves in a folder are read from what is kept beside Chroma. If not, Chroma is asked,
             as where that is lost. Default: True.
     """
@@ -190,9 +184,6 @@ def replaced(
     if not copies:
         put(_indexes, "records_in", lambda *_: Copied({}, set()))
         put(_folder.Folder, "known", lambda folder, name: None)
-    if not scans:
-        put(_vectors, "_FEW_NUMBERS", 0)
-    put(_vectors, "_OPENING", opening)
     put(_vectors, "_LINKS", LINKS)
     put(_vectors, "_FEW_FETCHED", 5)  # so that the small documents here are searched in either way
     copy = _vector_files._copy

@@ -126,9 +126,8 @@ class _Run:
         threshold = dict(_chroma._HNSW)
         _chroma._HNSW["sync_threshold"] = scenario.threshold
         try:
-            beside = {"scans": scenario.seed % 4 == 0, "copies": scenario.seed % 4 != 1}
-            opening = 2 if scenario.seed % 8 > 4 else 1
-            put = replaced(world, self._locks, self._history, self._disk, **beside, opening=opening)
+            copies = scenario.seed % 4 != 1
+            put = replaced(world, self._locks, self._history, self._disk, copies=copies)
             with put, warnings.catch_warnings(record=True) as warned:
                 warnings.simplefilter("always", RuntimeWarning)
                 self._start()

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import chromadb.errors
 import httpx
@@ -19,14 +20,13 @@ import pytest
 from chromadb.config import Settings
 
 from leafspan import DamagedIndex, Document, Finding, Index, InvalidArgument, LeafspanError, StorageFailed, Vector
-from leafspan.engines import Caller
+from leafspan.engines import Caller, StaleRead
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._failures import CollectionGone, LeafGone, translated
 from leafspan.engines.local._disk_errors import chroma_disk_error
 from leafspan.errors import ConcurrentUpdate, ServerTimeout, StorageFull, StorageReadOnly
 from leafspan.flows import arun, run
-from leafspan.search import _vectors
-from leafspan.store._stale_read import StaleRead
+from tests.corpus import DOCUMENTS, SPLITTER
 
 FOLDER = Caller("the folder 'kb'", translate=translated)
 SERVER = Caller("the Chroma server at http://somewhere", timeout=5, translate=translated)
@@ -226,25 +226,27 @@ def failing(monkeypatch: pytest.MonkeyPatch, method: str, times: int, error: Exc
 
 
 @pytest.fixture
-def chroma_searches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chroma is asked for the nearest leaves, as where there are hundreds of thousands."""
-    monkeypatch.setattr(_vectors, "_FEW_NUMBERS", 0)
-    monkeypatch.setattr(_vectors, "_OPENING", 1)  # at once
+def behind_a_client() -> Index:
+    """An index that asks Chroma for the nearest leaves."""
+    client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
+    index = Index.open(client=client, name=f"gone-{uuid4().hex}", splitter=SPLITTER)
+    index.add(DOCUMENTS)
+    return index
 
 
-@pytest.mark.usefixtures("chroma_searches")
-def test_a_leaf_that_goes_while_chroma_looks_for_it_is_looked_for_again(index: Index, monkeypatch: pytest.MonkeyPatch):
-    expected = index.retrieve("How do bees dance?", Vector())
+def test_a_leaf_that_goes_while_chroma_looks_for_it_is_looked_for_again(
+    behind_a_client: Index, monkeypatch: pytest.MonkeyPatch
+):
+    expected = behind_a_client.retrieve("How do bees dance?", Vector())
     failed = failing(monkeypatch, "query", 3, internal("Error executing plan: Error finding id"))
-    assert index.retrieve("How do bees dance?", Vector()) == expected
+    assert behind_a_client.retrieve("How do bees dance?", Vector()) == expected
     assert len(failed) == 3
 
 
-@pytest.mark.usefixtures("chroma_searches")
-def test_a_leaf_that_goes_each_time_is_an_error_that_says_so(index: Index, monkeypatch: pytest.MonkeyPatch):
+def test_a_leaf_that_goes_each_time_is_an_error_that_says_so(behind_a_client: Index, monkeypatch: pytest.MonkeyPatch):
     failing(monkeypatch, "query", 1_000, internal("Error executing plan: Error finding id"))
     with pytest.raises(ConcurrentUpdate) as caught:
-        index.retrieve("How do bees dance?", Vector())
+        behind_a_client.retrieve("How do bees dance?", Vector())
     assert "Error finding id" in str(caught.value.__cause__)
 
 

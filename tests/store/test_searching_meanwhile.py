@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,41 +43,6 @@ def result(carried_out: Iterator[None]) -> Any:
             next(carried_out)
         except StopIteration as stop:
             return stop.value
-
-
-@pytest.mark.parametrize("opened_twice", [False, True])
-def test_whenever_a_search_begins_and_ends_it_finds_all_leaves_or_none(
-    tmp_path: Path, monkeypatch, opened_twice: bool
-) -> None:
-    usual = Collection.nearest
-    monkeypatch.setattr(_vectors, "_FEW_NUMBERS", 0)  # so that Chroma searches
-    asked = 0
-    with Index.open(tmp_path, splitter=SPLITTER) as index:
-        index.add(Document("a", TEXT))
-        writer = Index.open(tmp_path, splitter=SPLITTER) if opened_twice else index
-        found = set()
-        befores = range(20)
-        for before in befores:
-            index.add(Document("a", TEXT))
-            for collection in index._store._folder.opened(time.monotonic() + 60).collections.values():
-                collection.batch = 3  # so that the leaves go in several steps
-            deletion = steps(writer._delete(["a"], None, False))
-            searches = iter([before])
-
-            def nearest(self: Collection, *arguments: Any, searches=searches, deletion=deletion) -> Any:
-                nonlocal asked
-                asked += 1
-                for _ in range(next(searches, 0)):  # just before the first search in Chroma
-                    next(deletion, None)
-                return (yield from usual(self, *arguments))
-
-            with monkeypatch.context() as patch:
-                patch.setattr(Collection, "nearest", nearest)
-                found.add(len(index.retrieve("sentence", Vector(), k=100, candidates=100)))
-            result(deletion)
-        assert found <= {0, 12}
-        assert 12 in found
-        assert asked > len(befores)  # at least once Chroma was asked again, since leaves had gone
 
 
 @pytest.mark.parametrize("before", range(0, 14, 2))

@@ -21,7 +21,7 @@ def import_numpy() -> None:
 
 
 def warm(sources: Sources) -> Flow[None]:
-    """Load the embedder, the mirrors and, where they are needed, Chroma's vectors, of the documents and of the trees.
+    """Load the embedder, and the mirrors of the documents and of the trees.
 
     Raises:
         IndexMismatch: if the index was made with another embedder.
@@ -41,5 +41,5 @@ def _load(reader: Reader, *, indexes: SearchIndexes, identity: EmbedderIdentity)
     if indexes.vectors is not None:
         yield from indexes.vectors.current(reader)
     yield from indexes.keep_up(reader)
-    # Where Chroma searches, it loads its vectors at the first search that it is asked for.
-    yield from nearest_leaves(reader, indexes.vectors, identity.vector[None], 1, None, load=True)
+    # A server loads its vectors at the first search that it is asked for.
+    yield from nearest_leaves(reader, indexes.vectors, identity.vector[None], 1, None)

@@ -1,19 +1,17 @@
 """Vector search: finding the leaves nearest to vectors, among all or some of the documents.
 
-Chroma's own filter is slow if many leaves match, and its conditions mean something else than those of ``leafspan.filters``.
-So filters are evaluated here, on documents, and the nearest leaves are found in one of three ways:
+In a folder, a copy of all vectors is at hand, and an exact search compares them with the query: a million of 256 numbers in
+ten milliseconds. Filters are evaluated on documents, so that only the leaves of those that match are compared.
 
-- An exact search compares all vectors with the query: those in the mirror of an index in a folder, of up to hundreds of
-  thousands of leaves; behind a server, those of the few leaves that match.
-- If more leaves are to be searched, and all match, Chroma's search gives the result.
-- If many match, Chroma is asked for more leaves than are wanted, and those that do not match are left out (over-fetching).
-  If too few remain to be sure of the nearest, the exact search follows.
+Behind a client, vectors are far away, so the engine is asked for the nearest:
+
+- If all leaves match, its answer is the result.
+- If many match, it is asked for more leaves than are wanted, and those that do not match are left out (over-fetching). If
+  too few remain to be sure of the nearest, an exact search of those that match follows.
+- If few match, their vectors are fetched for an exact search.
 
 Chroma searches a graph, in which each leaf has a link to some of its nearest. Where very many vectors are equal, they are
 linked to each other alone, and a search does not find all of them. Where a result looks so, the exact search follows, too.
-
-An embedded Chroma takes seconds to load that many vectors. Until that pays, the mirror answers, however many leaves are
-to be searched.
 """
 
 from __future__ import annotations
@@ -25,7 +23,6 @@ from weakref import WeakKeyDictionary
 
 from leafspan.embedding import normalize
 from leafspan.engines import MOST_RESULTS
-from leafspan.engines.chroma import can_use_embedded_chroma
 from leafspan.filters import Where
 from leafspan.flows import Call, Flow
 from leafspan.search._leaf_rows import rows_of
@@ -48,8 +45,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_FEW_NUMBERS = 75_000_000  # that a scan compares within 5 ms: 300,000 vectors of 256; Chroma is not exact, and no faster
-_OPENING = 100  # exact searches of many leaves that take as long as Chroma takes to load them: 2 s of a million leaves
 _FEW_FETCHED = 200  # leaves whose vectors a server sends as fast as it searches
 _LINKS = 32  # of a leaf in Chroma's graph. Of a hundred equal vectors all are found; of two hundred, some are missed
 _MIN_SHARE = 0.05  # share of matching leaves from which on over-fetching is faster than the exact search of any number
@@ -58,7 +53,6 @@ _MORE = 2.5  # factor of over-fetching, over what would do if the matching leave
 _MIN_CACHED = 500  # leaves from which on their rows are cached
 _CACHE_SIZE = 16
 _CACHE: WeakKeyDictionary[MirrorSnapshot, dict[tuple[Catalogue, tuple[str, ...]], NDArray[np.intp]]] = WeakKeyDictionary()
-_INSTEAD: WeakKeyDictionary[MirrorSnapshot, int] = WeakKeyDictionary()  # exact searches of it while Chroma was not loaded
 
 
 def nearest_leaves(
@@ -69,7 +63,6 @@ def nearest_leaves(
     where: Where | None,
     *,
     most: int | None = None,
-    load: bool = False,
     complete: bool = False,
     exact: bool = False,
 ) -> Flow[list[list[Hit]]]:
@@ -80,8 +73,7 @@ def nearest_leaves(
     Raises:
         StaleRead: if a leaf was met that may just have been replaced.
     """
-    unfiltered = where is None and reader.scope is None
-    if unfiltered and copy is None and not exact:
+    if copy is None and not exact and where is None and reader.scope is None:
         found = yield from reader.search_hits(vectors, count)
         if not (yield from misses_some(reader, found, count, complete=complete)):
             return found.rows
@@ -91,24 +83,15 @@ def nearest_leaves(
     chosen = visible.select(where)
     if not chosen.leaves:
         return [[] for _ in vectors]
-    share = chosen.leaves / everything.leaves
-    few = _FEW_FETCHED if copy is None else _FEW_NUMBERS // len(vectors[0])
-    ask_chroma = share >= _MIN_SHARE and chosen.leaves > few and not exact
-    if ask_chroma and copy is not None and not reader.is_loaded:
-        ask_chroma = yield from _loading_pays(reader, copy, len(vectors), load=load)
-    if unfiltered and ask_chroma:
-        found = yield from reader.search_hits(vectors, count)
-        if not (yield from misses_some(reader, found, count, complete=complete)):
-            return found.rows
-        ask_chroma = False
-    if ask_chroma or (share == 1 and copy is None and not exact):
-        rows = yield from _overfetch(reader, vectors, count, chosen, share=share, most=MOST_RESULTS if copy is None else 0)
-        if all(_is_complete(row, count, chosen) and not (complete and _are_equal(row)) for row in rows):
-            return [row[:count] for row in rows]
     needed = count if most is None else min(count, most)
     if copy is not None:
         snapshot = yield from copy.current(reader)
         return (yield Call(scan, (snapshot, visible, chosen, vectors, needed), computes=True))  # type: ignore[no-any-return]
+    share = chosen.leaves / everything.leaves
+    if not exact and (share == 1 or (share >= _MIN_SHARE and chosen.leaves > _FEW_FETCHED)):
+        rows = yield from _overfetch(reader, vectors, count, chosen, share=share)
+        if all(_is_complete(row, count, chosen) and not (complete and _are_equal(row)) for row in rows):
+            return [row[:count] for row in rows]
     leaves, stored = yield from _fetch_vectors(reader, visible, chosen)
     return (yield Call(rank, (leaves, stored, vectors, needed), computes=True))  # type: ignore[no-any-return]
 
@@ -134,7 +117,7 @@ def _are_equal(row: Sequence[Scored]) -> bool:
 
 
 def begin_scan(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where: Where | None) -> Flow[Scan | None]:
-    """The search that gives what ``nearest_leaves`` does, begun; None if that looks in another way.
+    """The search that gives what ``nearest_leaves`` does, begun; None where there is no copy.
 
     Raises:
         StaleRead: if a document is replaced meanwhile.
@@ -143,28 +126,10 @@ def begin_scan(reader: Reader, copy: Mirror | None, vectors: Any, count: int, wh
         return None
     visible = yield from reader.whole_catalogue(where)
     chosen = visible.select(where)
-    if not 0 < chosen.leaves <= _FEW_NUMBERS // len(vectors[0]):
+    if not chosen.leaves:
         return None
     snapshot = yield from copy.current(reader)
     return (yield Call(Scan, (snapshot, visible, chosen, vectors, count), computes=True))  # type: ignore[no-any-return]
-
-
-def _loading_pays(reader: Reader, copy: Mirror, searches: int, *, load: bool) -> Flow[bool]:
-    """Whether Chroma is to load its vectors for a question; if not, the mirror answers it.
-
-    It pays once the exact searches of an unchanged index have taken as long as loading takes. Then one question waits for
-    it, while the mirror goes on answering others.
-    """
-    snapshot = yield from copy.current_if_made(reader)
-    if snapshot is None:
-        return True
-    if not can_use_embedded_chroma():
-        return False
-    # Threads that count at the same time may lose a few, which does no harm.
-    counted = _INSTEAD.get(snapshot, 0) + searches
-    pays = load or counted >= _OPENING
-    _INSTEAD[snapshot] = 0 if pays else counted
-    return pays
 
 
 def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequence[str]) -> Flow[NDArray[np.float64]]:
@@ -229,14 +194,12 @@ def _cosines_of(stored: Any, vectors: Any) -> NDArray[np.float64]:
     return cosines.clip(-1.0, 1.0)
 
 
-def _overfetch(
-    reader: Reader, vectors: Any, count: int, chosen: Selection, *, share: float, most: int
-) -> Flow[list[list[Hit]]]:
+def _overfetch(reader: Reader, vectors: Any, count: int, chosen: Selection, *, share: float) -> Flow[list[list[Hit]]]:
     """The leaves of a selection that are among the nearest to each vector, best first."""
     asked = min(MOST_RESULTS, math.ceil(count / share * (_MORE if share < 1 else 1)) + 1)
     while True:
         found = yield from reader.nearest(vectors, asked, chosen)
-        if asked >= most or all(_is_complete(row, count, chosen) for row in found):
+        if asked >= MOST_RESULTS or all(_is_complete(row, count, chosen) for row in found):
             return found
         asked = min(asked * 4, MOST_RESULTS)
 

@@ -125,20 +125,6 @@ class Mirror:
             StaleRead: if a document is replaced meanwhile.
             WriterBusy: if another thread makes segments, and none for a minute.
         """
-        snapshot = yield from self._current(reader, make=True)
-        assert snapshot is not None
-        return snapshot
-
-    def current_if_made(self, reader: Reader) -> Flow[MirrorSnapshot | None]:
-        """Like ``current``, but None where Chroma would have to be read for segments that are missing.
-
-        Raises:
-            WriterBusy: if another thread makes segments, and none for a minute.
-        """
-        return self._current(reader, make=False)
-
-    def _current(self, reader: Reader, *, make: bool) -> Flow[MirrorSnapshot | None]:
-        """The whole index as the reader's catalogue has it; None if documents are missing that are not to be made."""
         catalogue = yield from reader.everything()
         if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:
             return known
@@ -148,8 +134,6 @@ class Mirror:
             if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:
                 return known  # another thread or task has made it meanwhile
             snapshot, missing = yield Call(self._existing, (catalogue, lambda: reader.is_stale), finish=True)
-            if missing and not make:
-                return None
             if missing:
                 yield from self._make(reader.for_mirrors(), missing)
                 snapshot = yield Call(self._snapshot_of, (catalogue,))

@@ -168,11 +168,6 @@ class Folder:
         """The open client, entered by one more reader; None if it is out of date or is being reopened."""
         return self._entered(up_to_date=True)
 
-    def has_loaded(self, name: str) -> bool:
-        """Whether the open client is up to date and has loaded a collection, so that nobody has to wait for that."""
-        opened = self._opened  # read once: another thread may replace it at any time
-        return opened is not None and self._can_be_used(opened, up_to_date=True) and name in opened.collections
-
     def manifest_reader(self) -> Opened | None:
         """Like ``reader``, for the manifest only, which a client that is out of date reads as it is now. A copy is not."""
         return self._entered(up_to_date=self.read_only)

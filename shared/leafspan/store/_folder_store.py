@@ -100,7 +100,6 @@ class FolderStore:
             scope=scope,
             rule=self.damage,
             copied=self.copied,
-            is_loaded=partial(folder.has_loaded, self._leaves_name),
         )
 
     def _catalogue(self, folder: Folder, *, of_chroma: bool = False) -> Flow[tuple[int, Catalogue]]:

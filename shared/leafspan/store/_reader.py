@@ -69,7 +69,6 @@ class Reader(VisibleDocuments):
         has_moved_on: Callable[[Catalogue], Flow[bool]] | None = None,
         last: LastChange | None = None,
         copied: CopiedRecords | None = None,
-        is_loaded: Callable[[], bool] = lambda: True,
     ) -> None:
         super().__init__(
             manifest,
@@ -84,7 +83,6 @@ class Reader(VisibleDocuments):
         )
         self._leaves = leaves
         self._copied = copied
-        self._is_loaded = is_loaded
         self._has_lost = has_lost
         self.stay = stay
         self.leave = leave
@@ -113,11 +111,6 @@ class Reader(VisibleDocuments):
         reader = copy(self)
         reader._leaves_out = False
         return reader
-
-    @property
-    def is_loaded(self) -> bool:
-        """Whether the engine has loaded the vectors as they are now, so that a search does not wait for that."""
-        return self._is_loaded()
 
     @property
     def has_copies(self) -> bool:
