@@ -68,9 +68,8 @@ def main() -> None:
     for leaves in given.leaves:
         seconds, product = measured(leaves, given.dimension, given.questions)
         first = first or seconds
-        print(
-            f"{leaves:>9,} leaves: {seconds / product:.2f} of a product with all vectors, {seconds / first:.2f} of the first"
-        )
+        beside = f"{seconds / product:.2f} of a product, {seconds / first:.2f} of the first number of leaves"
+        print(f"{leaves:>9,} leaves: {beside}")
         gc.collect()
 
 
