@@ -58,6 +58,7 @@ assert index.add([*documents(batch), *documents("last"), *documents(0)], progres
 wanted = {each.id: each.text for b in [*stored, batch, "last"] for each in documents(b)}
 assert {each.id for each in index.documents()} == set(wanted)
 assert all(index.get(id_).text == text for id_, text in wanted.items())
+assert all(each.repaired for each in index.repair())  # vectors that Chroma could not write are made anew
 assert index.repair() == []
 leaves = len(index.leaves())
 found = len(index.retrieve("sentence", Vector(), k=10_000, candidates=10_000))

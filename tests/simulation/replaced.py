@@ -186,13 +186,13 @@ def replaced(
         put(_folder.Folder, "known", lambda folder, name: None)
     put(_vectors, "_LINKS", LINKS)
     put(_vectors, "_FEW_FETCHED", 5)  # so that the small documents here are searched in either way
-    copy = _vector_files._copy
+    checksum = _vector_files._checksum
 
-    def copy_at_a_point(source: Path, target: Path) -> Any:
-        world.point("before a file is copied")
-        return copy(source, target)
+    def checksum_at_a_point(path: Path) -> Any:
+        world.point("before a file is read")
+        return checksum(path)
 
-    put(_vector_files, "_copy", copy_at_a_point)
+    put(_vector_files, "_checksum", checksum_at_a_point)
     driver = Driver(world)
     for module in (leafspan.view, leafspan.index):
         put(module, "run", driver.run)

@@ -1,11 +1,10 @@
-"""Vector files and their copy: damage is noticed, by the checksums or by the files themselves, and copies are swapped whole."""
+"""Vector files: damage is noticed, by the checksums that were recorded or by the files themselves."""
 
 from __future__ import annotations
 
 import json
 import os
 import pickle
-import shutil
 import struct
 from pathlib import Path
 
@@ -20,7 +19,7 @@ COUNT = 3
 
 @pytest.fixture
 def files(tmp_path: Path) -> VectorFiles:
-    """Three vectors as Chroma 1.5.9 writes them, in a folder, without a copy yet."""
+    """Three vectors as Chroma 1.5.9 writes them, in a folder, without a record yet."""
     place = tmp_path / NAME
     place.mkdir()
     header = struct.pack("<iQQQQ", 1, 0, 512, COUNT, VECTOR_BYTES)
@@ -29,25 +28,27 @@ def files(tmp_path: Path) -> VectorFiles:
     (place / "length.bin").write_bytes(bytes(COUNT * 4))
     (place / "link_lists.bin").write_bytes(bytes(COUNT * 4))
     (place / IDS).write_bytes(pickle.dumps({"id_to_label": {"a": 1, "b": 2, "c": 3}}))
-    return VectorFiles(place, tmp_path / "copies")
+    return VectorFiles(place, tmp_path / "records")
 
 
-def test_a_copy_has_the_size_and_the_crc32_of_each_file(files: VectorFiles):
+def test_a_record_has_the_size_and_the_crc32_of_each_file(files: VectorFiles):
     (files.place / "length.bin").write_bytes(b"123456789")
-    files.back_up()
-    assert json.loads((files.copy / "checksums.json").read_text())["format"] == 1
+    assert not files.is_recorded
+    files.record()
+    assert json.loads(files._recorded.read_text())["format"] == 2
     recorded = files.recorded()
     assert recorded is not None
     assert list(recorded) == [*VECTORS, IDS]
     assert recorded["length.bin"] == (9, 0xCBF43926)  # the check value of CRC-32
     assert files.damaged(recorded) == []
-    assert files.copy_is(recorded)
-    assert files.is_copied
+    assert files.is_recorded
+    os.utime(files.place / IDS, ns=(1, 1))
+    assert not files.is_recorded
 
 
 @pytest.mark.parametrize("name", [*VECTORS, IDS])
-def test_each_change_of_a_file_is_noticed_and_the_copy_puts_it_right(files: VectorFiles, name: str):
-    files.back_up()
+def test_each_change_of_a_file_is_noticed(files: VectorFiles, name: str):
+    files.record()
     recorded = files.recorded()
     assert recorded is not None
     path = files.place / name
@@ -57,42 +58,36 @@ def test_each_change_of_a_file_is_noticed_and_the_copy_puts_it_right(files: Vect
         if content is not None:
             os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
         assert files.damaged(recorded) == [name]
-        files.put_back()
-        assert files.damaged(recorded) == []
-        assert path.stat().st_mtime_ns == stamp.st_mtime_ns
-        assert not list(files.place.glob("*.coming"))
+    path.write_bytes(whole)
+    assert files.damaged(recorded) == []
 
 
-def test_a_damaged_copy_or_record_is_not_used(files: VectorFiles):
-    files.back_up()
-    recorded = files.recorded()
-    assert recorded is not None
-    (files.copy / "data_level0.bin").write_bytes(bytes(COUNT * VECTOR_BYTES))
-    assert not files.copy_is(recorded)
-    for content in ("", "[]", "{", '{"format": 2, "files": {}}', '{"format": 1, "files": {"header.bin": [1, 2]}}', "\xff"):
-        (files.copy / "checksums.json").write_text(content, "latin-1")
+def test_a_damaged_record_says_nothing(files: VectorFiles):
+    files.record()
+    for content in ("", "[]", "{", '{"format": 1, "files": {}}', '{"format": 2, "files": {"header.bin": [1, 2]}}', "\xff"):
+        files._recorded.write_text(content, "latin-1")
         assert files.recorded() is None
+        assert not files.is_recorded
 
 
-def test_a_kill_while_a_copy_takes_the_place_of_another_leaves_one_of_them(files: VectorFiles):
-    files.back_up()
+def test_a_record_is_there_whole_or_as_it_was(files: VectorFiles, monkeypatch: pytest.MonkeyPatch):
+    files.record()
     first = files.recorded()
     (files.place / "length.bin").write_bytes(bytes(COUNT * 4 + 4))
-    # Killed while it copied: the record is written last.
-    coming, going = (files.copy.with_name(NAME + ending) for ending in (".coming", ".going"))
-    coming.mkdir()
-    (coming / "header.bin").write_bytes(b"half")
+
+    def killed(self: Path, text: str) -> int:
+        with self.open("w") as file:
+            file.write(text[:10])
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", killed)
+        with pytest.raises(KeyboardInterrupt):
+            files.record()
     assert files.recorded() == first
-    files.back_up()
-    second = files.recorded()
-    assert second is not None
-    assert second != first
-    # Killed when the old copy was out of the way.
-    files.copy.rename(coming)
-    shutil.copytree(coming, going)
-    assert files.recorded() == second
-    assert not coming.exists()
-    assert not going.exists()
+    files.record()
+    assert files.recorded() != first
+    assert [each.suffix for each in files._recorded.parent.iterdir()] == [".json"]
 
 
 def write_last(path: Path) -> None:
@@ -135,17 +130,17 @@ def test_reading_the_ids_runs_nothing(files: VectorFiles, tmp_path: Path):
 
 
 def test_what_is_set_aside_is_kept_and_chroma_does_not_find_it(files: VectorFiles):
-    files.back_up()
+    files.record()
     content = (files.place / "data_level0.bin").read_bytes()
     files.set_aside()
     assert not files.place.exists()
-    assert not files.has_copy
+    assert not files.has_record
     assert (files.set_aside_place / "data_level0.bin").read_bytes() == content
 
 
-def test_a_copy_is_before_a_change_that_came_after_it(files: VectorFiles):
+def test_a_record_is_before_a_change_that_came_after_it(files: VectorFiles):
     assert not files.is_before(7)  # there is none
-    files.back_up()
+    files.record()
     assert not files.is_before(7)  # it does not say
-    files.back_up(6)
+    files.record(6)
     assert [files.is_before(last) for last in (None, 5, 6, 7)] == [False, False, False, True]

@@ -57,6 +57,10 @@ class FlowTable(Protocol):
         """Write records. ``new`` says that none of them is there yet, or only as it is."""
         ...
 
+    def put_vectors(self, vectors: Mapping[str, Any]) -> Flow[None]:
+        """Write the vectors of records that are there, by id. Their texts and metadata stay."""
+        ...
+
     def delete(self, ids: Sequence[str]) -> Flow[None]:
         """Delete records."""
         ...
@@ -172,6 +176,11 @@ class CalledTable:
         """See FlowTable."""
         for some in in_batches(records, self._batch):
             yield from self._call("put", self._table.put, some, writes=True)
+
+    def put_vectors(self, vectors: Mapping[str, Any]) -> Flow[None]:
+        """See FlowTable."""
+        stored = yield from self.get(list(vectors), ["text", "metadata"])
+        yield from self.put([record._replace(vector=vectors[id_]) for id_, record in stored.items()])
 
     def delete(self, ids: Sequence[str]) -> Flow[None]:
         """See FlowTable."""

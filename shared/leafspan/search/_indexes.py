@@ -10,7 +10,7 @@ from leafspan.engines import Field
 from leafspan.flows import Flow
 from leafspan.search._document_names import DocumentNames
 from leafspan.search._words import LexicalIndex
-from leafspan.segments import Mirror, RecordCopy, VectorCopy, records_in
+from leafspan.segments import Mirror, RecordCopy, VectorCopy, records_in, vectors_in
 from leafspan.store import Catalogue, Copied, Derived, DocumentToWrite, Reader, Store
 
 
@@ -72,6 +72,9 @@ class SearchIndexes:
 
     def _copied(self, catalogue: Catalogue, ids: Iterable[str], fields: Collection[Field]) -> Flow[Copied]:
         assert self.records is not None
+        assert self.vectors is not None
+        if "vector" in fields:
+            return vectors_in((yield from self.vectors.at_hand(catalogue)), ids)
         return records_in((yield from self.records.at_hand(catalogue)), ids, fields)
 
     def follow(self, documents: Sequence[DocumentToWrite]) -> Flow[Derived]:

@@ -4,7 +4,7 @@ from leafspan.segments._mirror import Mirror, Recipe
 from leafspan.segments._record_copy import RecordCopy, records_in
 from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
 from leafspan.segments._stored_arrays import in_parts
-from leafspan.segments._vector_copy import Codes, VectorCopy, are_same, vector_arrays
+from leafspan.segments._vector_copy import Codes, VectorCopy, are_same, vector_arrays, vectors_in
 from leafspan.segments._word_postings import WordPostings
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "in_parts",
     "records_in",
     "vector_arrays",
+    "vectors_in",
 ]

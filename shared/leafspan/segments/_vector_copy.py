@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.embedding import normalize
+from leafspan.engines import Record
 from leafspan.flows import Call, Flow
 from leafspan.segments._comparing import Compare
-from leafspan.store import DocumentToWrite, Reader, Row
+from leafspan.segments._snapshot import MirrorSnapshot
+from leafspan.store import Copied, DocumentToWrite, Reader, Row
+from leafspan.values import LeafId
 
 if TYPE_CHECKING:
     import numpy as np
@@ -128,3 +131,14 @@ def _matrix(vectors: Sequence[Any]) -> NDArray[np.float32]:
     import numpy as np
 
     return normalize(np.asarray(vectors, dtype=np.float32))
+
+
+def vectors_in(snapshot: MirrorSnapshot, ids: Iterable[str]) -> Copied:
+    """Records with the vectors of leaves, by stored id, of those whose documents are current in the snapshot."""
+    found = Copied({}, set())
+    for id_ in ids:
+        leaf = LeafId.parse(id_)
+        vectors = snapshot.of_document(leaf.document_id, "vectors")
+        if vectors is not None and leaf.ordinal < len(vectors):
+            found.records[id_] = Record(id_, vector=vectors[leaf.ordinal])
+    return found

@@ -10,10 +10,11 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from leafspan.embedding import EmbedderIdentity
+from leafspan.engines import StaleRead
 from leafspan.engines.chroma import Chroma, Collection, CollectionGone, FileDamage, Files, Opened, check_pages, how_to_make
 from leafspan.engines.local import FileLock, deadline_after, wait_for_lock
 from leafspan.errors import LeafspanError
-from leafspan.flows import Call, Flow
+from leafspan.flows import Call, Flow, Progress
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._damage import DamageRule, Met
@@ -199,6 +200,8 @@ class FolderStore:
             opened = yield Call(folder.opened, (deadline,))
             leaves = yield self._to_write(opened, self._leaves_name)
             manifest = yield self._to_write(opened, self._manifest_name)
+            if self._leaves_name in opened.lost and self.copied is not None:
+                yield from self._write_lost_vectors(leaves, catalogue, self.copied)
         except BaseException:
             stop(False)
             raise
@@ -221,6 +224,28 @@ class FolderStore:
             catalogue=lambda: folder.catalogues[self._manifest_name].catalogue,
             notes_changes=True,
         )
+
+    def _write_lost_vectors(self, leaves: Collection, catalogue: Catalogue, copied: CopiedRecords) -> Flow[None]:
+        """Write the vectors again that Chroma has lost, as far as there is a copy of them. The next writer goes on."""
+        ids = [id_ for row in catalogue.rows.values() if row.version is not None for id_ in row.leaf_ids]
+        show = None if len(ids) >= _MIN_FOR_PROGRESS else False
+        progress = Progress(len(ids), show=show, what="Writing vectors again", unit=" leaves")
+        is_whole = True
+        try:
+            for start in range(0, len(ids), _AT_ONCE):
+                some = ids[start : start + _AT_ONCE]
+                missing = yield from leaves.without_vectors(some)
+                try:
+                    records, _ = yield from copied(catalogue, missing, ["vector"])
+                except StaleRead:  # a file of the copy is damaged
+                    records = {}
+                yield from leaves.put_vectors({id_: record.vector for id_, record in records.items()})
+                is_whole &= len(records) == len(missing)
+                progress.advance(len(some))
+        finally:
+            progress.close()
+        if is_whole:
+            self.vectors_found()
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""
@@ -284,7 +309,6 @@ class FolderStore:
                 name: f"Chroma's vectors were damaged while they were in use ({files})"
                 for name, files in found.in_use.items()
             },
-            **{name: f"the copy of Chroma's vectors was damaged ({files})" for name, files in found.copies.items()},
         }
 
     def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
@@ -395,6 +419,8 @@ class FolderStore:
 
 
 _ATTEMPTS = 5  # to read rows while nobody writes
+_AT_ONCE = 500  # leaves whose vectors are looked at, and written again
+_MIN_FOR_PROGRESS = 2_000  # leaves from which on a progress bar is shown
 _BATCH = 5_000  # somewhat less than Chroma takes at once; if it takes less, a collection divides it
 
 

@@ -208,8 +208,7 @@ class Writer:
         """Write the vectors of leaves that are stored without one, by id. Their texts and metadata stay as they are."""
         if vectors:
             self._is_finished = False
-            stored = yield from self._leaves.get(list(vectors), ["text", "metadata"])
-            yield from self._leaves.put([record._replace(vector=vectors[id_]) for id_, record in stored.items()])
+            yield from self._leaves.put_vectors(vectors)
             yield from self.advance()
 
     def write_rows(self, rows: Sequence[Row]) -> Flow[None]:

@@ -152,6 +152,10 @@ class Collection:
         for _, group in groupby(records, key=lambda each: (each.text is None, each.metadata is None)):
             yield from self._write("add" if new else "upsert", *_columns(list(group)))
 
+    def put_vectors(self, vectors: Mapping[str, Any]) -> Flow[None]:
+        """Write the vectors of records that are there. What Chroma is not given it leaves as it is."""
+        yield from self.put([Record(id_, vector=vector) for id_, vector in vectors.items()])
+
     def delete(self, ids: Sequence[str]) -> Flow[None]:
         """Delete records. Unknown ids are ignored."""
         yield from self._write("delete", ids, {})

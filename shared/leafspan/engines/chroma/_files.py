@@ -27,7 +27,7 @@ from leafspan.engines.local._disk_errors import chroma_disk_error, disk_error
 from leafspan.engines.local._file_lock import FileLock
 from leafspan.errors import StorageFailed, WriterBusy
 
-COPIES = "leafspan.vectors"
+RECORDS = "leafspan.vectors"
 
 
 class FileDamage(NamedTuple):
@@ -35,32 +35,28 @@ class FileDamage(NamedTuple):
 
     Attributes:
         in_use: Names of damaged files, by the folder in which Chroma has them.
-        copies: The same of leafspan's copies.
         refused: Number of such writes, by collection.
     """
 
     in_use: Mapping[str, str]
-    copies: Mapping[str, str]
     refused: Mapping[str, int]
 
 
 class Files:
-    """A lock on Chroma's files that all processes share, checks of them, and a copy of the vectors.
+    """A lock on Chroma's files that all processes share, and checks of them.
 
     Every few thousand records, Chroma overwrites its vector files in place and then removes the records from its log. A
     process that loads the files meanwhile crashes or fails, and so does one that loads files that were torn by a kill or
     damaged later: Chroma does not check them.
 
-    So they are copied, with checksums, after each use that has changed them, and compared with the checksums before Chroma
-    opens them. If they differ, there are three cases:
+    So their checksums are recorded after each use that has changed them, and compared before Chroma opens them. If they
+    differ, there are two cases:
 
-    1. A process was killed or failed while it used them, or one without leafspan has written. Files that look complete are
-       as new as the database, and are copied. Others were torn, and the copy takes their place: Chroma reads what is
-       missing from its log, since it removes records from the log only after all files are written.
-    2. Nobody has written since, so they are damaged. The copy takes their place.
-    3. The copy is not whole either, or older than the database, which knows the last change that Chroma has written to the
+    1. A process was killed or failed while it used them, or one without leafspan has written, and they look complete. Then
+       they are as new as the database, and are recorded.
+    2. They were torn or damaged, or are older than the database, which knows the last change that Chroma has written to the
        files, and may have removed it from the log. The files are set aside, and Chroma begins anew. What is missing then is
-       noted (``LostVectors``), and made anew from the mirror or the texts.
+       noted (``LostVectors``), and made anew from the segments or the texts: no question is answered from these files.
 
     Attributes:
         forget: Function to call when others than leafspan have written, for what was copied from the database.
@@ -68,7 +64,7 @@ class Files:
 
     def __init__(self, path: Path, changes: ChangeFile) -> None:
         self.path = path
-        self.lost = LostVectors(path / COPIES)
+        self.lost = LostVectors(path / RECORDS)
         self._changes = changes
         self._database: DatabaseFile | None = None
         self._known: dict[str, Stamp | None] = {}  # vector files as they were when this process has last checked them
@@ -112,7 +108,7 @@ class Files:
         Raises:
             WriterBusy: if another process does not let go of the files in time.
             DamagedIndex: if they are damaged, and cannot be repaired.
-            StorageFailed: if they cannot be read, or copied before they are used.
+            StorageFailed: if they cannot be read, or their checksums cannot be written.
         """
         lock = FileLock(self.path / "leafspan.files")
         if not lock.acquire(deadline):
@@ -127,7 +123,7 @@ class Files:
             except OSError as error:
                 if isinstance(error, StorageFailed):
                     raise
-                raise disk_error(error, f"copy the vectors in {str(self.path)!r} before they are used") from error
+                raise disk_error(error, f"note the checksums of the vectors in {str(self.path)!r}") from error
             self._changes.touching = True
             try:
                 yield  # after an error the mark stays, so that the files are checked as after a kill
@@ -144,29 +140,23 @@ class Files:
         return Place(self.path)
 
     def damage(self, deadline: float, *, repair: bool, in_use: bool) -> FileDamage:
-        """Compare all vector files, and their copies, with their checksums, though Chroma may have them open already.
+        """Compare all vector files with their checksums, though Chroma may have them open already.
 
         Raises:
             WriterBusy: if another process does not let go of the files in time.
             StorageFailed: if they cannot be read.
         """
-        damaged_in_use: dict[str, str] = {}
-        copies: dict[str, str] = {}
+        in_use_and_damaged: dict[str, str] = {}
         with self.locked(deadline, opening=not in_use):
             refused = refused_records(self.path, drop=repair)
             for files in self._vector_files():
-                if (recorded := files.recorded()) is None or not files.is_copied:
+                if (recorded := files.recorded()) is None or not files.is_recorded:
                     continue
-                name = files.place.name
                 if damaged := files.damaged(recorded):
-                    damaged_in_use[name] = ", ".join(damaged)
-                elif damaged := files.damaged_copies(recorded):
-                    copies[f"{COPIES}/{name}"] = ", ".join(damaged)
-                    if repair:
-                        self._back_up(files)
-        for name in damaged_in_use:
+                    in_use_and_damaged[files.place.name] = ", ".join(damaged)
+        for name in in_use_and_damaged:
             self._known.pop(name, None)  # so that they are compared again before Chroma opens them
-        return FileDamage(damaged_in_use, copies, refused)
+        return FileDamage(in_use_and_damaged, refused)
 
     def explain(self, error: BaseException, doing: str) -> StorageFailed | None:
         """What to raise from a failure of Chroma that a full or read-only disk explains; None for other failures."""
@@ -177,7 +167,7 @@ class Files:
         """See LockableFiles."""
 
     def _prepare(self, opening: bool) -> None:
-        """Check the files, and copy those that have changed."""
+        """Check the files, and record those that have changed."""
         touched = self._changes.touching
         if opening:
             self._look_at_database()
@@ -196,17 +186,17 @@ class Files:
             if (
                 touched
                 or (opening and (files.stamp is None or files.stamp != self._known.get(name)))
-                or not files.is_copied
+                or not files.is_recorded
             ):
                 self._settle(files, unsure=touched or written_by_others, silent=touched)
-                if not files.is_copied:
-                    self._back_up(files)
+                if not files.is_recorded:
+                    self._record(files)
                 self._known[name] = files.stamp
 
     def _settle(self, files: VectorFiles, *, unsure: bool, silent: bool) -> None:
         """See to it that vector files are whole."""
         recorded = files.recorded()
-        if files.ids_stamp is None and not self._is_stored(files, copied=recorded is not None or files.has_copy):
+        if files.ids_stamp is None and not self._is_stored(files):
             return
         damaged = files.damaged(recorded) if recorded else []
         stored = (self._stored or {}).get(files.place.name)
@@ -219,27 +209,23 @@ class Files:
             return
         what = ", ".join(damaged) or "files missing"
         where = f"Chroma's vectors of {stored.collection if stored else files.place.name!r} in {str(self.path)!r}"
-        if not is_older and (files.copy_is(recorded) if recorded else files.copy_looks_complete()):
-            files.put_back()
-            outcome = "they were put back from leafspan's copy"
-        else:
-            files.set_aside()
-            outcome = "there is no whole copy, so Chroma begins without them"
+        files.set_aside()
         missing = self._note_lost(files, stored)
-        if missing or not silent:
+        if not silent:  # a kill while Chroma writes is nothing that anybody has to see to
             lost = f"; the vectors of {missing} records are missing, and are to be made anew" if missing else ""
-            warnings.warn(f"{where} were damaged ({what}): {outcome}{lost}", RuntimeWarning, stacklevel=2)
+            told = f"{where} were damaged ({what}), so Chroma begins without them{lost}"
+            warnings.warn(told, RuntimeWarning, stacklevel=2)
 
-    def _back_up(self, files: VectorFiles) -> None:
-        files.back_up(last_written(self.path).get(files.place.name))
+    def _record(self, files: VectorFiles) -> None:
+        files.record(last_written(self.path).get(files.place.name))
 
-    def _is_stored(self, files: VectorFiles, *, copied: bool) -> bool:
+    def _is_stored(self, files: VectorFiles) -> bool:
         """Whether there should be vector files, where there are none."""
         name = files.place.name
-        if copied:
+        if files.has_record:
             self._stored = stored_vectors(self.path) or self._stored  # the collection may have been deleted
             if self._stored is not None and name not in self._stored:
-                files.forget_copy()
+                files.forget_record()
                 return False
             return True
         stored = (self._stored or {}).get(name)
@@ -280,24 +266,24 @@ class Files:
             self._forget_gone()
 
     def _forget_gone(self) -> None:
-        """Remove the copies of vectors that are no longer there, or are not leafspan's."""
+        """Remove what is known of vectors that are no longer there, or are not leafspan's."""
         own = {name for name, each in (self._stored or {}).items() if each.own}
-        if self._stored is None or not (self.path / COPIES).is_dir():
+        if self._stored is None or not (self.path / RECORDS).is_dir():
             return
-        for copy in (self.path / COPIES).iterdir():
+        for copy in (self.path / RECORDS).iterdir():
             if is_vector_folder(copy.with_suffix("")) and copy.with_suffix("").name not in own:
                 shutil.rmtree(copy, ignore_errors=True) if copy.is_dir() else copy.unlink(missing_ok=True)
 
     def _finish(self) -> None:
-        """Copy what this use has changed, and note that the files are whole."""
+        """Record what this use has changed, and note that the files are whole."""
         if self._database is None and (self.path / DATABASE).exists():
             self._database = DatabaseFile(self.path)
         for files in self._vector_files():
-            if not files.is_copied:
+            if not files.is_recorded:
                 try:
-                    self._back_up(files)
+                    self._record(files)
                 except OSError:
-                    # What was written is whole. The next use will copy it before it touches it, or say why that fails.
+                    # What was written is whole. The next use will record it before it touches it, or say why that fails.
                     files.forget_record()
             self._known[files.place.name] = files.stamp
         if self._database is not None and (count := self._database.changes) is not None:
@@ -306,9 +292,10 @@ class Files:
 
     def _vector_files(self) -> list[VectorFiles]:
         """The vector files that are, or may be, those of an index."""
-        copies = self.path / COPIES
-        folders = [folder for folder in (self.path, copies) if folder.is_dir()]
-        names = {each.name for folder in folders for each in entries(folder) if is_vector_folder(each)}
+        records = self.path / RECORDS
+        folders = [folder for folder in (self.path, records) if folder.is_dir()]
+        found = {each.with_suffix("") for folder in folders for each in entries(folder)}
+        names = {each.name for each in found if is_vector_folder(each)}
         names |= {name for name, each in (self._stored or {}).items() if each.last is not None}
         foreign = {name for name, each in (self._stored or {}).items() if not each.own}
-        return [VectorFiles(self.path / name, copies) for name in sorted(names - foreign)]
+        return [VectorFiles(self.path / name, records) for name in sorted(names - foreign)]

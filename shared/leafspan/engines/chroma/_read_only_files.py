@@ -27,7 +27,7 @@ class ReadOnlyFiles:
     """Chroma's files in a folder that cannot be written, such as one on a read-only mount.
 
     Chroma writes to its database even to open it. So it opens a copy of it, in a temporary folder, with links to the vector
-    files. Damaged vector files are replaced there by leafspan's copy, if that is whole.
+    files. Damaged vector files are left out.
     """
 
     def __init__(self, path: Path, changes: ChangeFile, *, asked: bool = False) -> None:
@@ -122,7 +122,7 @@ class ReadOnlyFiles:
         return Place(place, copy)
 
     def _link(self, files: VectorFiles, place: Path, stored: StoredVectors | None) -> None:
-        """Link to vector files, or to leafspan's copy if they are damaged."""
+        """Link to vector files, unless they are damaged."""
         name = files.place.name
         recorded = files.recorded()
         if files.ids_stamp is None and recorded is None:
@@ -130,7 +130,7 @@ class ReadOnlyFiles:
         elif recorded is None:
             source = files.place if files.looks_complete() else None
         elif files.damaged(recorded):
-            source = files.copy if files.copy_is(recorded) else None
+            source = None
         else:
             source = files.place
         if recorded is not None and stored is not None and files.is_before(stored.last):

@@ -1,4 +1,4 @@
-"""The files in which Chroma keeps the vectors of one collection, and leafspan's copy of them with checksums."""
+"""The files in which Chroma keeps the vectors of one collection, and leafspan's checksums of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import shutil
 import struct
 import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,10 +18,9 @@ VECTORS = ("header.bin", "data_level0.bin", "length.bin", "link_lists.bin")
 IDS = "index_metadata.pickle"
 """The file of the ids, which Chroma writes last."""
 
-_RECORD = "checksums.json"
-_FORMAT = 1
+_FORMAT = 2
 _BLOCK = 1 << 20
-_COMING, _GOING = ".coming", ".going"
+_COMING = ".coming"
 _HEADER = struct.Struct("<iQQQQ")  # format, offset, capacity, number of vectors, bytes of each vector with its links
 
 Stamp: TypeAlias = tuple[tuple[int, int, int], ...]
@@ -30,16 +28,16 @@ Checksums: TypeAlias = Mapping[str, tuple[int, int]]
 
 
 class VectorFiles:
-    """The vector files of one collection, and their copy.
+    """The vector files of one collection, and a record of them.
 
-    The copy has a record of size and checksum of each file, and of the last change that is in them. It is made of the files
-    when a writer has used them, so the files must be as the record says, unless a writer was killed since.
+    The record has size and checksum of each file, and the last change that is in them. It is made when a writer has used
+    the files, so they must be as it says, unless a writer was killed since.
     """
 
-    def __init__(self, place: Path, copies: Path) -> None:
+    def __init__(self, place: Path, records: Path) -> None:
         self.place = place
-        self.copy = copies / place.name
-        self.set_aside_place = copies / f"{place.name}.damaged"
+        self._recorded = records / f"{place.name}.json"
+        self.set_aside_place = records / f"{place.name}.damaged"
 
     @property
     def stamp(self) -> Stamp | None:
@@ -56,41 +54,33 @@ class VectorFiles:
         return _time_and_size(self.place / IDS)
 
     @property
-    def has_copy(self) -> bool:
-        """Whether there is a copy."""
-        return (self.copy / IDS).exists()
+    def has_record(self) -> bool:
+        """Whether there is a record, of these files or of others."""
+        return self._recorded.exists()
 
     @property
-    def is_copied(self) -> bool:
-        """Whether the copy was made of the files as they are, by the time of the file that Chroma writes last."""
+    def is_recorded(self) -> bool:
+        """Whether the record is that of the files as they are, by the time of the file that Chroma writes last."""
         ids = self.ids_stamp
-        return ids is None or ids == _time_and_size(self.copy / IDS)
+        return ids is None or list(ids) == self._record.get("ids")
 
     def is_before(self, last: int | None) -> bool:
-        """Whether the copy was made before a change: never where its number is not known."""
-        own = self._last
-        return last is not None and own is not None and own < last
-
-    @property
-    def _last(self) -> int | None:
-        """Number of the last change that is in the copy; None if that is not known."""
-        last = self._record.get("last")
-        return last if isinstance(last, int) else None
+        """Whether the record was made before a change: never where its number is not known."""
+        own = self._record.get("last")
+        return last is not None and isinstance(own, int) and own < last
 
     @property
     def _record(self) -> Mapping[str, Any]:
-        """What is recorded of the copy. Empty if that cannot be read."""
+        """What is recorded. Empty if that cannot be read."""
         try:
-            record = json.loads((self.copy / _RECORD).read_bytes())
+            record = json.loads(self._recorded.read_bytes())
         except (OSError, ValueError) as error:
-            check_not_too_many(error, f"read {str(self.copy / _RECORD)!r}")
+            check_not_too_many(error, f"read {str(self._recorded)!r}")
             return {}
         return record if isinstance(record, dict) else {}
 
     def recorded(self) -> Checksums | None:
-        """Size and checksum of each file, as they were when they were copied; None if that is not known."""
-        with suppress(OSError):  # in a read-only folder nothing can be finished
-            self._finish_swap()
+        """Size and checksum of each file, as they were when they were recorded; None if that is not known."""
         try:
             record = self._record
             files = {name: (int(size), int(checksum)) for name, (size, checksum) in record["files"].items()}
@@ -102,52 +92,26 @@ class VectorFiles:
         """The names of the files that are not as they were recorded."""
         return _differing(self.place, recorded)
 
-    def copy_is(self, recorded: Checksums) -> bool:
-        """Whether the copy is as it was recorded."""
-        return not self.damaged_copies(recorded)
-
-    def damaged_copies(self, recorded: Checksums) -> list[str]:
-        """The names of the files whose copies are not as they were recorded."""
-        return _differing(self.copy, recorded)
-
     def looks_complete(self) -> bool:
         """Whether the last write of the files was completed, as far as they show it themselves."""
         return _looks_complete(self.place)
 
-    def copy_looks_complete(self) -> bool:
-        """The same of a copy without a record, which an earlier version of leafspan has made."""
-        return _looks_complete(self.copy)
-
-    def back_up(self, last: int | None = None) -> None:
-        """Make a new copy of the files, with its record. It takes the place of the old one when it is complete.
+    def record(self, last: int | None = None) -> None:
+        """Record the files as they are. The new record takes the place of the old one when it is complete.
 
         Raises:
-            OSError: if that cannot be written.
+            OSError: if they cannot be read, or the record cannot be written.
         """
-        coming = self.copy.with_name(self.copy.name + _COMING)
-        shutil.rmtree(coming, ignore_errors=True)
-        coming.mkdir(parents=True, mode=0o700)
+        ids = self.ids_stamp
+        files = {name: _checksum(self.place / name) for name in (*VECTORS, IDS)}
+        self._recorded.parent.mkdir(exist_ok=True, mode=0o700)
+        coming = self._recorded.with_suffix(_COMING)
+        coming.unlink(missing_ok=True)  # not through a link
         try:
-            files = {name: _copy(self.place / name, coming / name) for name in (*VECTORS, IDS)}
-            (coming / _RECORD).write_text(json.dumps({"format": _FORMAT, "files": files, "last": last}))
-        except OSError:
-            shutil.rmtree(coming, ignore_errors=True)  # where the disk is full, half a copy is of no use
-            raise
-        self._finish_swap()
-
-    def put_back(self) -> None:
-        """Put the copy in the place of the files. Others may be there, such as files that Chroma will write.
-
-        Raises:
-            OSError: if that cannot be written.
-        """
-        self.place.mkdir(exist_ok=True)
-        for name in (*VECTORS, IDS):
-            # Not over the old file, which may be a link, and which another process may be loading.
-            coming = self.place / f"{name}{_COMING}"
+            coming.write_text(json.dumps({"format": _FORMAT, "files": files, "ids": ids, "last": last}))
+            coming.replace(self._recorded)
+        finally:
             coming.unlink(missing_ok=True)
-            _copy(self.copy / name, coming)
-            coming.replace(self.place / name)
 
     def set_aside(self) -> None:
         """Move the files to where Chroma does not find them, so that it begins with new ones."""
@@ -155,15 +119,11 @@ class VectorFiles:
             shutil.rmtree(self.set_aside_place, ignore_errors=True)
             self.set_aside_place.parent.mkdir(exist_ok=True, mode=0o700)
             self.place.rename(self.set_aside_place)
-        shutil.rmtree(self.copy, ignore_errors=True)
+        self.forget_record()
 
     def forget_record(self) -> None:
-        """Note that the copy may not be that of the files any more."""
-        (self.copy / _RECORD).unlink(missing_ok=True)
-
-    def forget_copy(self) -> None:
-        """Remove the copy: the collection is gone."""
-        shutil.rmtree(self.copy, ignore_errors=True)
+        """Note that nothing is known of the files any more."""
+        self._recorded.unlink(missing_ok=True)
 
     def ids(self) -> set[str]:
         """The ids of the records whose vectors are in the files; none if that file cannot be read."""
@@ -173,17 +133,6 @@ class VectorFiles:
         except Exception as error:  # a damaged pickle can raise anything
             check_not_too_many(error, f"read {str(self.place / IDS)!r}")
             return set()
-
-    def _finish_swap(self) -> None:
-        """Let a complete new copy take the place of the old one, also if a process was killed while it did so."""
-        coming, going = (self.copy.with_name(self.copy.name + ending) for ending in (_COMING, _GOING))
-        if (coming / _RECORD).exists() and (coming / _RECORD).stat().st_size:
-            with suppress(FileNotFoundError):
-                shutil.rmtree(going, ignore_errors=True)
-                self.copy.rename(going)
-            coming.rename(self.copy)
-        if going.exists():
-            shutil.rmtree(going, ignore_errors=True)
 
 
 class _PlainUnpickler(pickle.Unpickler):
@@ -222,19 +171,6 @@ def _checksum(path: Path) -> tuple[int, int]:
         while block := file.read(_BLOCK):
             checksum = zlib.crc32(block, checksum)
             size += len(block)
-    return size, checksum
-
-
-def _copy(source: Path, target: Path) -> tuple[int, int]:
-    """Copy a file with its time, and return its size and checksum."""
-    checksum = size = 0
-    with source.open("rb", buffering=0) as read, target.open("xb", buffering=0) as written:
-        while block := read.read(_BLOCK):
-            checksum = zlib.crc32(block, checksum)
-            size += len(block)
-            written.write(block)
-        times = os.fstat(read.fileno())
-    os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))
     return size, checksum
 
 
