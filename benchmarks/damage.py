@@ -29,6 +29,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -201,7 +202,7 @@ def files_of(folder: Path) -> dict[str, Path]:
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             inside = path.relative_to(folder)
-            parts = ["<segment>" if len(part) == 36 and part.count("-") == 4 else part for part in inside.parts]
+            parts = [re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<segment>", part) for part in inside.parts]
             name = "/".join([*parts[:-1], parts[-1] if not parts[-1].endswith(".segment") else "<name>.segment"])
             named[name] = inside
     return named
