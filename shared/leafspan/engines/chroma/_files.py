@@ -270,9 +270,9 @@ class Files:
         own = {name for name, each in (self._stored or {}).items() if each.own}
         if self._stored is None or not (self.path / RECORDS).is_dir():
             return
-        for copy in (self.path / RECORDS).iterdir():
-            if is_vector_folder(copy.with_suffix("")) and copy.with_suffix("").name not in own:
-                shutil.rmtree(copy, ignore_errors=True) if copy.is_dir() else copy.unlink(missing_ok=True)
+        for known in (self.path / RECORDS).iterdir():
+            if is_vector_folder(known.with_suffix("")) and known.with_suffix("").name not in own:
+                shutil.rmtree(known, ignore_errors=True) if known.is_dir() else known.unlink(missing_ok=True)
 
     def _finish(self) -> None:
         """Record what this use has changed, and note that the files are whole."""

@@ -20,7 +20,7 @@ from leafspan.engines.local._disk_errors import chroma_disk_error, disk_error
 from leafspan.engines.local._file_lock import FileLock
 from leafspan.errors import StorageFailed, StorageReadOnly, WriterBusy
 
-_COPIES = "leafspan.vectors"
+_RECORDS = "leafspan.vectors"
 
 
 class ReadOnlyFiles:
@@ -32,7 +32,7 @@ class ReadOnlyFiles:
 
     def __init__(self, path: Path, changes: ChangeFile, *, asked: bool = False) -> None:
         self.path = path
-        self.lost = LostVectors(path / _COPIES)
+        self.lost = LostVectors(path / _RECORDS)
         self._changes = changes
         self._asked = asked
         self._database: DatabaseFile | None = None
@@ -110,7 +110,7 @@ class ReadOnlyFiles:
             stored = stored_vectors(place) or {}
             names = {each.name for each in self.path.iterdir() if is_vector_folder(each)}
             for name in sorted(names | {name for name, each in stored.items() if each.own and each.last is not None}):
-                self._link(VectorFiles(self.path / name, self.path / _COPIES), place, stored.get(name))
+                self._link(VectorFiles(self.path / name, self.path / _RECORDS), place, stored.get(name))
             self.lost = self._lost_in(place)
         except BaseException as error:
             if copy is not None:
@@ -140,11 +140,11 @@ class ReadOnlyFiles:
             for each in (*VECTORS, IDS):
                 os.symlink((source / each).resolve(), place / name / each)
         elif stored is not None and stored.collection.endswith(".leaves") and count_missing(place, name, ()):
-            LostVectors(place / _COPIES).note(name, stored.collection, None)
+            LostVectors(place / _RECORDS).note(name, stored.collection, None)
 
     def _lost_in(self, place: Path) -> LostVectors:
         """The notes of what is lost, here and in the folder itself."""
-        for note in (self.path / _COPIES).glob("*.lost"):
-            (place / _COPIES).mkdir(exist_ok=True)
-            shutil.copyfile(note, place / _COPIES / note.name)
-        return LostVectors(place / _COPIES)
+        for note in (self.path / _RECORDS).glob("*.lost"):
+            (place / _RECORDS).mkdir(exist_ok=True)
+            shutil.copyfile(note, place / _RECORDS / note.name)
+        return LostVectors(place / _RECORDS)
