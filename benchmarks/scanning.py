@@ -2,8 +2,9 @@
 
     python benchmarks/scanning.py [--leaves 100000 1000000] [--dimension 256] [--questions 20]
 
-The vectors are random ones around 2,000 centres, in the copy that an index in a folder keeps. Prints the median time of the
-100 nearest, over that of one product of matrices with all vectors, and over that of the first number of leaves.
+The vectors are random ones around 2,000 centres, in the copy that an index in a folder keeps. The benchmark asks for the
+100 nearest, and prints two ratios of the median time: to one product of matrices with all vectors, and to the first number
+of leaves.
 """
 
 from __future__ import annotations

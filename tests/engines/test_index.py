@@ -149,6 +149,14 @@ def test_what_is_no_engine_is_refused(thing: Any):
         Index.open(client=thing)
 
 
+@pytest.mark.parametrize("batch", [0, -1, 2.5, "many", None])
+def test_a_batch_that_is_no_number_of_records_is_refused(engine: Any, batch: Any):
+    engine.batch = batch
+    with pytest.raises(InvalidArgument, match="batch must be a whole number"):
+        Index.open(client=engine)
+    assert engine.tables() == {}
+
+
 class Failing:
     """An engine whose tables fail after it is opened."""
 

@@ -57,42 +57,36 @@ class TestChromaInAFolder(EngineLaws):
         return connect
 
 
+def new_database(server: tuple[str, int]) -> dict[str, Any]:
+    """Where a client finds an empty database of a server."""
+    host, port = server
+    settings = Settings(
+        chroma_api_impl="chromadb.api.fastapi.FastAPI",
+        chroma_server_host=host,
+        chroma_server_http_port=port,
+        anonymized_telemetry=False,
+    )
+    database = uuid4().hex
+    chromadb.AdminClient(settings).create_database(database)
+    return {"host": host, "port": port, "database": database}
+
+
 class TestChromaServer(EngineLaws):
     @pytest.fixture
     def connect(self, chroma_server: tuple[str, int]) -> Callable[[], Any]:
-        host, port = chroma_server
-        database = uuid4().hex
-        settings = Settings(anonymized_telemetry=False)
-        admin = Settings(
-            chroma_api_impl="chromadb.api.fastapi.FastAPI",
-            chroma_server_host=host,
-            chroma_server_http_port=port,
-            anonymized_telemetry=False,
-        )
-        chromadb.AdminClient(admin).create_database(database)
+        where = new_database(chroma_server)
         self.other_process = (
-            "import chromadb\n"
-            f"connect = lambda: chromadb.HttpClient({host!r}, {port}, database={database!r}, "
+            f"import chromadb\nconnect = lambda: chromadb.HttpClient(**{where!r}, "
             "settings=chromadb.Settings(anonymized_telemetry=False))"
         )
-        return lambda: chromadb.HttpClient(host, port, settings=settings, database=database)
+        return lambda: chromadb.HttpClient(**where, settings=Settings(anonymized_telemetry=False))
 
 
 class TestChromaServerAsynchronously(EngineLaws):
     @pytest.fixture
     def connect(self, chroma_server: tuple[str, int]) -> Callable[[], Any]:
-        host, port = chroma_server
-        database = uuid4().hex
-        settings = Settings(anonymized_telemetry=False)
-        admin = Settings(
-            chroma_api_impl="chromadb.api.fastapi.FastAPI",
-            chroma_server_host=host,
-            chroma_server_http_port=port,
-            anonymized_telemetry=False,
-        )
-        chromadb.AdminClient(admin).create_database(database)
-        client = chromadb.AsyncHttpClient(host, port, settings=settings, database=database)
-        opened = self.runner.run(client)
+        where = new_database(chroma_server)
+        opened = self.runner.run(chromadb.AsyncHttpClient(**where, settings=Settings(anonymized_telemetry=False)))
         return lambda: opened
 
 

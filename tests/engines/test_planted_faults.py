@@ -178,6 +178,8 @@ def broken(connect: Callable[[], Any]) -> list[str]:
     for law in LAWS:
         try:
             getattr(EngineLaws(), law)(connect())
+        except pytest.skip.Exception:
+            continue
         except Exception:
             found.append(law)
     return found

@@ -235,7 +235,7 @@ def _add_at_last(stage: Stage, writer: Index, documents: Sequence[Document]) -> 
                 raise
             stage.counts["repetitions that took too long"] += 1
     # What an unchanged document has left over is not deleted while a request that was given up is still on its way.
-    late = writer._store._engine.late_writes  # type: ignore[attr-defined]
+    late = writer._store._engine.caller.late_writes  # type: ignore[attr-defined]
     deadline = time.monotonic() + _HANGS
     while late and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import chromadb
@@ -11,11 +10,8 @@ import pytest
 from chromadb.config import Settings
 
 from leafspan import Document, F, HierarchicalSplitter, Index, Vector
-from leafspan.embedding import default_embedder
 from leafspan.engines.chroma._collection import Collection
-from leafspan.flows import Flow, run
 from leafspan.search import _vectors
-from leafspan.store import Reader, read_consistently
 
 SPLITTER = HierarchicalSplitter(leaf_words=8, parent_words=(16,))
 TEXT = " ".join(f"Sentence number {n} of this text is here." for n in range(12))
@@ -103,26 +99,3 @@ def test_a_filtered_search_finds_all_leaves_or_none_while_another_process_delete
             meanwhile = search()
         result(deletion)
         assert meanwhile in (first, search())
-
-
-@pytest.mark.parametrize("what", ["deletes", "replaces"])
-def test_two_searches_of_one_reading_find_the_same_though_a_writer_of_this_process_is_at_work_between(
-    tmp_path: Path, what: str
-) -> None:
-    with Index.open(tmp_path, splitter=SPLITTER) as index, Index.open(tmp_path, splitter=SPLITTER) as writer:
-        index.add([Document("a", TEXT), Document("b", "Something else stands here.")])
-        (vector,) = default_embedder().documents(["sentence"])
-        attempts = []
-
-        def both(reader: Reader) -> Flow[list[list[str]]]:
-            first = (yield from reader.search_hits([vector], 13)).rows
-            if not attempts:
-                writer.delete(["a"]) if what == "deletes" else writer.add(Document("a", "Nothing of all that."))
-            attempts.append(first)
-            second = (yield from reader.search_hits([vector], 13)).rows
-            return [[hit.id for hit in hits] for (hits,) in (first, second)]
-
-        first, second = run(read_consistently(index._store, both))
-        assert first == second
-        assert len(first) == (1 if what == "deletes" else 2)
-        assert len(attempts) == 2

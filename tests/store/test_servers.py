@@ -284,7 +284,7 @@ def test_a_write_that_arrives_late_at_worst_makes_the_doctor_ask_for_the_documen
 def test_the_next_writer_waits_for_a_late_request_that_has_not_ended(proxy: HostileProxy, name: str) -> None:
     index = Index.open(client=client_of(proxy), name=name, splitter=SPLITTER, timeout=TIMEOUT)
     index.add(Document("a", OLD))
-    late = index._store._engine.late_writes
+    late = index._store._engine.caller.late_writes
     proxy.do("drip", is_write)
     with pytest.raises(ServerTimeout):
         index.add(Document("a", NEW))

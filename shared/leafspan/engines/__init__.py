@@ -2,13 +2,11 @@
 
 from leafspan.engines._caller import Caller, in_one_line
 from leafspan.engines._opening import to_engine
-from leafspan.engines._port import MOST_RESULTS, Engine, Field, Near, Notes, Record, Table
-from leafspan.engines._stale_read import StaleRead
-from leafspan.engines._tables import CalledEngine, FlowEngine, FlowTable, is_engine
+from leafspan.engines._port import MOST_RESULTS, Engine, Field, Near, Notes, Record, StaleRead, Table
+from leafspan.engines._tables import FlowEngine, FlowTable, is_engine
 
 __all__ = [
     "MOST_RESULTS",
-    "CalledEngine",
     "Caller",
     "Engine",
     "Field",

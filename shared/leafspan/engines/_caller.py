@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn, Protocol
 
-from leafspan.engines._stale_read import StaleRead
+from leafspan.engines._port import StaleRead
 from leafspan.errors import LeafspanError, ServerTimeout, StorageFailed
 from leafspan.flows import Call, in_thread
 

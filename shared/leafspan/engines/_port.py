@@ -12,6 +12,10 @@ Notes: TypeAlias = Mapping[str, str]
 """What is written on a table when it is made: a few short texts by key."""
 
 
+class StaleRead(Exception):
+    """Something that was just read has been replaced, so reading must start again. Users never see this exception."""
+
+
 MOST_RESULTS = 10_000
 """The most results that a search is asked for."""
 
@@ -45,7 +49,7 @@ class Near(NamedTuple):
 
 
 class Table(Protocol):
-    """Records by id. Each method may be a coroutine function; then those of the engine are, too.
+    """Records by id. Its methods are functions; or all of them, and those of its engine, are coroutine functions.
 
     Attributes:
         id: What tells the table apart from all others: a table that was deleted and made again has another id.
@@ -92,9 +96,9 @@ class Table(Protocol):
 class Engine(Protocol):
     """A store that has tables.
 
-    Each method may be a coroutine function; then all are, and indexes are opened with ``Index.aopen``. leafspan calls an
-    engine from several threads, and ends each call after the ``timeout`` of the index. What an engine raises becomes a
-    ``StorageFailed``, unless it is an error of leafspan's already.
+    If its methods are coroutine functions, indexes are opened with ``Index.aopen``. leafspan calls an engine from several
+    threads, and ends each call after the ``timeout`` of the index. What an engine raises becomes a ``StorageFailed``,
+    unless it is an error of leafspan's already.
 
     Attributes:
         place: What it is called in errors, such as ``"the database at db.example.com"``.
@@ -111,7 +115,7 @@ class Engine(Protocol):
         ...
 
     def table(self, name: str) -> Table | None:
-        """The table of this name; None if there is none."""
+        """The table of this name, or None if it does not exist."""
         ...
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Table:

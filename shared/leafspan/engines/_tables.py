@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypeVar
 
-from leafspan.checks import shown
+from leafspan.checks import check_whole, shown
 from leafspan.engines._caller import LEAST_SECONDS, Caller
 from leafspan.engines._port import Engine, Field, Near, Notes, Record, Table
 from leafspan.errors import StorageFailed
@@ -14,7 +14,8 @@ from leafspan.flows import Flow
 
 T = TypeVar("T")
 
-_STEP = 1_000  # records of one step of a progress bar
+STEP = 1_000
+"""The most records of one step of a progress bar. Chroma in this process lets no other Python code run meanwhile."""
 
 
 class FlowTable(Protocol):
@@ -91,6 +92,7 @@ class FlowEngine(Protocol):
         thing: The engine or the client, as the user gave it.
         described: Where it is, in a few words, such as ``"behind a client"``.
         kind: What it calls a table, for errors.
+        caller: How it is called.
     """
 
     batch: int
@@ -98,18 +100,14 @@ class FlowEngine(Protocol):
     thing: Any
     described: str
     kind: str
-
-    @property
-    def late_writes(self) -> Collection[object]:
-        """Requests to write that nobody waits for any more, and that have not ended."""
-        ...
+    caller: Caller
 
     def tables(self) -> Flow[Mapping[str, Notes]]:
         """The notes of all tables, by name."""
         ...
 
     def table(self, name: str) -> Flow[FlowTable | None]:
-        """The table of this name; None if there is none."""
+        """The table of this name, or None if it does not exist."""
         ...
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[FlowTable]:
@@ -137,7 +135,7 @@ class CalledTable:
         self._table = table
         self._caller = caller
         self._batch = batch
-        self.step = min(_STEP, batch)
+        self.step = min(STEP, batch)
 
     @property
     def id(self) -> str:
@@ -227,32 +225,27 @@ class CalledEngine:
 
     def __init__(self, engine: Engine, timeout: float) -> None:
         self.thing = engine
-        self.batch = engine.batch
+        self.batch = check_whole("batch", engine.batch, 1)
         self.is_local = engine.is_local
         self.described = f"in {engine.place}"
         self.kind = "table"
         seconds = None if engine.is_local else max(timeout, LEAST_SECONDS)
-        self._caller = Caller(engine.place, iscoroutinefunction(engine.table), seconds)
-
-    @property
-    def late_writes(self) -> Collection[object]:
-        """See FlowEngine."""
-        return self._caller.late_writes
+        self.caller = Caller(engine.place, iscoroutinefunction(engine.table), seconds)
 
     def tables(self) -> Flow[Mapping[str, Notes]]:
         """See FlowEngine."""
-        return (yield self._caller.call("list the tables", self.thing.tables))  # type: ignore[no-any-return]
+        return (yield self.caller.call("list the tables", self.thing.tables))  # type: ignore[no-any-return]
 
     def table(self, name: str) -> Flow[FlowTable | None]:
         """See FlowEngine."""
-        table = yield self._caller.call(f"open the table {name!r}", self.thing.table, (name,))
-        return None if table is None else CalledTable(table, self._caller, self.batch)
+        table = yield self.caller.call(f"open the table {name!r}", self.thing.table, (name,))
+        return None if table is None else CalledTable(table, self.caller, self.batch)
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[FlowTable]:
         """See FlowEngine."""
         how = {"searched": searched}
-        table = yield self._caller.call(f"make the table {name!r}", self.thing.create, (name, notes), how, finish=True)
-        return CalledTable(table, self._caller, self.batch)
+        table = yield self.caller.call(f"make the table {name!r}", self.thing.create, (name, notes), how, finish=True)
+        return CalledTable(table, self.caller, self.batch)
 
     def maker(self, name: str) -> Flow[str | None]:
         """See FlowEngine."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.engines import Record
 from leafspan.flows import Call, Flow
-from leafspan.indexing._row_mending import mended_row
+from leafspan.indexing._row_repair import repaired_row
 from leafspan.indexing._whole_document import problem_of_content, put_together
 from leafspan.store import Reader, Row
 from leafspan.values import LeafId, leaf_ids
@@ -97,7 +97,7 @@ def _verdict(
 ) -> Verdict | None:
     row, there = document
     if row.damage is not None:
-        repaired = mended_row(row.document_id, stored_row, records, there)
+        repaired = repaired_row(row.document_id, stored_row, records, there)
         return Verdict(row.damage.problem, repaired is not None, repaired)
     problem = _problem(row, records, check_leaf)
     surplus = there.get(row.version or "", set()) - set(range(row.leaves))

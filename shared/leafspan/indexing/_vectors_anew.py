@@ -12,7 +12,7 @@ from leafspan.documents import IndexSettings, indexed_heads, indexed_texts
 from leafspan.embedding import Embed, blend, embed_in_batches
 from leafspan.errors import IndexMismatch
 from leafspan.flows import Call, Flow, Progress
-from leafspan.segments import Mirror
+from leafspan.segments import Mirror, vectors_in
 from leafspan.store import Reader, Row, Store, StoredLeaf, grouped, read_consistently
 from leafspan.values import Document, LeafId
 
@@ -68,7 +68,8 @@ def make_vectors_anew(
                 wanted = [id_ for id_ in some if id_ in missing or id_ in again]
                 if not wanted:
                     continue
-                vectors = {} if snapshot is None else (yield Call(_from_copy, (snapshot, wanted)))
+                copied = {} if snapshot is None else (yield Call(vectors_in, (snapshot, wanted))).records
+                vectors = {id_: record.vector for id_, record in copied.items()}
                 if there := [id_ for id_ in wanted if id_ not in vectors and id_ not in missing]:
                     vectors |= yield from read_consistently(store, partial(Reader.fetch_vectors, ids=there))
                 rest = [id_ for id_ in wanted if id_ not in vectors]
@@ -106,17 +107,6 @@ def _pieces(ids: Sequence[str]) -> Iterator[list[str]]:
     remaining = iter(ids)
     while some := list(islice(remaining, _GROUP)):
         yield some
-
-
-def _from_copy(snapshot: Any, ids: Sequence[str]) -> dict[str, Any]:
-    """The vectors of leaves, by id, as far as the mirror has them."""
-    vectors = {}
-    for id_ in ids:
-        leaf = LeafId.parse(id_)
-        matrix = snapshot.of_document(leaf.document_id, "vectors")
-        if matrix is not None:
-            vectors[id_] = matrix[leaf.ordinal]
-    return vectors
 
 
 def embedded_again(

@@ -5,7 +5,7 @@ from leafspan.store._catalogue import Catalogue, Selection, Visibility, shown_ro
 from leafspan.store._checksums import bytes_are_as_written, pack_checksums
 from leafspan.store._connecting import has_index, open_store
 from leafspan.store._consistent_reading import read_consistently
-from leafspan.store._damage import REMEDY, DamageRule, Met, OnDamage
+from leafspan.store._damage import REMEDY, DamageRule, Met, MetDamage, OnDamage
 from leafspan.store._document_table import DocumentTable, document_key
 from leafspan.store._embedder_record import EmbedderRecord
 from leafspan.store._found_leaves import StoredLeaf
@@ -15,7 +15,6 @@ from leafspan.store._passages import leaf_passage, outline_of
 from leafspan.store._reader import Copied, Nearest, Reader
 from leafspan.store._row_head import RowHead
 from leafspan.store._scope import Scope
-from leafspan.store._stale_read import MetDamage
 from leafspan.store._store import Store
 from leafspan.store._texts import Texts
 from leafspan.store._verified_rows import VerifiedRows

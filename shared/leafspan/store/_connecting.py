@@ -13,7 +13,7 @@ from platformdirs import user_cache_path
 
 from leafspan.checks import check_number, check_path, shown
 from leafspan.documents import FORMAT
-from leafspan.engines import FlowEngine, Notes, is_engine, to_engine
+from leafspan.engines import FlowEngine, FlowTable, Notes, is_engine, to_engine
 from leafspan.engines.chroma import RESTORE, Chroma, check_there, folder_of, how_to_make, open_chroma, use_embedded_chroma
 from leafspan.engines.local import deadline_after, disk_error, wait_for_lock
 from leafspan.errors import DamagedIndex, IndexMismatch, IndexNotFound, InvalidArgument
@@ -223,10 +223,13 @@ def _in_engine(
             raise IndexNotFound(f"there is no index {name!r} {engine.described}{others}")
         if suggest:
             yield from warn_of_namesake(engine, name)
+        made: list[FlowTable | None] = []
         for table, notes, searched in _tables_of(name, settings):
-            manifest = yield from engine.create(table, notes, searched=searched)
-        assert manifest is not None
-    leaves = yield from engine.table(leaves_name(name))
+            made.append((yield from engine.create(table, notes, searched=searched)))
+        leaves, manifest = made
+    else:
+        leaves = yield from engine.table(leaves_name(name))
+    assert manifest is not None
     if leaves is None:
         raise DamagedIndex(f"there is no {engine.kind} {leaves_name(name)!r}, which the index needs: {RESTORE}")
     stored_settings = read_settings(manifest.notes)

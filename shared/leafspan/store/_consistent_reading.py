@@ -11,10 +11,9 @@ from leafspan.engines import StaleRead
 from leafspan.engines.chroma import LeafGone
 from leafspan.errors import ConcurrentUpdate
 from leafspan.flows import Call, Flow
-from leafspan.store._damage import Met
+from leafspan.store._damage import Met, MetDamage
 from leafspan.store._reader import Reader
 from leafspan.store._scope import Scope
-from leafspan.store._stale_read import MetDamage
 from leafspan.store._store import Store
 
 T = TypeVar("T")

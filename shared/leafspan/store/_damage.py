@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from leafspan.checks import check_choice
+from leafspan.engines import StaleRead
 from leafspan.errors import DamagedIndex
 from leafspan.store._manifest import Damage
 
@@ -89,3 +90,7 @@ class Met(set[tuple[str, str]]):
         for pair in [each for each in self.doubts if each[0] in documents and each not in pairs]:
             del self.doubts[pair]  # it was replaced meanwhile: if it is current again, it was written anew
         self.doubts.update(pairs)
+
+
+class MetDamage(StaleRead):
+    """A damaged document was met, and reading goes on without it, from the start."""

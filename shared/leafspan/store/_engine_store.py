@@ -195,7 +195,7 @@ class EngineStore:
         Raises:
             WriterBusy: if it takes longer than the timeout.
         """
-        late = self._engine.late_writes
+        late = self._engine.caller.late_writes
         if late:
             what = f"a request to write {self._manifest_name!r}, which was late,"
             yield from wait_for_lock(lambda: not late, timeout, what)

@@ -83,18 +83,12 @@ class FolderStore:
             found = opened.collections.get(name) or (yield Call(opened.collection, (name, deadline_after(self._timeout))))
             return found.lacking(self._what_lost) if name in opened.lost else found
 
-        def has_moved_on(_: Catalogue) -> Flow[bool]:
-            yield from ()
-            return folder.changes.count != count
-
         return Reader(
             LateCollection(partial(collection, self._leaves_name)),
             LateCollection(partial(collection, self._manifest_name)),
             known=catalogue,
             load=_never_called,
             has_changed=lambda: folder.changes.count != count,
-            has_lost=partial(self._has_replaced, folder, catalogue),
-            has_moved_on=has_moved_on,
             stay=chroma.stay,
             leave=chroma.leave,
             met=met,
@@ -172,17 +166,6 @@ class FolderStore:
         """The metadata of the manifest's collection."""
         handle = yield Chroma(opened.client).call("get_collection", self._manifest_name, embedding_function=None)
         return handle.metadata or {}
-
-    def _has_replaced(self, folder: Folder, known: Catalogue) -> bool:
-        """Whether a writer of this process has replaced or deleted a document since a catalogue was made.
-
-        A writer notes it here before it deletes leaves. Other processes delete none that this one finds.
-        """
-        latest = folder.catalogues[self._manifest_name].catalogue
-        if latest is known:
-            return False
-        now = {id_: version for id_, version, _ in latest.versions()}
-        return any(version is not None and now.get(id_) != version for id_, version, _ in known.versions())
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
         """See Store."""

@@ -65,7 +65,6 @@ class Reader(VisibleDocuments):
         met: Met,
         scope: Visibility | None = None,
         rule: DamageRule | None = None,
-        has_lost: Callable[[], bool] = lambda: False,
         has_moved_on: Callable[[Catalogue], Flow[bool]] | None = None,
         last: LastChange | None = None,
         copied: CopiedRecords | None = None,
@@ -83,7 +82,6 @@ class Reader(VisibleDocuments):
         )
         self._leaves = leaves
         self._copied = copied
-        self._has_lost = has_lost
         self.stay = stay
         self.leave = leave
 
@@ -317,15 +315,9 @@ class Reader(VisibleDocuments):
             asked = min(asked * 4, MOST_RESULTS)
 
     def _query(self, vectors: Any, count: int, fields: Collection[Field]) -> Flow[list[list[Near]]]:
-        """What the engine finds.
-
-        Raises:
-            StaleRead: if leaves may be missing in it that were deleted just before.
-        """
+        """What the engine finds."""
         rows = yield from self._leaves.nearest(vectors, count, fields)
         self._outdated = set(self._read)
-        if self._has_lost():
-            raise StaleRead
         return rows
 
 

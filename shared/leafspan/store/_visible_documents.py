@@ -11,12 +11,11 @@ from leafspan.filters import Where
 from leafspan.flows import Flow
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
 from leafspan.store._current_leaves import sort_out, version_of
-from leafspan.store._damage import DamageRule, Met
+from leafspan.store._damage import DamageRule, Met, MetDamage
 from leafspan.store._found_leaves import Current, parsed
 from leafspan.store._last_change import LastChange
 from leafspan.store._late_collection import ReadableTable
 from leafspan.store._manifest import CHANGES_ID, Damage, Row, unpack_rows, unpack_token
-from leafspan.store._stale_read import MetDamage
 from leafspan.values import LeafId
 
 _DOUBTS = 3  # attempts that find a leaf damaged, where another writer may be at work, until it counts as damaged

@@ -7,7 +7,7 @@ from leafspan.engines.chroma._database_file import RESTORE, check_there
 from leafspan.engines.chroma._failures import CollectionGone, LeafGone, chroma_failure, refused_database
 from leafspan.engines.chroma._files import FileDamage, Files
 from leafspan.engines.chroma._foreign import ForeignCollection, find_collection, open_chroma
-from leafspan.engines.chroma._forks import can_use_embedded_chroma, check_process, use_embedded_chroma
+from leafspan.engines.chroma._forks import check_process, use_embedded_chroma
 from leafspan.engines.chroma._opened import Opened
 from leafspan.engines.chroma._read_only_files import ReadOnlyFiles
 
@@ -24,7 +24,6 @@ __all__ = [
     "LeafGone",
     "Opened",
     "ReadOnlyFiles",
-    "can_use_embedded_chroma",
     "check_pages",
     "check_process",
     "check_there",

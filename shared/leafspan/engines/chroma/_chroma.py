@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection as Collected
 from collections.abc import Iterable, Mapping
 from itertools import count
 from pathlib import Path
@@ -48,11 +47,6 @@ class Chroma:
         self.described = "behind a client"
         self.kind = "Chroma collection"
         self._client = client if self.caller.timeout is None else _with_timeout(client, self.caller.timeout + _LATER)
-
-    @property
-    def late_writes(self) -> Collected[object]:
-        """See FlowEngine."""
-        return self.caller.late_writes
 
     def tables(self) -> Flow[Mapping[str, Notes]]:
         """See FlowEngine."""

@@ -12,7 +12,7 @@ from typing import Any
 from leafspan.embedding import without_extremes
 from leafspan.engines._caller import Caller
 from leafspan.engines._port import MOST_RESULTS, Field, Near, Notes, Record
-from leafspan.engines._tables import in_batches
+from leafspan.engines._tables import STEP, in_batches
 from leafspan.engines.chroma._caller import caller_of
 from leafspan.engines.chroma._files_use import Use
 from leafspan.engines.chroma._portions import Portions
@@ -20,7 +20,6 @@ from leafspan.errors import DamagedIndex, ServerTimeout
 from leafspan.flows import Call, Flow, asked_whether_awaited
 
 _CHARACTERS = 4_000_000  # of one write: with the vectors of a thousand leaves less than the 40 MiB that a server takes
-_STEP = 1_000  # leaves of one write. Chroma in this process lets no other Python code run meanwhile
 _MOST_RECORDS = 30_000  # results of one request, over all of its vectors: Chroma fails above 32,766
 _VALUES = 500  # metadata values in one filter
 _FEW = 200  # vectors that are read at a time
@@ -45,7 +44,7 @@ class Collection:
         self._lacking: str | None = None
         self._portions: defaultdict[str, Portions] = defaultdict(Portions)  # by method
         self.batch = batch
-        self.step = min(_STEP, batch)
+        self.step = min(STEP, batch)
 
     def written_by(self, files: Use) -> Collection:
         """The same collection, with this use of Chroma's files for each write."""
@@ -110,7 +109,7 @@ class Collection:
         return (yield from self.get([each.id for each in found], fields)) if fields else _by_id(found)
 
     def first(self, *fields: Field) -> Flow[Record | None]:
-        """Any record; None if there is none."""
+        """Any record, or None if the collection is empty."""
         return next(iter((yield from self._read({"limit": 1}, fields))), None)
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:

@@ -56,7 +56,8 @@ class Files:
        they are as new as the database, and are recorded.
     2. They were torn or damaged, or are older than the database, which knows the last change that Chroma has written to the
        files, and may have removed it from the log. The files are set aside, and Chroma begins anew. What is missing then is
-       noted (``LostVectors``), and made anew from the segments or the texts: no question is answered from these files.
+       noted (``LostVectors``). The next writer writes it again from the segments; what these lack is embedded again. No
+       question in a folder reads these files.
 
     Attributes:
         forget: Function to call when others than leafspan have written, for what was copied from the database.

@@ -22,16 +22,11 @@ def use_embedded_chroma() -> None:
         ForkedProcess: if its parent has used one before the fork. Chroma would wait for ever for the threads of the parent,
             also for another folder, and also if the parent had closed it.
     """
-    if not can_use_embedded_chroma():
+    if _users and _users[0] != os.getpid():
         raise ForkedProcess(
             f"this process was forked from process {_users[0]}, which had used Chroma in a folder or in memory: {_REMEDY}"
         )
     _users[:] = [os.getpid()]
-
-
-def can_use_embedded_chroma() -> bool:
-    """Whether this process can use an embedded Chroma: not if its parent has used one before the fork."""
-    return not _users or _users[0] == os.getpid()
 
 
 def check_process(process: int) -> None:

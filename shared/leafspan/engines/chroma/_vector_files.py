@@ -60,7 +60,7 @@ class VectorFiles:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the record is that of the files as they are, by the time of the file that Chroma writes last."""
+        """Whether the files are those that were recorded, as the time and size of the last one that Chroma writes say."""
         ids = self.ids_stamp
         return ids is None or list(ids) == self._record.get("ids")
 

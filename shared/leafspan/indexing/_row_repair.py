@@ -16,7 +16,7 @@ from leafspan.store import LooseRow, Row, pack_checksums, read_loosely
 from leafspan.values import Document, Leaf, LeafId, leaf_ids
 
 
-def mended_row(document_id: str, stored: Any, records: Mapping[str, Record], there: Mapping[str, set[int]]) -> Row | None:
+def repaired_row(document_id: str, stored: Any, records: Mapping[str, Record], there: Mapping[str, set[int]]) -> Row | None:
     """The row of a document, made of what can be read of it and of its leaves; None if it may have been another one.
 
     It is certain to be what it was if its checksum is the same.
