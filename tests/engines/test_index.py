@@ -143,7 +143,7 @@ def test_a_table_of_somebody_else_is_left_alone(engine: Any):
     assert [each.text for each in engine.table("kb.manifest").scan(["text"])] == ["theirs"]
 
 
-@pytest.mark.parametrize("thing", [5, "http://localhost", object(), {"tables": 1}])
+@pytest.mark.parametrize("thing", [5, "http://localhost", object(), {"tables": 1}, page()["MemoryEngine"]])
 def test_what_is_no_engine_is_refused(thing: Any):
     with pytest.raises(InvalidArgument, match="client must be a client that chromadb makes, or an engine"):
         Index.open(client=thing)

@@ -124,8 +124,9 @@ class FlowEngine(Protocol):
 
 
 def is_engine(thing: Any) -> bool:
-    """Whether it has what an ``Engine`` has."""
-    return all(hasattr(thing, name) for name in ("place", "batch", "is_local", "tables", "table", "create"))
+    """Whether it has what an ``Engine`` has. The class of an engine is none."""
+    names = ("place", "batch", "is_local", "tables", "table", "create")
+    return not isinstance(thing, type) and all(hasattr(thing, name) for name in names)
 
 
 class CalledTable:
