@@ -61,7 +61,8 @@ def records(index: Index, name: str = "kb") -> dict[str, dict[str, Any]]:
         answer = handle.get(include=["documents", "metadatas", "embeddings"])
         columns = zip(answer["ids"], answer["documents"], answer["metadatas"], answer["embeddings"], strict=True)
         found[collection] = {id_: (text, metadata, list(map(float, vector))) for id_, text, metadata, vector in columns}
-    found["manifest"].pop(CHANGES_ID, None)  # another one after every change, on purpose
+    for id_ in [each for each in found["manifest"] if each.startswith(CHANGES_ID)]:
+        del found["manifest"][id_]  # others after every change, on purpose
     return found
 
 

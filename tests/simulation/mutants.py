@@ -308,40 +308,61 @@ MUTANTS = (
             yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
 """,
     ),
-    # Behind a client: store/_engine_store.py
+    # Behind a client: store/_engine_store.py and store/_change_log.py
     Mutant(
         "a writer at work does not say so in the token",
-        "store._engine_store",
-        '        token = ("" if settled else _WRITING) + uuid.uuid4().hex\n',
+        "store._change_log",
+        '        token = ("" if settled else _BEGUN) + uuid.uuid4().hex\n',
         "        token = uuid.uuid4().hex\n",
         "server",
     ),
     Mutant(
         "the token stays the same",
-        "store._engine_store",
-        '        token = ("" if settled else _WRITING) + uuid.uuid4().hex\n',
+        "store._change_log",
+        '        token = ("" if settled else _BEGUN) + uuid.uuid4().hex\n',
         '        token = "settled"\n',
         "server",
     ),
     Mutant(
         "the token is not compared",
         "store._engine_store",
-        "        if token is None or token.startswith(_WRITING) or known[0] != token:\n",
-        "        if token is None or known[0] is None:\n",
+        "        if position.is_settled and position.token == known.position.token and not known.doubts:\n",
+        "        if known.position.token is not None and not known.doubts:\n",
         "server",
     ),
     Mutant(
         "the manifest is read before the token",
         "store._engine_store",
-        """        self._last.token = token = yield from last_token(self._manifest)
-        known = self._catalogue
+        """        known = self._found
+        position = yield from last_position(self._manifest)
 """,
-        """        rows = unpack_rows((yield from self._manifest.scan(["metadata"])))
-        self._last.token = token = yield from last_token(self._manifest)
-        known = self._catalogue
-        if known[0] != token:
-            known = self._catalogue = (token, Catalogue(rows))
+        """        known = self._found
+        rows = unpack_rows((yield from self._manifest.scan(["metadata"])))
+        position = yield from last_position(self._manifest)
+        if position.token != known.position.token:
+            known = self._found = _Found(position, Catalogue(rows))
 """,
+        "server",
+    ),
+    Mutant(
+        "an entry of the log does not name the documents",
+        "store._change_log",
+        '{"documents": sorted(documents), ',
+        '{"documents": [], ',
+        "server",
+    ),
+    Mutant(
+        "documents of a writer at work are not read again",
+        "store._change_log",
+        "            changed = frozenset().union(*before.open.values(), *(each.documents for each in entries.values()))\n",
+        "            changed = frozenset().union(*(each.documents for each in entries.values()))\n",
+        "server",
+    ),
+    Mutant(
+        "a new log is not noticed",
+        "store._change_log",
+        "    goes_on = now.log == before.log and before.token is not None and before.entries <= ids\n",
+        "    goes_on = before.token is not None\n",
         "server",
     ),
     Mutant(

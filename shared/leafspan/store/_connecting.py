@@ -19,8 +19,9 @@ from leafspan.engines.local import deadline_after, disk_error, wait_for_lock
 from leafspan.errors import DamagedIndex, IndexMismatch, IndexNotFound, InvalidArgument
 from leafspan.flows import Call, Flow
 from leafspan.store._catalogue_records import KnownIndex
+from leafspan.store._change_log import last_position
 from leafspan.store._damage import DamageRule
-from leafspan.store._engine_store import EngineStore, last_token
+from leafspan.store._engine_store import EngineStore
 from leafspan.store._folder import Folder, folder_at
 from leafspan.store._folder_store import FolderStore
 from leafspan.store._naming import LEAVES_NOTES, leaves_name, manifest_name, read_settings, settings_with
@@ -234,9 +235,9 @@ def _in_engine(
         raise DamagedIndex(f"there is no {engine.kind} {leaves_name(name)!r}, which the index needs: {RESTORE}")
     stored_settings = read_settings(manifest.notes)
     _check_format(stored_settings)
-    token = yield from last_token(manifest)
+    position = yield from last_position(manifest)
     cache = _cache_path(engine, cache_dir)
-    return EngineStore(engine, name, stored_settings, leaves, manifest, token, cache, read_only=read_only, damage=damage)
+    return EngineStore(engine, name, stored_settings, leaves, manifest, position, cache, read_only=read_only, damage=damage)
 
 
 def _cache_path(engine: FlowEngine, cache_dir: str | Path | None) -> Path | None:

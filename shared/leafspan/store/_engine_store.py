@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-import uuid
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engines import FlowEngine, FlowTable
@@ -16,16 +15,15 @@ from leafspan.engines.local import wait_for_lock
 from leafspan.errors import DamagedIndex, StorageReadOnly
 from leafspan.flows import Flow
 from leafspan.store._catalogue import Catalogue, Visibility
+from leafspan.store._change_log import LogWriter, Position, changed_since, last_position
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._last_change import LastChange
-from leafspan.store._manifest import CHANGES_ID, token_record, unpack_rows, unpack_token
+from leafspan.store._manifest import unpack_rows
 from leafspan.store._naming import manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import TableLease, Texts
 from leafspan.store._verified_rows import VerifiedRows
 from leafspan.store._writer import Follower, Writer
-
-_WRITING = "writing:"  # start of a token while a writer is at work
 
 
 class EngineStore:
@@ -43,7 +41,7 @@ class EngineStore:
         settings: Mapping[str, Any],
         leaves: FlowTable,
         manifest: FlowTable,
-        token: str | None,
+        position: Position,
         cache: Path | None,
         *,
         read_only: bool = False,
@@ -67,8 +65,9 @@ class EngineStore:
         self._mutex = threading.Lock()
         self.follower: Follower | None = None
         self.copied: CopiedRecords | None = None
-        self._last = LastChange(token)
-        self._catalogue: tuple[str | None, Catalogue] = (None, Catalogue({}))
+        self._log = LogWriter(manifest)
+        self._last = LastChange(position.token)
+        self._found = _Found(Position(), Catalogue({}))
 
     embedded = False
     cache_read_only = False
@@ -88,7 +87,7 @@ class EngineStore:
         check_process(self._process)
         yield from ()  # makes it a flow, as in the other store
         if again:
-            self._catalogue = (None, Catalogue({}))
+            self._found = self._found._replace(doubts=self._found.doubts + 1)
         return Reader(
             self._leaves,
             self._manifest,
@@ -201,29 +200,50 @@ class EngineStore:
             yield from wait_for_lock(lambda: not late, timeout, what)
 
     def _load(self) -> Flow[Catalogue]:
-        """The catalogue. It is read again if the token has changed, or says that a writer is at work or was killed."""
-        self._last.token = token = yield from last_token(self._manifest)
-        known = self._catalogue
-        if token is None or token.startswith(_WRITING) or known[0] != token:
-            known = (token, Catalogue(unpack_rows((yield from self._manifest.scan(["metadata"])))))
-            self._catalogue = known
-        return known[1]
+        """The catalogue, of which only what has changed is read again, as far as the log tells."""
+        known = self._found
+        position = yield from last_position(self._manifest)
+        self._last.token = position.token
+        if position.is_settled and position.token == known.position.token and not known.doubts:
+            return known.catalogue
+        since = yield from changed_since(self._manifest, known.position, position)
+        if since.documents is None or known.doubts > 1:
+            catalogue = Catalogue(unpack_rows((yield from self._manifest.scan(["metadata"]))))
+        else:
+            catalogue = yield from self._brought_up_to_date(known.catalogue, since.documents, is_new=since.is_new)
+        self._found = _Found(since.position, catalogue)
+        return catalogue
+
+    def _brought_up_to_date(self, known: Catalogue, documents: Set[str], *, is_new: bool) -> Flow[Catalogue]:
+        """A catalogue after these documents were read again. It is the same, with its caches, if nothing is new."""
+        rows = unpack_rows((yield from self._manifest.get(list(documents), ["metadata"]))) if documents else {}
+        if not is_new and all(rows.get(id_) == known.rows.get(id_) for id_ in documents):
+            return known
+        return Catalogue({**{id_: row for id_, row in known.rows.items() if id_ not in documents}, **rows})
 
     def _has_moved_on(self, known: Catalogue) -> Flow[bool]:
         """Whether a catalogue may no longer be the latest. A writer says so before it deletes leaves that were current."""
-        token, latest = self._catalogue
-        return latest is not known or token is None or token != (yield from last_token(self._manifest))
+        found = self._found
+        token = found.position.token
+        return found.catalogue is not known or token is None or token != (yield from last_position(self._manifest)).token
 
     def _advance(self, changed: Set[str], *, settled: bool) -> Flow[None]:
-        """Give the manifest a new token, which no writer has used before."""
-        token = ("" if settled else _WRITING) + uuid.uuid4().hex
-        yield from self._manifest.put([token_record(token)])
-        self._last.token = token
+        """Tell readers of a change."""
+        self._last.token = yield from self._log.write(changed, settled=settled)
 
 
-def last_token(manifest: FlowTable) -> Flow[str | None]:
-    """The token of the last change, as the manifest has it."""
-    return unpack_token((yield from manifest.get([CHANGES_ID], ["metadata"])))
+class _Found(NamedTuple):
+    """A catalogue as it was found.
+
+    Attributes:
+        position: How far the log was read before.
+        catalogue: The catalogue.
+        doubts: How many readings have met what it does not explain.
+    """
+
+    position: Position
+    catalogue: Catalogue
+    doubts: int = 0
 
 
 class _WriterLock:

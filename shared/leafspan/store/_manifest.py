@@ -15,7 +15,10 @@ from leafspan.engines import Record
 from leafspan.values import Section, leaf_ids
 
 CHANGES_ID = f"{RESERVED_ID_PREFIX}changes"
-"""The id of the record with the token, which changes with every change that readers must see."""
+"""The id of the record with the token, which changes with every change that readers must see.
+
+The ids of all records that are not of a document begin so.
+"""
 
 HIDDEN_KEY = "hidden"
 """The key in a row's ``extra`` for the keys of the metadata that no model is to be shown."""
@@ -221,7 +224,7 @@ def row_records(rows: Iterable[Row]) -> list[Record]:
 
 def unpack_rows(records: Mapping[str, Record]) -> dict[str, Row]:
     """The rows, by document id, from their records. A damaged row says what is wrong with it."""
-    return {id_: Row.unpack(id_, record.metadata) for id_, record in records.items() if id_ != CHANGES_ID}
+    return {id_: Row.unpack(id_, record.metadata) for id_, record in records.items() if not id_.startswith(CHANGES_ID)}
 
 
 def token_record(token: str) -> Record:

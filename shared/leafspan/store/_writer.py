@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Collected
 from dataclasses import replace
@@ -12,8 +11,9 @@ from leafspan.checks import STRUCTURE_KEY
 from leafspan.engines import FlowTable, Record
 from leafspan.flows import Call, Flow
 from leafspan.store._catalogue import Catalogue
+from leafspan.store._change_log import unlogged_change
 from leafspan.store._checksums import pack_checksums
-from leafspan.store._manifest import Row, row_records, token_record
+from leafspan.store._manifest import Row, row_records
 from leafspan.store._scope import Scope
 from leafspan.values import LeafId, leaf_ids
 
@@ -166,6 +166,7 @@ class Writer:
                 leftovers = _versions(there[row.document_id])
             deleted.append(replace(row, version=None, leaves=0, hash="", leftovers=leftovers, checksums="", damage=None))
         # Before they disappear, so that a reader for which one is gone does not find it again in what it has kept.
+        self._changed.update(row.document_id for row in rows)
         yield from self.advance(settled=False)
         yield from self.write_rows(deleted)
         if there:
@@ -215,8 +216,7 @@ class Writer:
         """Write these rows of the manifest. Readers notice them only after ``advance``."""
         if rows:
             self._is_finished = False
-            token = [token_record(uuid.uuid4().hex)] if self._notes_changes else []
-            yield from self._manifest.put([*row_records(rows), *token])
+            yield from self._manifest.put([*row_records(rows), *(unlogged_change() if self._notes_changes else [])])
             self.rows.update((row.document_id, row) for row in rows)
             self._changed.update(row.document_id for row in rows)
 
