@@ -11,6 +11,7 @@ import pytest
 from chromadb.config import Settings
 
 from leafspan import Document, Embedder, F, Index, Vector
+from leafspan.engines import StaleRead
 from leafspan.flows import run
 from leafspan.search import misses_some
 from leafspan.splitting import Cut
@@ -95,10 +96,11 @@ def test_what_looks_as_if_the_graph_had_missed_some(scores, returned, count, lea
     assert run(misses_some(Reader(leaves), Nearest([row], [returned]), count, complete=complete)) is misses
 
 
-def test_leaves_that_were_replaced_by_the_time_that_all_documents_are_known_are_none_of_those_that_there_are():
+def test_leaves_that_were_replaced_by_the_time_that_all_documents_are_known_are_looked_for_again():
     row = [Hit(LeafId("a", version, place), 1.0 - place / 100) for version in ("now", "before") for place in range(20)]
-    assert run(misses_some(Reader(20), Nearest([row], [40]), 50, complete=False)) is False
-    assert run(misses_some(Reader(21), Nearest([row], [40]), 50, complete=False)) is True
+    for leaves in (20, 21):
+        with pytest.raises(StaleRead):
+            run(misses_some(Reader(leaves), Nearest([row], [40]), 50, complete=False))
 
 
 def test_ties_of_a_few_results_go_by_document_and_position(tmp_path):

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary
 
 from leafspan.embedding import normalize
-from leafspan.engines import MOST_RESULTS
+from leafspan.engines import MOST_RESULTS, StaleRead
 from leafspan.filters import Where
 from leafspan.flows import Call, Flow
 from leafspan.search._leaf_rows import rows_of
@@ -97,18 +97,22 @@ def nearest_leaves(
 
 
 def misses_some(reader: Reader, found: Nearest[Any], count: int, *, complete: bool) -> Flow[bool]:
-    """Whether Chroma's graph may have missed some of the nearest leaves, since very many vectors are equal."""
+    """Whether Chroma's graph may have missed some of the nearest leaves, since very many vectors are equal.
+
+    Raises:
+        StaleRead: if a leaf that was found has been replaced since.
+    """
     if complete and any(map(_are_equal, found.rows)):
         return True
     # A part of the graph to which no link leads has more leaves than links, and so has what is found of it.
     short = [row for row, all_ in zip(*found, strict=True) if all_ > _LINKS and len(row) < count]
     if not short:
         return False
-    # What was found may have been replaced by the time that all documents are known.
     everything = yield from reader.everything()
     versions = {id_: version for id_, version, _ in everything.versions()}
-    current = (sum(versions.get(each.leaf.document_id) == each.leaf.version for each in row) for row in short)
-    return bool(min(current) < everything.leaves)
+    if any(versions.get(each.leaf.document_id) != each.leaf.version for row in short for each in row):
+        raise StaleRead  # it was replaced before all documents were known, and may have been found in part
+    return bool(min(map(len, short)) < everything.leaves)
 
 
 def _are_equal(row: Sequence[Scored]) -> bool:
