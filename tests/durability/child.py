@@ -76,13 +76,13 @@ def die_before_file_step(number: int) -> None:
         if next(steps, None) is None:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    pieces, replace_file, unlink = _segment._pieces, os.replace, Path.unlink
+    parts, replace_file, unlink = _segment._parts, os.replace, Path.unlink
 
-    def counted_pieces(written: Any) -> Any:
-        for place, piece in enumerate(pieces(written)):
+    def counted_parts(*written: Any) -> Any:
+        for place, part in enumerate(parts(*written)):
             if place in _PIECES:
                 step()
-            yield piece
+            yield part
 
     def counted_replace(source: Any, target: Any) -> None:
         step()
@@ -93,7 +93,7 @@ def die_before_file_step(number: int) -> None:
             step()
         unlink(self, missing_ok)
 
-    _segment._pieces = counted_pieces
+    _segment._parts = counted_parts
     os.replace = counted_replace  # type: ignore[assignment]
     Path.unlink = counted_unlink  # type: ignore[method-assign]
 
@@ -125,13 +125,13 @@ def die_before_write(folder: Path, number: int) -> None:
             if (path.startswith(inside) or removed) and not path.endswith(_LOCKS):
                 step()
 
-    pieces, write_some = _segment._pieces, os.write
+    parts, write_some = _segment._parts, os.write
 
-    def counted_pieces(written: Any) -> Any:
-        for place, piece in enumerate(pieces(written)):
+    def counted_parts(*written: Any) -> Any:
+        for place, part in enumerate(parts(*written)):
             if place in _PIECES:
                 step()
-            yield piece
+            yield part
 
     def counted_write(descriptor: int, content: bytes) -> int:
         if not os.path.realpath(f"/proc/self/fd/{descriptor}").startswith(inside):
@@ -145,7 +145,7 @@ def die_before_write(folder: Path, number: int) -> None:
         step()
         return written
 
-    _segment._pieces = counted_pieces
+    _segment._parts = counted_parts
     os.write = counted_write
     sys.addaudithook(heard)
 

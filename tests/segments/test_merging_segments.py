@@ -78,7 +78,7 @@ def test_what_is_written_is_merged_with_each_third_change_since_segments_were_me
         segment = run(mirror.make([DocumentToWrite(row, ["text"] * row.leaves, [{}] * row.leaves, None)]))
         assert segment is not None
         run(mirror.take(segment))
-        run(mirror.tidy(catalogue))
+        run(mirror.tidy(reader.everything))
         return run(mirror.at_hand(catalogue)).leaves - row.leaves
 
     assert [dead_after_change(f"{n:08}") for n in range(7)] == [0, 4, 0, 4, 8, 0, 4]

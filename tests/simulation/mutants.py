@@ -473,8 +473,8 @@ MUTANTS = (
     Mutant(
         "a short result of Chroma's is all that there is",
         "search._vectors",
-        "    return bool(min(current) < everything.leaves)\n",
-        "    return bool(min(current) < 0 * everything.leaves)\n",
+        "    return bool(min(map(len, short)) < everything.leaves)\n",
+        "    return bool(min(map(len, short)) < 0 * everything.leaves)\n",
         "server",
     ),
 )

@@ -38,6 +38,11 @@ class RankBM25:
         self._parts = parts
         self.leaves = self._corpus.leaves
 
+    @property
+    def postings(self) -> list[Postings]:
+        """The index of each part."""
+        return self._corpus.postings
+
     def score(self, terms: Sequence[str], *, settings: BM25Settings, counting: NDArray[np.bool_] | None = None) -> Scores:
         """The scores of all leaves, in the form of ``Corpus.score``, which also computes ``present`` and ``ideal``.
 

@@ -81,6 +81,11 @@ class Corpus:
         self._term_numbers: list[NDArray[np.intp]] | None = None
         self._nodes: Nodes | None = None
 
+    @property
+    def postings(self) -> list[Postings]:
+        """The index of each part."""
+        return [part.postings for part in self._parts]
+
     def score(self, terms: Sequence[str], *, settings: BM25Settings, counting: Mask | None = None) -> Scores:
         """The scores of all leaves for a query.
 

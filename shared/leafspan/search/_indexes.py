@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from leafspan.documents import IndexSettings
 from leafspan.engines import Field
 from leafspan.flows import Flow
 from leafspan.search._document_names import DocumentNames
 from leafspan.search._words import LexicalIndex
-from leafspan.segments import Mirror, RecordCopy, VectorCopy, records_in, vectors_in
+from leafspan.segments import Mirror, RecordCopy, Shelf, VectorCopy, records_in, vectors_in
 from leafspan.store import Catalogue, Copied, Derived, DocumentToWrite, Reader, Store
 
 
@@ -36,7 +37,8 @@ class SearchIndexes:
     def of(cls, store: Store, settings: IndexSettings) -> SearchIndexes:
         """The indexes of a store, which are loaded when they are first needed."""
         folder, read_only = store.cache_folder, store.cache_read_only
-        words = LexicalIndex(folder, settings.analyzer, settings.bm25, read_only=read_only)
+        shelf = partial(Shelf, store.segments_table, store.id) if store.shares_segments else None
+        words = LexicalIndex(folder, settings.analyzer, settings.bm25, read_only=read_only, shelf=shelf)
         vectors, records = (
             Mirror(folder, each, read_only=read_only) if store.embedded else None for each in (VectorCopy(), RecordCopy())
         )
@@ -88,8 +90,8 @@ class SearchIndexes:
             for copy, segment in made:
                 yield from copy.take(segment)
 
-        def tidy(catalogue: Catalogue | None) -> Flow[None]:
+        def tidy(load: Callable[[], Flow[Catalogue]]) -> Flow[None]:
             for copy, _ in made:
-                yield from copy.tidy(catalogue)
+                yield from copy.tidy(load)
 
         return Derived(keep, tidy)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from math import log
 from pathlib import Path
 from typing import Any
 
 from leafspan.checks import check_choice
 from leafspan.errors import IndexMismatch
-from leafspan.flows import Call, Flow
+from leafspan.flows import Flow
 from leafspan.lexical import Analysis, BM25Settings, Corpus, NodeScores, RankBM25, best, keeps_leaf_words, to_terms
 from leafspan.search._evidence import Evidence
 from leafspan.search._leaf_rows import rows_of
 from leafspan.search._soft_matches import SoftMatcher, words_of
-from leafspan.segments import Mirror, MirrorSnapshot, WordPostings, in_parts
+from leafspan.segments import Mirror, MirrorSnapshot, Shelf, WordPostings, collect, in_parts
 from leafspan.store import Catalogue, Reader, Selection
 from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes, SoftMatches
 from leafspan.values import LeafId, to_hits
@@ -28,11 +28,19 @@ class LexicalIndex:
     """BM25 over the leaves that a reader sees. It brings itself up to date at each search."""
 
     def __init__(
-        self, folder: Path | None, analyzer: Analysis | None, settings: BM25Settings, *, read_only: bool = False
+        self,
+        folder: Path | None,
+        analyzer: Analysis | None,
+        settings: BM25Settings,
+        *,
+        read_only: bool = False,
+        shelf: Callable[[str], Shelf] | None = None,
     ) -> None:
         self.analyzer = analyzer
         self._settings = settings
-        self._mirror = None if analyzer is None else Mirror(folder, WordPostings(analyzer), read_only=read_only)
+        self._mirror = (
+            None if analyzer is None else Mirror(folder, WordPostings(analyzer), read_only=read_only, shelf=shelf)
+        )
         self._corpora: tuple[MirrorSnapshot | None, dict[str, Any]] = (None, {})
         self._kept_matcher: tuple[MirrorSnapshot | None, SoftMatcher | None] = (None, None)
 
@@ -65,7 +73,7 @@ class LexicalIndex:
         snapshot = yield from self._mirror.current(reader)
         matching = None if reader.scope is None and request.where is None else visible.select(request.where)
         counted = _counted(reader, visible)
-        return (yield Call(self._search, (snapshot, visible, matching, counted, request), computes=True))  # type: ignore[no-any-return]
+        return (yield from self._mirror.computed(self._search, snapshot, visible, matching, counted, request))
 
     @property
     def keeps_leaf_words(self) -> bool:
@@ -81,7 +89,7 @@ class LexicalIndex:
         assert self._mirror is not None
         visible = yield from reader.catalogue()
         snapshot = yield from self._mirror.current(reader)
-        return (yield Call(self._compare, (snapshot, visible, request), computes=True))  # type: ignore[no-any-return]
+        return (yield from self._mirror.computed(self._compare, snapshot, visible, request))
 
     def _compare(self, snapshot: MirrorSnapshot, visible: Catalogue, request: SoftMatches) -> list[list[float]]:
         matcher = self._matcher(snapshot)
@@ -102,7 +110,7 @@ class LexicalIndex:
             return [0.0] * len(names)
         visible = yield from reader.catalogue()
         snapshot = yield from self._mirror.current(reader)
-        return (yield Call(self._rarities, (snapshot, _counted(reader, visible), names), computes=True))  # type: ignore[no-any-return]
+        return (yield from self._mirror.computed(self._rarities, snapshot, _counted(reader, visible), names))
 
     def _rarities(
         self, snapshot: MirrorSnapshot, counted: Selection | None, names: Sequence[tuple[str, int]]
@@ -126,7 +134,7 @@ class LexicalIndex:
         """
         if self._mirror is not None:
             snapshot = yield from self._mirror.current(reader)
-            yield Call(self._corpus, (snapshot, "postings"))
+            yield from self._mirror.computed(self._corpus, snapshot, "postings")
 
     def _search(
         self,
@@ -155,7 +163,10 @@ class LexicalIndex:
         found = []
         settings = request.bm25 or self._settings
         assert self.analyzer is not None
-        for question, terms in zip(request.texts, to_terms(self.analyzer, request.texts, asked=True), strict=True):
+        terms_of_all = to_terms(self.analyzer, request.texts, asked=True)
+        if self._mirror is not None and self._mirror.is_fetched:
+            collect(partial(part.find, term) for part in corpus.postings for terms in terms_of_all for term in terms)
+        for question, terms in zip(request.texts, terms_of_all, strict=True):
             nodes: list[NodeScores] = []
             idf: dict[str, float] = {}
             if request.scales is None:
@@ -187,24 +198,32 @@ class LexicalIndex:
             corpora = {}
             self._corpora = (snapshot, corpora)
         if engine not in corpora:
-            corpora[engine] = ENGINES[engine]([(_read_in_parts(arrays), mask) for arrays, mask in snapshot.parts])
+            parts = _read_in_parts(snapshot, _POSTINGS)
+            corpora[engine] = ENGINES[engine](list(zip(parts, (mask for _, mask in snapshot.parts), strict=True)))
         return corpora[engine]
 
     def _matcher(self, snapshot: MirrorSnapshot) -> SoftMatcher:
         """What compares words of leaves, which is kept until there is another snapshot."""
         known, matcher = self._kept_matcher
         if matcher is None or known is not snapshot:
-            matcher = SoftMatcher([_read_in_parts(arrays) for arrays, _ in snapshot.parts])
+            matcher = SoftMatcher(_read_in_parts(snapshot, _LEAF_WORDS))
             self._kept_matcher = (snapshot, matcher)
         return matcher
 
 
+_POSTINGS = ("lengths", "starts", "words", "word_ends", "row_ends", "rows", "counts")
+_LEAF_WORDS = ("leaf_words", "leaf_word_ends", "plain_words", "plain_word_ends")
 _IN_PARTS = ("rows", "counts", "leaf_words")
 
 
-def _read_in_parts(arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """The arrays of a segment. Of those that are large, a question reads a few rows, and only these are checked."""
-    return {name: in_parts(arrays, name) if name in _IN_PARTS else arrays[name] for name in arrays}
+def _read_in_parts(snapshot: MirrorSnapshot, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Arrays of each segment. Of those that are large, a question reads a few rows, and only these are checked."""
+    whole = [name for name in names if name not in _IN_PARTS]
+    parts = [arrays for arrays, _ in snapshot.parts]
+    collect(partial(arrays.__getitem__, name) for arrays in parts for name in whole if name in arrays)
+    of_all = ({name: arrays[name] for name in whole if name in arrays} for arrays in parts)
+    in_part = ({name: in_parts(arrays, name) for name in names if name in _IN_PARTS and name in arrays} for arrays in parts)
+    return [{**one, **other} for one, other in zip(of_all, in_part, strict=True)]
 
 
 def _counted(reader: Reader, visible: Catalogue) -> Selection | None:

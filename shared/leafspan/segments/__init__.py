@@ -2,8 +2,9 @@
 
 from leafspan.segments._mirror import Mirror, Recipe
 from leafspan.segments._record_copy import RecordCopy, records_in
+from leafspan.segments._shelf import Shelf
 from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
-from leafspan.segments._stored_arrays import in_parts
+from leafspan.segments._stored_arrays import collect, in_parts
 from leafspan.segments._vector_copy import Codes, VectorCopy, are_same, vector_arrays, vectors_in
 from leafspan.segments._word_postings import WordPostings
 
@@ -13,6 +14,8 @@ __all__ = [
     "MirrorSnapshot",
     "OpenSegment",
     "RecordCopy",
+    "Shelf",
+    "collect",
     "Recipe",
     "VectorCopy",
     "WordPostings",

@@ -32,6 +32,9 @@ _FORMAT = 2
 _LENGTHS = struct.Struct("<QQ")  # of the front, and of the file
 _TABLE = struct.Struct("<Q")  # length of the table
 _ALIGNMENT = 64
+HEAD_LENGTH = _HEAD.size + _LENGTHS.size
+"""Bytes from which ``front_length`` tells how long the front is."""
+
 _COLUMNS = ("keys", "order", "id_ends", "leaves", "versions", "ids")  # of the documents
 
 
@@ -61,12 +64,8 @@ def write_segment(path: Path, segment: Segment) -> None:
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}{UNFINISHED}")
     try:
         with unfinished.open("xb") as file:  # before the checksums, which take a while: a new folder must not stay empty
-            pieces = _pieces(segment)
-            front = next(pieces)
-            file.write(_HEAD.pack(_MAGIC, _FORMAT, zlib.crc32(front)))
-            file.write(front)
-            for piece in pieces:
-                file.write(piece)
+            for part in _parts(segment.documents, segment.arrays):
+                file.write(part)
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -108,17 +107,32 @@ def read_segment(path: Path, *, whole: bool = False) -> Segment:
     return segment
 
 
-def _pieces(segment: Segment) -> Iterator[bytes | memoryview]:
-    """The parts of a file after its head, in order: the front, and then the arrays."""
+def segment_bytes(documents: DocumentTable, arrays: Mapping[str, NDArray[Any]]) -> bytes:
+    """The content of a segment's file."""
+    return b"".join(_parts(documents, arrays))
+
+
+def front_length(begin: bytes) -> int:
+    """How many bytes of a file, from its begin on, say which documents and arrays it has.
+
+    At least ``HEAD_LENGTH`` are given. What a damaged file says is checked when the file is read.
+    """
+    return _HEAD.size + int(_LENGTHS.unpack_from(begin, _HEAD.size)[0])
+
+
+def _parts(documents: DocumentTable, arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes | memoryview]:
+    """The parts of a file, in order: the head, the front, and then the arrays."""
     import numpy as np
 
-    arrays = {name: np.ascontiguousarray(array) for name, array in segment.arrays.items()}
-    yield _front(segment.documents, arrays)
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    front = _front(documents, arrays)
+    yield _HEAD.pack(_MAGIC, _FORMAT, zlib.crc32(front))
+    yield front
     for array in arrays.values():
-        yield from _parts(array)
+        yield from _padded_array(array)
 
 
-def _parts(array: NDArray[Any]) -> tuple[memoryview, bytes]:
+def _padded_array(array: NDArray[Any]) -> tuple[memoryview, bytes]:
     """The bytes of an array, and those up to the next one."""
     import numpy as np
 
@@ -129,7 +143,7 @@ def _front(documents: DocumentTable, arrays: Mapping[str, NDArray[Any]]) -> byte
     """The front of a file."""
     places, columns, end = [], [], 0
     for name, array in arrays.items():
-        checksum, checksums = checksums_of(*_parts(array))
+        checksum, checksums = checksums_of(*_padded_array(array))
         # The front says where the arrays begin, and comes before them: so their places are counted from its end.
         places.append((name, array.dtype.str, array.shape, end, checksum, len(checksums)))
         columns.append(checksums.tobytes())
@@ -161,7 +175,7 @@ def _read(mapped: mmap.mmap, front: memoryview, what: str) -> Segment:
         begin = _HEAD.size + len(front) + place
         array: NDArray[Any] = np.ndarray(tuple(shape), dtype=kind, buffer=mapped, offset=begin)
         content = memoryview(mapped)[begin : begin + _aligned(array.nbytes)]
-        arrays[name] = StoredArray(array, content, checksum, column(4 * blocks).cast("I"))
+        arrays[name] = StoredArray(array, content, checksum, column(4 * blocks).cast("I"), begin)
     keys, order, id_ends, leaves, versions, ids = map(column, table["documents"])
     documents = DocumentTable(keys.cast("Q"), order.cast("I"), id_ends.cast("Q"), leaves.cast("I"), versions, ids)
     return Segment(documents, StoredArrays(arrays, what))

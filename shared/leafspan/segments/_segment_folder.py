@@ -7,13 +7,14 @@ import os
 import time
 import uuid
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from leafspan.engines.local import check_not_too_many
+from leafspan.engines.local import NO_FOLLOW, check_not_too_many
 from leafspan.segments._segment import UNFINISHED, Damaged, Segment, read_segment, write_segment
 from leafspan.segments._snapshot import OpenSegment
+from leafspan.segments._stored_arrays import PIECE, StoredArrays, StoredFile
 
 _SUFFIX = ".segment"
 _MIRRORS = "leafspan.segments"  # the folder of all mirrors in the folder of an index
@@ -31,11 +32,14 @@ class SegmentFolder:
     Attributes:
         path: The folder.
         read_only: Whether nothing must be written or removed there.
+
+    With ``is_fetched``, pieces of files may be missing: see ``FetchedSegments``.
     """
 
-    def __init__(self, folder: Path | None, *, read_only: bool = False) -> None:
+    def __init__(self, folder: Path | None, *, read_only: bool = False, is_fetched: bool = False) -> None:
         self.path = folder
         self.read_only = read_only
+        self._is_fetched = is_fetched
         self._ignored: set[Path] = set()  # files that are no longer needed, but cannot be removed
         self._missing: set[Path] = set()  # files that were missing at the last ``lost``
 
@@ -64,7 +68,7 @@ class SegmentFolder:
             for path in paths:
                 if path not in known:
                     try:
-                        known[path] = found[path] = OpenSegment(read_segment(path), path)
+                        known[path] = found[path] = self._opened(path)
                     except FileNotFoundError:
                         vanished = True  # another process has just merged it: list the files again
                     except (OSError, Damaged) as error:
@@ -137,7 +141,7 @@ class SegmentFolder:
             except FileNotFoundError:  # another process has just removed the empty folder
                 self._make_folder()
                 write_segment(path, segment)
-            return OpenSegment(read_segment(path), path)
+            return self._opened(path)
         except (OSError, Damaged) as error:
             self._remove_if_empty()
             reason = error.strerror if isinstance(error, OSError) else error
@@ -145,6 +149,69 @@ class SegmentFolder:
                 f"nothing can be kept in {self} ({reason}), and is made again by each process", RuntimeWarning, stacklevel=2
             )
             return OpenSegment(segment, None)
+
+    def begin(self, name: str, length: int, pieces: Mapping[int, bytes]) -> OpenSegment | None:
+        """Make the file of a segment of which some pieces were fetched. None if it cannot be made.
+
+        Raises:
+            Damaged: if the pieces are not as they were written.
+        """
+        path = self.file(name)
+        unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}{UNFINISHED}")
+        try:
+            self._make_folder()
+            try:
+                with unfinished.open("xb") as file:
+                    file.truncate(length)
+                    _fill(file.fileno(), pieces)
+                os.replace(unfinished, path)
+            finally:
+                unfinished.unlink(missing_ok=True)
+            return self._opened(path)
+        except Damaged:
+            self._unlink(path)
+            raise
+        except OSError as error:
+            check_not_too_many(error, f"write {str(path)!r}")
+            warnings.warn(
+                f"nothing can be kept in {self} ({error.strerror}), and is made again by each process",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return None
+
+    def file(self, name: str) -> Path:
+        """The file of a segment of this name."""
+        assert self.path is not None
+        return self.path / f"{name}{_SUFFIX}"
+
+    def fill(self, file: StoredFile, pieces: Mapping[int, bytes]) -> bool:
+        """Write pieces of a file that were fetched. False if the file is gone, or cannot be written."""
+        try:
+            descriptor = os.open(file.what, os.O_RDWR | NO_FOLLOW)
+        except OSError as error:
+            check_not_too_many(error, f"write {file.what!r}")
+            return False
+        try:
+            _fill(descriptor, pieces)
+        except OSError:
+            return False
+        finally:
+            os.close(descriptor)
+        file.fetched.update(pieces)
+        return True
+
+    def _opened(self, path: Path) -> OpenSegment:
+        """A segment whose file is there.
+
+        Raises:
+            Damaged: if the file is not as it was written.
+            OSError: if it cannot be read.
+        """
+        segment = OpenSegment(read_segment(path), path)
+        if self._is_fetched and isinstance(segment.arrays, StoredArrays):
+            segment.arrays.file.is_fetched = True
+        return segment
 
     def _make_folder(self) -> None:
         """Make the folder, so that only this user can read it.
@@ -225,6 +292,12 @@ class SegmentFolder:
         with suppress(OSError):
             if not self.read_only:
                 self.path.rmdir()
+
+
+def _fill(descriptor: int, pieces: Mapping[int, bytes]) -> None:
+    for number, content in pieces.items():
+        if os.pwrite(descriptor, content, number * PIECE) < len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def in_order(segments: Iterable[OpenSegment]) -> list[OpenSegment]:

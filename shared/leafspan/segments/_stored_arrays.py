@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.engines import StaleRead
@@ -15,6 +16,22 @@ if TYPE_CHECKING:
 
 BLOCK = 4096
 """Bytes that have a checksum, counted from the begin of an array."""
+
+
+PIECE = 2 * BLOCK
+"""Bytes of a segment's file that are fetched at once, where it is stored with the index behind a client."""
+
+
+class PiecesMissing(Exception):
+    """Arrays are read of which pieces have not been fetched yet. Who calls fetches them, and reads again.
+
+    Attributes:
+        pieces: The numbers of the pieces, by their file.
+    """
+
+    def __init__(self, pieces: Mapping[StoredFile, set[int]]) -> None:
+        super().__init__(pieces)
+        self.pieces = dict(pieces)
 
 
 class DamagedSegment(StaleRead):
@@ -29,28 +46,40 @@ class StoredArray(NamedTuple):
         content: Its bytes, and those up to the next array.
         checksum: CRC-32 of them.
         checksums: CRC-32 of each block (32 bits each).
+        place: Its first byte in the file.
     """
 
     array: NDArray[Any]
     content: memoryview
     checksum: int
     checksums: memoryview
+    place: int
 
 
-class _File:
+class StoredFile:
     """What is known of a file. Its arrays have this in common, and not each other, so that it is closed with the last one.
 
     Attributes:
+        what: Its path.
         problem: What was found to be wrong; None as long as nothing was.
+        is_fetched: Whether its pieces are fetched when they are needed, so that those that differ may just be missing.
+        is_gone: Whether its pieces cannot be fetched any more, since others have merged it.
+        fetched: The numbers of the pieces that were fetched.
     """
 
     def __init__(self, what: str) -> None:
-        self._what = what
+        self.what = what
         self.problem: str | None = None
+        self.is_fetched = False
+        self.is_gone = False
+        self.fetched: set[int] = set()
 
-    def damaged(self) -> DamagedSegment:
-        """The error for what is not as it was written, which is noted."""
-        self.problem = f"{self._what}: its checksum is not that of its content"
+    def unlike(self, begin: int, end: int) -> Exception:
+        """The error for bytes that are not as they were written: pieces are missing, or it is damaged, which is noted."""
+        missing = set(range(begin // PIECE, -(-end // PIECE))) - self.fetched
+        if self.is_fetched and missing:
+            return PiecesMissing({self: missing})
+        self.problem = f"{self.what}: its checksum is not that of its content"
         return DamagedSegment(self.problem)
 
 
@@ -58,8 +87,8 @@ class StoredArrays(Mapping[str, Any]):
     """The arrays of a file by name. One that is asked for is compared with its checksum, unless it was before."""
 
     def __init__(self, arrays: Mapping[str, StoredArray], what: str) -> None:
-        self._file = _File(what)
-        self._parts = {name: ArrayInParts(self._file, each) for name, each in arrays.items()}
+        self.file = StoredFile(what)
+        self._parts = {name: ArrayInParts(self.file, each) for name, each in arrays.items()}
         self._checked: dict[str, NDArray[Any]] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -84,17 +113,17 @@ class StoredArrays(Mapping[str, Any]):
     @property
     def problem(self) -> str | None:
         """What was found to be wrong; None as long as nothing was."""
-        return self._file.problem
+        return self.file.problem
 
 
 class ArrayInParts:
     """An array that reads only the blocks of the rows that are asked for."""
 
-    def __init__(self, file: _File, stored: StoredArray) -> None:
+    def __init__(self, file: StoredFile, stored: StoredArray) -> None:
         import numpy as np
 
         self._file = file
-        self._array, self._bytes, self._checksum, self._checksums = stored
+        self._array, self._bytes, self._checksum, self._checksums, self._place = stored
         self._row = self._array.nbytes // len(self._array) if len(self._array) else 0
         self._checked = bytearray(len(self._checksums))  # 1 for each block that was compared
         self._is_block_checked = np.frombuffer(self._checked, dtype=bool)
@@ -128,7 +157,8 @@ class ArrayInParts:
         """All of it."""
         if not self._is_checked:
             if zlib.crc32(self._bytes) != self._checksum:
-                raise self._file.damaged()
+                collect(partial(self._check_block, block) for block in range(len(self._checksums)))
+                raise self._file.unlike(0, 0)  # each block is as it was written, and all together are not
             self._is_checked = True
         return self._array
 
@@ -137,16 +167,49 @@ class ArrayInParts:
         lasts = (rows * self._row + max(0, self._row - 1)) // BLOCK
         if self._is_block_checked[firsts].all() and self._is_block_checked[lasts].all():
             return
-        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
-            self._check(first, last + 1)
+        pairs = zip(firsts.tolist(), lasts.tolist(), strict=True)
+        collect(partial(self._check, first, last + 1) for first, last in pairs)
 
     def _check(self, first: int, end: int) -> None:
         """Compare the blocks from the first one up to the end that were not compared before."""
-        while (block := self._checked.find(0, first, end)) >= 0:
-            content = self._bytes[block * BLOCK : (block + 1) * BLOCK]
-            if zlib.crc32(content) != self._checksums[block]:
-                raise self._file.damaged()
-            self._checked[block] = 1
+        block = first
+        missing: dict[StoredFile, set[int]] = {}
+        while (block := self._checked.find(0, block, end)) >= 0:
+            try:
+                self._check_block(block)
+            except PiecesMissing as error:
+                _add(missing, error)
+            block += 1
+        if missing:
+            raise PiecesMissing(missing)
+
+    def _check_block(self, block: int) -> None:
+        content = self._bytes[block * BLOCK : (block + 1) * BLOCK]
+        if zlib.crc32(content) != self._checksums[block]:
+            begin = self._place + block * BLOCK
+            raise self._file.unlike(begin, begin + len(content))
+        self._checked[block] = 1
+
+
+def collect(reads: Iterable[Callable[[], object]]) -> None:
+    """Do all of these, though pieces are missing.
+
+    Raises:
+        PiecesMissing: for all of the pieces that are missing together, so that they are fetched at once.
+    """
+    missing: dict[StoredFile, set[int]] = {}
+    for read in reads:
+        try:
+            read()
+        except PiecesMissing as error:
+            _add(missing, error)
+    if missing:
+        raise PiecesMissing(missing)
+
+
+def _add(missing: dict[StoredFile, set[int]], error: PiecesMissing) -> None:
+    for file, pieces in error.pieces.items():
+        missing.setdefault(file, set()).update(pieces)
 
 
 def in_parts(arrays: Mapping[str, NDArray[Any]], name: str) -> Any:

@@ -19,7 +19,7 @@ from leafspan.store._change_log import LogWriter, Position, changed_since, last_
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._last_change import LastChange
 from leafspan.store._manifest import unpack_rows
-from leafspan.store._naming import manifest_name, read_embedder, settings_with, texts_name
+from leafspan.store._naming import manifest_name, read_embedder, segments_name, settings_with, texts_name
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import TableLease, Texts
 from leafspan.store._verified_rows import VerifiedRows
@@ -60,7 +60,9 @@ class EngineStore:
         self._manifest = manifest
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)
-        self._texts: FlowTable | None = None
+        self._segments_name = segments_name(name)
+        self._beside: dict[str, FlowTable] = {}  # tables that are made when they are first needed
+        self.shares_segments = not engine.is_local
         self._read_only = read_only
         self._mutex = threading.Lock()
         self.follower: Follower | None = None
@@ -123,6 +125,7 @@ class EngineStore:
             advance=self._advance,
             stop=lambda _: lock.release(),
             follower=self.follower,
+            catalogue=self._load,
         )
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
@@ -174,13 +177,23 @@ class EngineStore:
         def lease(write: bool) -> Flow[TableLease | None]:
             if write:
                 self._check_writable()
-            if self._texts is None and write:
-                self._texts = yield from self._engine.create(self._texts_name, {}, searched=False)
-            elif self._texts is None:
-                self._texts = yield from self._engine.table(self._texts_name)
-            return None if self._texts is None else TableLease(self._texts, lambda: None)
+            table = yield from self._table_beside(self._texts_name, write)
+            return None if table is None else TableLease(table, lambda: None)
 
         return Texts(lease)
+
+    def segments_table(self, write: bool) -> Flow[FlowTable | None]:
+        """See Store."""
+        return self._table_beside(self._segments_name, write)
+
+    def _table_beside(self, name: str, write: bool) -> Flow[FlowTable | None]:
+        """A table that an index need not have; None if it has none, and it is not to be written."""
+        if name not in self._beside:
+            table = yield from (self._engine.create(name, {}, searched=False) if write else self._engine.table(name))
+            if table is None:
+                return None
+            self._beside[name] = table
+        return self._beside[name]
 
     def _check_writable(self) -> None:
         if self._read_only:

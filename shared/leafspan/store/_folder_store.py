@@ -10,7 +10,7 @@ from typing import Any
 from platformdirs import user_cache_path
 
 from leafspan.embedding import EmbedderIdentity
-from leafspan.engines import StaleRead
+from leafspan.engines import FlowTable, StaleRead
 from leafspan.engines.chroma import Chroma, Collection, CollectionGone, FileDamage, Files, Opened, check_pages, how_to_make
 from leafspan.engines.local import FileLock, deadline_after, wait_for_lock
 from leafspan.errors import LeafspanError
@@ -197,6 +197,10 @@ class FolderStore:
             folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
             yield from ()
 
+        def latest() -> Flow[Catalogue]:
+            yield from ()
+            return folder.catalogues[self._manifest_name].catalogue
+
         return Writer(
             leaves,
             manifest,
@@ -204,7 +208,7 @@ class FolderStore:
             advance=advance,
             stop=stop,
             follower=self.follower,
-            catalogue=lambda: folder.catalogues[self._manifest_name].catalogue,
+            catalogue=latest,
             notes_changes=True,
         )
 
@@ -326,6 +330,13 @@ class FolderStore:
             return (yield from use((yield Call(opened.collection, (self._leaves_name, deadline_after(self._timeout))))))
         finally:
             opened.leave()
+
+    shares_segments = False
+
+    def segments_table(self, write: bool) -> Flow[FlowTable | None]:
+        """See Store. Segments are files in the folder."""
+        yield from ()
+        return None
 
     def texts(self, timeout: float) -> Texts:
         """See Store."""

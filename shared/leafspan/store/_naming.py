@@ -28,6 +28,11 @@ def texts_name(name: str) -> str:
     return f"{name}.texts"
 
 
+def segments_name(name: str) -> str:
+    """The name of the table of the segments that are stored with an index behind a client."""
+    return f"{name}.segments"
+
+
 LEAVES_NOTES = {"made_by": "leafspan"}
 """The notes on the table of an index's leaves."""
 

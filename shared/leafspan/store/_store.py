@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from leafspan.embedding import EmbedderIdentity
+from leafspan.engines import FlowTable
 from leafspan.flows import Flow
 from leafspan.store._catalogue import Visibility
 from leafspan.store._damage import DamageRule, Met
@@ -104,6 +105,15 @@ class Store(Protocol):
 
     def vectors_found(self) -> None:
         """Note that no vectors are missing any more."""
+        ...
+
+    @property
+    def shares_segments(self) -> bool:
+        """Whether segments are stored with the index, since clients on other machines do not have its files."""
+        ...
+
+    def segments_table(self, write: bool) -> Flow[FlowTable | None]:
+        """The table of the segments that are stored with the index; None if there is none, and it is not to be written."""
         ...
 
     def texts(self, timeout: float) -> Texts:

@@ -41,11 +41,11 @@ class Derived(NamedTuple):
 
     Attributes:
         keep: Keeps it, before readers see the documents: so no reader has to make it.
-        tidy: Tidies up after they see them, with the catalogue of the whole index, if it is at hand.
+        tidy: Tidies up after they see them, with what reads the catalogue of the whole index.
     """
 
     keep: Callable[[], Flow[None]]
-    tidy: Callable[[Catalogue | None], Flow[None]]
+    tidy: Callable[[Callable[[], Flow[Catalogue]]], Flow[None]]
 
 
 Follower = Callable[[Sequence[DocumentToWrite]], Flow[Derived]]
@@ -77,7 +77,7 @@ class Writer:
         advance: Callable[..., Flow[None]],
         stop: Callable[[bool], None],
         follower: Follower | None = None,
-        catalogue: Callable[[], Catalogue | None] = lambda: None,
+        catalogue: Callable[[], Flow[Catalogue]],
         notes_changes: bool = False,
     ) -> None:
         self._leaves = leaves
@@ -146,7 +146,7 @@ class Writer:
         yield from self.advance(settled=not with_leftovers)
         yield from self.clear(list(with_leftovers.values()))
         if derived is not None:
-            yield from derived.tidy(self._catalogue())
+            yield from derived.tidy(self._catalogue)
 
     def shows_all_leaves(self, row: Row, scope: Scope) -> Flow[bool]:
         """Whether a view may write a document. For a damaged row, the leaves' metadata must match."""

@@ -91,7 +91,7 @@ def how_to_make(name: str, notes: Notes, *, searched: bool) -> dict[str, Any]:
     how: dict[str, Any] = {"embedding_function": None}
     if searched:
         how = _SEARCHED
-    elif name.endswith(".texts"):
+    elif name.endswith((".texts", ".segments")):
         how = _UNCOUNTED
     return {**how, "metadata": dict(notes)} if notes else dict(how)
 
@@ -110,7 +110,7 @@ def foreign_names(names: Iterable[str]) -> list[str]:
     """Those of the names of all tables that do not belong to an index, sorted."""
     every = set(names)
     indexes = [name.removesuffix(".manifest") for name in every if name.endswith(".manifest")]
-    own = {f"{name}{suffix}" for name in indexes for suffix in (".leaves", ".manifest", ".texts")}
+    own = {f"{name}{suffix}" for name in indexes for suffix in (".leaves", ".manifest", ".texts", ".segments")}
     return sorted(every - own)
 
 

@@ -1,0 +1,141 @@
+"""Segments of a mirror behind a client: pieces of those that are stored with the index are fetched when they are read."""
+
+from __future__ import annotations
+
+import uuid
+import warnings
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
+from pathlib import Path
+
+from leafspan.engines import StaleRead
+from leafspan.errors import LeafspanError
+from leafspan.flows import Call, Flow
+from leafspan.segments._segment import HEAD_LENGTH, Damaged, front_length, segment_bytes
+from leafspan.segments._segment_folder import SegmentFolder, in_order
+from leafspan.segments._shelf import Piece, Shelf
+from leafspan.segments._snapshot import OpenSegment
+from leafspan.segments._stored_arrays import PIECE, PiecesMissing, StoredArrays, StoredFile
+
+
+class FetchedSegments:
+    """The segments on a shelf, and the files of a cache folder into which their pieces are fetched.
+
+    A file has the length of the whole segment at once. A piece that was not fetched has other checksums than the segment
+    says, as one that was damaged has, and is fetched.
+    """
+
+    def __init__(self, shelf: Shelf, folder: SegmentFolder) -> None:
+        self._shelf = shelf
+        self._folder = folder
+        self._names: set[str] = set()  # on the shelf, when it was last looked at
+        self._ignored: set[str] = set()  # names of segments that are gone, damaged, or cannot be kept
+        self._damaged: dict[str, str] = {}  # of these, those that are damaged, with what is wrong
+
+    def has(self, segment: OpenSegment) -> bool:
+        """Whether a segment is on the shelf, as far as is known."""
+        return segment.path is not None and segment.path.stem in self._names
+
+    def leave_out(self, segments: Iterable[OpenSegment]) -> None:
+        """Do not fetch these again, which were found damaged, or gone."""
+        for each in segments:
+            if each.path is not None:
+                self._ignored.add(each.path.stem)
+                if not is_gone(each):
+                    self._damaged[each.path.stem] = each.problem or ""
+
+    @property
+    def damaged(self) -> dict[Path, str]:
+        """What is wrong with segments on the shelf, as far as is known, by the files into which they would be fetched."""
+        return {self._folder.file(name): problem for name, problem in self._damaged.items() if name in self._names}
+
+    def look(self) -> Flow[set[str]]:
+        """The names of all segments on the shelf."""
+        self._names = yield from self._shelf.names()
+        return set(self._names)
+
+    def with_all(self, known: Sequence[OpenSegment], names: Set[str]) -> Flow[list[OpenSegment]]:
+        """The known segments, and others on the shelf, by their names. Of those, only the documents are fetched."""
+        there = {each.path.stem for each in known if each.path is not None}
+        lengths = yield from self._shelf.lengths(names - there - self._ignored)
+        if not lengths:
+            return list(known)
+        fronts = yield from self._shelf.pieces([Piece(name, 0) for name in lengths])
+        begins = {piece.name: content for piece, content in fronts.items() if len(content) >= HEAD_LENGTH}
+        further = [
+            Piece(name, number)
+            for name, begin in begins.items()
+            for number in range(1, -(-min(front_length(begin), lengths[name]) // PIECE))
+        ]
+        fronts |= yield from self._shelf.pieces(further)
+        found = list(known)
+        for name in lengths:
+            pieces = {number: content for (of, number), content in fronts.items() if of == name}
+            try:
+                opened = yield Call(self._folder.begin, (name, lengths[name], pieces), finish=True)
+            except Damaged as error:
+                self._leave_out(name, str(error))
+                continue
+            if opened is None:
+                self._ignored.add(name)
+            else:
+                found.append(opened)
+        return in_order(found)
+
+    def fetch(self, pieces: Mapping[StoredFile, Collection[int]]) -> Flow[None]:
+        """Fetch pieces of files.
+
+        Raises:
+            StaleRead: if a segment is gone: others have merged it. The next reading looks for the new one.
+        """
+        wanted = {Piece(Path(file.what).stem, number): file for file, numbers in pieces.items() for number in numbers}
+        found = yield from self._shelf.pieces(sorted(wanted))
+        for file, numbers in pieces.items():
+            name = Path(file.what).stem
+            contents = {number: found[piece] for number in numbers if (piece := Piece(name, number)) in found}
+            if len(contents) < len(numbers):
+                if name in (yield from self.look()):
+                    self._leave_out(name, f"{file.what}: pieces of it are lost or damaged in the index")
+                file.is_gone = True
+            elif not (yield Call(self._folder.fill, (file, contents), finish=True)):
+                file.is_gone = True
+            if file.is_gone:
+                file.problem = f"{file.what}: it cannot be fetched"
+                self._ignored.add(name)
+        if any(file.is_gone for file in pieces):
+            raise StaleRead
+
+    def put(self, segments: Iterable[OpenSegment]) -> Flow[None]:
+        """Store segments with the index. Where that fails, clients make them themselves."""
+        for segment in segments:
+            name = uuid.uuid4().hex if segment.path is None else segment.path.stem
+            try:
+                content = yield Call(segment_bytes, (segment.documents, segment.arrays))
+            except (PiecesMissing, StaleRead):
+                continue  # others have merged it, or it is damaged
+            try:
+                yield from self._shelf.put(name, content)
+            except LeafspanError as error:
+                what = "a segment cannot be stored with the index, so that other clients make it themselves"
+                warnings.warn(f"{what}: {error}", RuntimeWarning, stacklevel=2)
+                return
+            self._names.add(name)
+
+    def remove(self, paths: Iterable[Path]) -> Flow[None]:
+        """Delete segments that are no longer needed, by the files into which they were fetched."""
+        names = {path.stem for path in paths}
+        self._ignored |= names
+        self._names -= names
+        self._damaged = {name: problem for name, problem in self._damaged.items() if name not in names}
+        with suppress(LeafspanError):  # the next writer does
+            yield from self._shelf.remove(names)
+
+    def _leave_out(self, name: str, problem: str) -> None:
+        warnings.warn(f"{problem}; it is made anew", RuntimeWarning, stacklevel=2)
+        self._damaged[name] = problem
+        self._ignored.add(name)
+
+
+def is_gone(segment: OpenSegment) -> bool:
+    """Whether a segment is no longer on the shelf, which is no damage."""
+    return isinstance(segment.arrays, StoredArrays) and segment.arrays.file.is_gone
