@@ -57,6 +57,9 @@ def _empty_memory():
     yield
     for collection in memory().list_collections():
         if collection.name.startswith("building-"):
+            # Deleted with their collection, Chroma leaves their lists of metadata to records that come later.
+            if ids := collection.get(include=[])["ids"]:
+                collection.delete(ids=ids)
             memory().delete_collection(collection.name)
 
 

@@ -165,8 +165,8 @@ class Writer:
             if row.damage is not None:
                 leftovers = _versions(there[row.document_id])
             deleted.append(replace(row, version=None, leaves=0, hash="", leftovers=leftovers, checksums="", damage=None))
-        # Before they disappear, so that a reader for which one is gone does not find it again in what it has kept.
         self._changed.update(row.document_id for row in rows)
+        # Before they disappear, so that a reader for which one is gone does not find it again in what it has kept.
         yield from self.advance(settled=False)
         yield from self.write_rows(deleted)
         if there:
