@@ -137,7 +137,7 @@ def figures_after_a_change(
 ) -> Iterator[Figure]:
     """The figures of an answer after another client has added a document."""
     with opened("reader") as reader, opened("other", port) as other:
-        reader.retrieve(own[0], BM25())
+        reader.retrieve(own[1], BM25())
         wire.received = 0
         reader.retrieve(own[1], BM25())
         usual = wire.received
