@@ -3,7 +3,7 @@
     python benchmarks/clients.py [--leaves 100000] [--rounds 3] [--json FILE]
 
 An index is made behind a real Chroma server of this machine. Clients with an empty cache folder each open it and ask one
-question, and all bytes that come over the wire are counted. In turns, they find the segments that are stored with the index,
+question, and all bytes over the wire are counted. In turns, they find the segments that are stored with the index,
 and find none, so that they read all leaves. Then one document is added by another client, and the first one asks again.
 
 Ends with 1 if a bound is missed.

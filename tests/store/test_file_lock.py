@@ -42,11 +42,3 @@ def test_a_lock_is_waited_for_until_the_deadline_and_tried_once_at_least(tmp_pat
     monkeypatch.setattr(_file_lock, "time", SimpleNamespace(monotonic=lambda: next(clock), sleep=lambda seconds: None))
     assert not waiting.acquire(10.0)
     holder.release()
-
-
-def test_in_a_folder_that_cannot_be_written_a_missing_file_counts_as_free(tmp_path: Path):
-    lock = FileLock(tmp_path / "lock", read_only=True)
-    assert lock.try_acquire()
-    assert (lock.is_locked, lock.is_intact) == (True, True)
-    lock.release()
-    assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 import chromadb
 import pytest
@@ -210,8 +210,16 @@ def whole(index: Index, texts: dict[str, set[str]]) -> None:
         assert "".join(leaf.text for leaf in index.leaves(id_)) in possible
 
 
-WRITES = 9  # of an add that replaces documents: see the life of an add in ARCHITECTURE.md
+WRITES = 12  # of an add that replaces documents: see the life of an add in ARCHITECTURE.md
+OF_SEGMENTS = (3, 4, 5)  # of these, those without which the add goes on: other clients then make the segment themselves
 OLD, NEW = "The old text of it. " * 30, "The new text is another one. " * 30
+
+
+def what_happens(step: int, error: type[StorageFailed], said: str) -> AbstractContextManager[object]:
+    """A context of an add that loses the write of this number."""
+    if step in OF_SEGMENTS:
+        return pytest.warns(RuntimeWarning, match=rf"a segment cannot be stored with the index.*{said}")
+    return pytest.raises(error, match=said) if step < WRITES else nullcontext()
 
 
 @pytest.mark.slow
@@ -234,9 +242,8 @@ def test_after_a_write_that_was_lost_at_any_step_texts_are_whole_and_the_next_ad
     proxy.do(mode, is_step)
     changed = [Document("a", NEW), Document("b", OLD + "."), Document("c", NEW)]
     said = "whether it was written is not known: add it again" if mode == "stall" else "could not"
-    with pytest.raises(StorageFailed, match=said) if step < WRITES else nullcontext():
+    with what_happens(step, StorageFailed, said):
         index.add(changed)
-    assert writes == min(step + 1, WRITES)
     proxy.do("pass")
     for reader in (index, Index.open(client=client_of(proxy), name=name)):
         whole(reader, {"a": {OLD, NEW}, "b": {OLD, OLD + "."}})
@@ -261,7 +268,7 @@ def test_a_write_that_arrives_late_at_worst_makes_the_doctor_ask_for_the_documen
         return is_write(method, path) and writes == step + 1
 
     proxy.do("hold", is_step)
-    with pytest.raises(ServerTimeout):
+    with what_happens(step, ServerTimeout, "whether it was written is not known"):
         index.add(Document("a", NEW))
     proxy.do("pass")
     if arrives == "before the next writer":

@@ -348,8 +348,11 @@ class Mirror:
 
     def _look(self, catalogue: Catalogue) -> MirrorSnapshot:
         if self._segments is not None:
-            return MirrorSnapshot(catalogue, [each for each in self._segments if each.problem is None])
-        self._looked_at = self._folder.read(self._without_damaged(self._looked_at))
+            snapshot = MirrorSnapshot(catalogue, [each for each in self._segments if each.problem is None])
+            if snapshot.is_complete or self._folder.path is None:
+                return snapshot
+        # Another process may have made what is missing.
+        self._looked_at = self._folder.read(self._without_damaged(self._looked_at or self._segments or []))
         return MirrorSnapshot(catalogue, self._looked_at)
 
     def _snapshot_of(self, catalogue: Catalogue) -> MirrorSnapshot:

@@ -66,10 +66,11 @@ class CatalogueFile:
                 return  # the chain ends here, and who needs it reads Chroma
             if known.embedder is None:  # not known to who writes; an index never loses the one that it was made with
                 known = known._replace(embedder=place.known.embedder)
-            if place.is_at_end and place.changed <= max(place.whole // _SHARE, _SMALL):
-                self._write(place, Record.change(name, counts, known, place.known, changed))
-            else:
-                self._rewrite(name, counts, known.stored_beside(place.known, changed), place.names)
+            record = Record.change(name, counts, known, place.known, changed)
+            if not place.is_at_end or place.changed > max(place.whole // _SHARE, _SMALL):
+                # As it was before the change, which follows: until that is counted, readers look for what was before.
+                place = self._rewrite(name, counts[0], place.known, place.names)
+            self._write(place, record)
 
     def keep(self, name: str, count: int, known: KnownIndex, names: Iterable[str]) -> None:
         """Write an index that was read from Chroma.
@@ -86,7 +87,7 @@ class CatalogueFile:
             if place is not None and place.is_at_end:
                 self._write(place, Record.whole(name, count, known))
             else:
-                self._rewrite(name, (count, count), known, names)
+                self._rewrite(name, count, known, names)
 
     def forget(self) -> None:
         """Remove the file, since others may have changed what it is a copy of."""
@@ -141,13 +142,12 @@ class CatalogueFile:
                 if os.write(file.fileno(), content) == len(content):
                     place.go_on(file, record.name, record.after)
 
-    def _rewrite(self, name: str, counts: tuple[int, int], known: KnownIndex, names: Iterable[str]) -> None:
-        """Write the file anew, with what it has of other indexes, which have not changed meanwhile."""
-        before, count = counts
+    def _rewrite(self, name: str, count: int, known: KnownIndex, names: Iterable[str]) -> _Place:
+        """Write the file anew, with all that it has at this count. Returns its end."""
         names = {*names, name}
         records = [Record.of_names(names, count)]
         for other in sorted(names - {name}):
-            place = self._follow(other, before)
+            place = self._follow(other, count)
             if place is not None and place.known is not None:
                 with suppress(DamagedCatalogue):  # then who needs it reads Chroma
                     records.append(Record.whole(other, count, place.known))
@@ -165,6 +165,7 @@ class CatalogueFile:
         finally:
             unfinished.unlink(missing_ok=True)
         self._places = {name: place}
+        return place
 
 
 @dataclass(slots=True)

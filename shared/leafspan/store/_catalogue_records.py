@@ -53,12 +53,6 @@ class KnownIndex(NamedTuple):
         rows = self.catalogue.rows
         return any(rows[id_].damage is not None for id_ in documents if id_ in rows)
 
-    def stored_beside(self, before: KnownIndex, changed: Iterable[str]) -> KnownIndex:
-        """The same, with all rows but those that have changed as the file has them: they need not be packed again."""
-        stored, rows = before.catalogue.rows, self.catalogue.rows
-        assert isinstance(stored, StoredRows)
-        return self._replace(catalogue=Catalogue(stored.with_rows({id_: rows.get(id_) for id_ in changed})))
-
     def changed_by(self, changes: Iterable[ChangedRows]) -> KnownIndex:
         """The same after some changes."""
         known = self

@@ -23,7 +23,7 @@ from leafspan.store._change_log import last_position
 from leafspan.store._damage import DamageRule
 from leafspan.store._engine_store import EngineStore
 from leafspan.store._folder import Folder, folder_at
-from leafspan.store._folder_store import FolderStore
+from leafspan.store._folder_store import FolderStore, known_without_chroma
 from leafspan.store._naming import LEAVES_NOTES, leaves_name, manifest_name, read_settings, settings_with
 from leafspan.store._ownership import adoptable, find_manifest, warn_of_namesake
 from leafspan.store._store import Store
@@ -136,11 +136,14 @@ def _in_folder(
     deadline = deadline_after(timeout)
     folder = yield Call(folder_at, (folder_path, client, deadline), {"read_only": read_only})
     folder.check()
-    if (kept := (yield Call(_known, (folder, name)))) is not None:
+    if (kept := (yield from _known(folder, name, timeout))) is not None:
         _check_format(kept.settings)
         return FolderStore(folder, name, kept.settings, kept.id, timeout, kept.embedder, damage=damage)
-    if not create and not suggest and (yield Call(folder.lacks, (name,))):
-        raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}")
+    if (yield Call(folder.lacks, (name,))):
+        if not create and not suggest:
+            raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}")
+        if create:
+            folder.check_writable()
     opened = yield Call(folder.reopened_reader, (deadline,))
     try:
         known = yield from _stored_settings(opened.client, name)
@@ -162,9 +165,11 @@ def _in_folder(
     return FolderStore(folder, name, stored_settings, str(leaves.id), timeout, damage=damage)
 
 
-def _known(folder: Folder, name: str) -> KnownIndex | None:
+def _known(folder: Folder, name: str, timeout: float) -> Flow[KnownIndex | None]:
     """What is known of an index without Chroma, unless somebody has written beside leafspan: it may be gone then."""
-    found = folder.known(name) if folder.is_as_left() else None
+    if not (yield Call(folder.is_as_left)):
+        return None
+    found = yield from known_without_chroma(folder, name, timeout)
     return None if found is None else found[1]
 
 

@@ -16,14 +16,13 @@ from typing import Any, NamedTuple
 from leafspan.engines.chroma import (
     Files,
     Opened,
-    ReadOnlyFiles,
     check_there,
     fresh_client,
     refused_database,
     use_embedded_chroma,
 )
 from leafspan.engines.local import ChangeFile, FileLock, disk_error, held
-from leafspan.errors import StorageFailed
+from leafspan.errors import StorageFailed, StorageReadOnly
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._catalogue_file import CatalogueFile
 from leafspan.store._catalogue_records import KnownIndex
@@ -71,14 +70,13 @@ class Folder:
         self._database = {"tenant": tenant, "database": database}
         self.changes = ChangeFile(path / "leafspan.changes", read_only=self.read_only)
         self.catalogues: dict[str, Found] = {}
-        self.files = ReadOnlyFiles(path, self.changes, asked=read_only) if self.read_only else Files(path, self.changes)
+        self.files = Files(path, self.changes)
         self._next_check = 0.0
         self.changes_of_others: int | None = None
         self._mutex = threading.Lock()
         self._synced = self.changes.count
         self._catalogue_file = CatalogueFile(path / "leafspan.segments" / _catalogue_name(tenant, database))
-        if isinstance(self.files, Files):
-            self.files.forget = self._catalogue_file.forget
+        self.files.forget = self._catalogue_file.forget
         self._read_up_to: dict[str, int] = {}
         self._is_trusted = self.is_as_left()
         self._opened = None if client is None else self._open(deadline, client)
@@ -169,8 +167,8 @@ class Folder:
         return self._entered(up_to_date=True)
 
     def manifest_reader(self) -> Opened | None:
-        """Like ``reader``, for the manifest only, which a client that is out of date reads as it is now. A copy is not."""
-        return self._entered(up_to_date=self.read_only)
+        """Like ``reader``, for the manifest only, which a client that is out of date reads as it is now."""
+        return self._entered(up_to_date=False)
 
     def _entered(self, *, up_to_date: bool) -> Opened | None:
         if not self._mutex.acquire(blocking=False):
@@ -222,18 +220,36 @@ class Folder:
         self.reopened_reader(deadline).leave()
         return self.opened(deadline).client
 
+    def check_writable(self) -> None:
+        """Check that the folder can be written.
+
+        Raises:
+            StorageReadOnly: if it cannot, or must not.
+        """
+        if self.read_only:
+            remedy = ": open it without read_only=True to write" if self.only_to_read else ""
+            raise StorageReadOnly(f"cannot write the index in {str(self.path)!r}: {self._why_read_only}{remedy}")
+
+    @property
+    def _why_read_only(self) -> str:
+        if self.only_to_read:
+            return "it was opened to be read only"
+        return "the folder, or a file in it, is read-only for this process"
+
     def writer_lock(self) -> FileLock:
-        """A new writer's lock, not acquired yet. It excludes other processes, and other locks of this process."""
-        return FileLock(self.path / "leafspan.lock", read_only=self.read_only)
+        """A new writer's lock, not acquired yet. It excludes other processes, and other locks of this process.
+
+        Raises:
+            StorageReadOnly: if the folder cannot, or must not, be written.
+        """
+        self.check_writable()
+        return FileLock(self.path / "leafspan.lock")
 
     def try_writing(self, lock: FileLock, deadline: float) -> bool:
         """Try to acquire the lock without waiting, and reopen Chroma if others have written. False if the lock is taken."""
         if not lock.try_acquire():
             return False
         with held(self._mutex, deadline, self._what):
-            if self.read_only:
-                self._up_to_date(deadline)
-                return True
             if self.changes.writing:
                 self.changes.advance()  # a killed or failed writer may not have counted what it wrote
             self._up_to_date(deadline)
@@ -244,7 +260,7 @@ class Folder:
         """Release the lock, if it is held."""
         if lock.is_locked:
             try:
-                if whole and not self.read_only:
+                if whole:
                     self.changes.writing = False
             finally:
                 lock.release()
@@ -253,10 +269,8 @@ class Folder:
         """Count a change, so that all readers notice it, and return the new count. Only for the writer.
 
         Raises:
-            StorageReadOnly: if the folder cannot, or must not, be written.
             StorageFailed: if the lock's file was deleted, so that another writer may be at work.
         """
-        self.files.check_writable()
         if not lock.is_intact:
             raise StorageFailed(f"{str(lock.path)!r} was deleted while a writer held it: do not delete it; write again")
         with held(self._mutex, deadline, self._what):
@@ -297,17 +311,20 @@ class Folder:
         return self._opened
 
     def _open(self, deadline: float, client: Any = None) -> Opened:
+        if self.read_only:
+            raise StorageReadOnly(
+                f"only Chroma has what is asked for, and writes to {str(self.path)!r} to be opened, but "
+                f"{self._why_read_only}: open the index where it can be written, and call warm(), check() or repair() there"
+            )
         use_embedded_chroma()
         with self.files.locked(deadline, opening=True):
-            place = self.files.place()
             try:
-                opened = client or fresh_client(place.path, **self._database)
+                opened = client or fresh_client(self.path, **self._database)
             except BaseException as error:
-                place.leave()
                 if explained := self.files.explain(error, "open Chroma") or refused_database(error, self.path):
                     raise explained from error
                 raise
-        return Opened(opened, self.files, owned=client is None, place=place)
+        return Opened(opened, self.files, owned=client is None)
 
 
 class Found(NamedTuple):

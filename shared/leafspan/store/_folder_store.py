@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from platformdirs import user_cache_path
-
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engines import FlowTable, StaleRead
-from leafspan.engines.chroma import Chroma, Collection, CollectionGone, FileDamage, Files, Opened, check_pages, how_to_make
+from leafspan.engines.chroma import Chroma, Collection, CollectionGone, FileDamage, Opened, check_pages, how_to_make
 from leafspan.engines.local import FileLock, deadline_after, wait_for_lock
 from leafspan.errors import LeafspanError
 from leafspan.flows import Call, Flow, Progress
@@ -48,8 +48,8 @@ class FolderStore:
         self._timeout = timeout
         self.id = id_
         self.described = f"{name!r} in the folder {str(folder.path)!r}"
-        self.cache_folder: Path | None = _mirror_folder(folder, id_)
-        self.cache_read_only = folder.only_to_read and folder.path in self.cache_folder.parents
+        self.cache_folder: Path | None = folder.path / "leafspan.segments" / id_
+        self.cache_read_only = folder.read_only
         self.home: Path | None = folder.path.resolve().parent
         self._leaves_name = leaves_name(name)
         self._manifest_name = manifest_name(name)
@@ -108,7 +108,7 @@ class FolderStore:
             and not found.catalogue.is_damaged
         ):
             return count, found.catalogue
-        known = None if of_chroma else (yield Call(folder.known, (self._name,)))
+        known = None if of_chroma else (yield from known_without_chroma(folder, self._name, self._timeout))
         if known is not None:
             count, index = known
             self._embedder = self._embedder or index.embedder
@@ -277,7 +277,7 @@ class FolderStore:
     def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
         """See Store."""
         folder = self._open_folder()
-        if not isinstance(folder.files, Files):
+        if folder.read_only:
             return {}
         how = {"repair": repair, "in_use": folder.is_open}
         found: FileDamage = yield Call(folder.files.damage, (deadline_after(timeout),), how, finish=True)
@@ -342,6 +342,7 @@ class FolderStore:
         """See Store."""
 
         def lease(write: bool) -> Flow[TableLease | None]:
+            self._open_folder().check_writable()  # they are read only by who writes others
             return self._lease_to_write(timeout) if write else self._lease_to_read()
 
         return Texts(lease)
@@ -412,16 +413,24 @@ class FolderStore:
         return self._folder
 
 
+def known_without_chroma(folder: Folder, name: str, timeout: float) -> Flow[tuple[int, KnownIndex] | None]:
+    """What is known of an index without Chroma: see ``Folder.known``.
+
+    Where Chroma cannot be opened, wait for a writer at work: after a kill, the next one is about to note what it has found.
+    """
+    deadline = deadline_after(timeout)
+    while (known := (yield Call(folder.known, (name,)))) is None and folder.read_only and folder.changes.is_in_use:
+        if time.monotonic() >= deadline:
+            break
+        yield Call(time.sleep, (_POLL_SECONDS,), native=asyncio.sleep)
+    return known  # type: ignore[no-any-return]
+
+
+_POLL_SECONDS = 0.02
 _ATTEMPTS = 5  # to read rows while nobody writes
 _AT_ONCE = 500  # leaves whose vectors are looked at, and written again
 _MIN_FOR_PROGRESS = 2_000  # leaves from which on a progress bar is shown
 _BATCH = 5_000  # somewhat less than Chroma takes at once; if it takes less, a collection divides it
-
-
-def _mirror_folder(folder: Folder, id_: str) -> Path:
-    """The folder for what is derived from an index: beside the index, unless that is read-only and has none."""
-    own = folder.path / "leafspan.segments" / id_
-    return user_cache_path("leafspan") / id_ if folder.read_only and not own.is_dir() else own
 
 
 def _find(opened: Opened, name: str, deadline: float) -> Collection | None:

@@ -9,7 +9,6 @@ from leafspan.engines.chroma._files import FileDamage, Files
 from leafspan.engines.chroma._foreign import ForeignCollection, find_collection, open_chroma
 from leafspan.engines.chroma._forks import check_process, use_embedded_chroma
 from leafspan.engines.chroma._opened import Opened
-from leafspan.engines.chroma._read_only_files import ReadOnlyFiles
 
 __all__ = [
     "MADE_BY_LEAFSPAN",
@@ -23,7 +22,6 @@ __all__ = [
     "ForeignCollection",
     "LeafGone",
     "Opened",
-    "ReadOnlyFiles",
     "check_pages",
     "check_process",
     "check_there",

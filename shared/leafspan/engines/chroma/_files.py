@@ -18,7 +18,6 @@ from leafspan.engines.chroma._database_facts import (
 )
 from leafspan.engines.chroma._database_file import DATABASE, DatabaseFile, check_there, entries, is_vector_folder
 from leafspan.engines.chroma._failures import is_refused
-from leafspan.engines.chroma._files_use import Place
 from leafspan.engines.chroma._links import check_links
 from leafspan.engines.chroma._lost_vectors import LostVectors
 from leafspan.engines.chroma._vector_files import Stamp, VectorFiles
@@ -76,9 +75,11 @@ class Files:
         """Whether what leafspan has noted of the database is all that has become of it.
 
         Raises:
-            DamagedIndex: if it is gone, or no database.
+            DamagedIndex: if it is gone, no database, or older than what is noted of it.
         """
         self._look_at_database()
+        if self._database is not None:
+            self._database.check_not_older(self._changes.database)
         return self._database is not None and self._changes.tells_all_of(self._database.changes)
 
     @property
@@ -136,10 +137,6 @@ class Files:
         finally:
             lock.release()
 
-    def place(self) -> Place:
-        """Where Chroma is to open the files."""
-        return Place(self.path)
-
     def damage(self, deadline: float, *, repair: bool, in_use: bool) -> FileDamage:
         """Compare all vector files with their checksums, though Chroma may have them open already.
 
@@ -163,9 +160,6 @@ class Files:
         """What to raise from a failure of Chroma that a full or read-only disk explains; None for other failures."""
         sizes = [sum(each[1] for each in files.stamp or ()) for files in self._vector_files()]
         return chroma_disk_error(error, doing, self.path, max(sizes, default=0))
-
-    def check_writable(self) -> None:
-        """See LockableFiles."""
 
     def _prepare(self, opening: bool) -> None:
         """Check the files, and record those that have changed."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from leafspan.engines.chroma._temporary_folder import TemporaryFolder
+from leafspan.engines.chroma._files import Files
 from leafspan.engines.local._waiting import deadline_after
 from leafspan.errors import StorageFailed
 
@@ -24,53 +22,13 @@ class ClientState:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where Chroma opens the files of an index.
-
-    Attributes:
-        path: The folder.
-        copy: The same folder if it is a copy, to be removed when nobody uses it any more. None: it is the index's own.
-    """
-
-    path: Path
-    copy: TemporaryFolder | None = None
-
-    def leave(self) -> None:
-        """Remove the folder if it is a copy."""
-        if self.copy is not None:
-            self.copy.remove()
-
-
-class LockableFiles(Protocol):
-    """What a use needs of the files."""
-
-    path: Path
-
-    def locked(self, deadline: float, *, opening: bool = False) -> AbstractContextManager[None]:
-        """A context in which no other process uses the files."""
-        ...
-
-    def explain(self, error: BaseException, doing: str) -> StorageFailed | None:
-        """What to raise from a failure of Chroma that a full or read-only disk explains; None for other failures."""
-        ...
-
-    def check_writable(self) -> None:
-        """Check that the files can be written.
-
-        Raises:
-            StorageReadOnly: if they cannot.
-        """
-        ...
-
-
 class Use:
     """Calls of one open client that write.
 
     After a failure, a later call of the same client can hang for ever. So it is not called again, but replaced by another.
     """
 
-    def __init__(self, files: LockableFiles, state: ClientState, timeout: float) -> None:
+    def __init__(self, files: Files, state: ClientState, timeout: float) -> None:
         self._files = files
         self._state = state
         self._timeout = timeout
@@ -82,7 +40,6 @@ class Use:
             WriterBusy: if another process does not let go of the files within the timeout.
             StorageFailed: if the disk is full or read-only, or an earlier call of this client has failed.
         """
-        self._files.check_writable()
         if self._state.failed:
             raise StorageFailed(
                 f"an earlier write to {str(self._files.path)!r} has failed, and what is left of it must be looked at "

@@ -10,8 +10,7 @@ from typing import Any
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._failures import CollectionGone, not_opened
 from leafspan.engines.chroma._files import Files
-from leafspan.engines.chroma._files_use import ClientState, Place, Use
-from leafspan.engines.chroma._read_only_files import ReadOnlyFiles
+from leafspan.engines.chroma._files_use import ClientState, Use
 from leafspan.engines.local._waiting import held
 
 
@@ -23,20 +22,19 @@ class Opened:
         process: Id of the process that has opened it.
     """
 
-    def __init__(self, client: Any, files: Files | ReadOnlyFiles, *, owned: bool, place: Place) -> None:
+    def __init__(self, client: Any, files: Files, *, owned: bool) -> None:
         self.client = client
         self.batch = int(client.get_max_batch_size())
         self.collections: dict[str, Collection] = {}
         self._state = ClientState()
         self.lost = files.lost.collections()
         self._files = files
-        self._place = place
         self._loading = threading.Lock()
         self._readers = 0
         self._retired = False
         self._mutex = threading.Lock()
         self.process = os.getpid()
-        self._close = weakref.finalize(self, _close, client if owned else None, place, self._state, self.process)
+        self._close = weakref.finalize(self, _close, client if owned else None, self._state, self.process)
 
     def collection(self, name: str, deadline: float) -> Collection:
         """The collection with this name. Loading it takes a while, if it is not in ``collections`` yet.
@@ -112,11 +110,10 @@ class Opened:
             self._close()
 
 
-def _close(client: Any, place: Place, state: ClientState, process: int) -> None:
+def _close(client: Any, state: ClientState, process: int) -> None:
     if os.getpid() != process:
         return  # a forked process, which has nothing to close
     if client is not None and state.failed:  # closing it may hang, too
         threading.Thread(target=client.close, name="leafspan: closing", daemon=True).start()
     elif client is not None:
         client.close()
-    place.leave()

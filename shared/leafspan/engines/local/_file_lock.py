@@ -21,9 +21,8 @@ class FileLock:
     A forked process does not hold what its parent holds, and cannot release it.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._read_only = read_only
         self._held: tuple[int, int] | None = None  # descriptor, and the process that has acquired it
         self._fallback: Any = None
 
@@ -50,9 +49,6 @@ class FileLock:
         except ImportError:
             return self._try_fallback()
         descriptor = self._open()
-        if descriptor is None:
-            self._held = (-1, os.getpid())
-            return True
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(descriptor, self.path):  # or it was deleted meanwhile, and another process locks a new file
@@ -97,15 +93,11 @@ class FileLock:
                     return f" ({'this process' if own_process else f'process {words[4]}'})"
         return ""
 
-    def _open(self) -> int | None:
-        """A descriptor of the file; None if there is none, and none can be made in a read-only folder."""
+    def _open(self) -> int:
+        """A descriptor of the file, which is made if there is none."""
         try:
-            if self._read_only:
-                return os.open(self.path, os.O_RDONLY | NO_FOLLOW)
             return os.open(self.path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o666)
         except FileNotFoundError as error:
-            if self._read_only:
-                return None
             raise StorageFailed(f"cannot make {str(self.path)!r}: its folder is gone") from error
         except OSError as error:
             raise disk_error(error, f"open {str(self.path)!r}") from error
