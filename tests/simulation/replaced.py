@@ -25,7 +25,7 @@ import leafspan.segments
 import leafspan.store
 import leafspan.view
 from leafspan.engines import _caller
-from leafspan.engines.chroma import _files, _foreign, _read_only_files, _vector_files
+from leafspan.engines.chroma import _files, _foreign, _vector_files
 from leafspan.engines.chroma._database_facts import StoredVectors
 from leafspan.engines.local._change_file import ChangeFile
 from leafspan.engines.local._file_lock import FileLock
@@ -217,7 +217,7 @@ def replaced(
     if disk is not None:
         for module in (_folder, _foreign):
             put(module, "fresh_client", lambda path, **database: EmbeddedClient(disk))
-        for module in (_files, _read_only_files, _folder_store):
+        for module in (_files, _folder_store):
             for name, answer in _answers_of(disk).items():
                 if name in vars(module):
                     put(module, name, answer)
