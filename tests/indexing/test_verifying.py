@@ -126,7 +126,7 @@ def test_what_a_copy_has_otherwise_is_named_and_made_again(
         everything(index)  # so that the copy is open
         looked = index.check(verify=True)
         assert altered in {each.document_id for each in looked}
-        assert all(each.problem.startswith(f"its copied {CONTENT[kind]} differ from what Chroma has in") for each in looked)
+        assert all(each.problem.startswith(f"its copied {CONTENT[kind]} differ from what is stored in") for each in looked)
         assert not any(each.repaired for each in looked)
         assert path.exists()
         found = index.repair(verify=True)
@@ -156,7 +156,7 @@ def test_what_the_copies_of_a_tree_have_otherwise_is_named_and_made_again(folder
     altered = alter(tree, another_text)
     with Index.open(folder) as index:
         (found,) = index.repair(verify=True)
-        wanted = "its tree: its copied texts, places or metadata differ from what Chroma has in leaf 0"
+        wanted = "its tree: its copied texts, places or metadata differ from what is stored in leaf 0"
         assert found == Finding(altered, wanted, repaired=True)
         assert index.repair(verify=True) == []
 
@@ -218,7 +218,7 @@ def test_a_row_that_the_catalogue_has_otherwise_is_named_and_written_again(folde
     file.keep("kb", count, known._replace(catalogue=type(known.catalogue)(rows)), ["kb", "kb.tree"])
     with Index.open(folder) as index:
         assert index.repair() == []
-        wanted = [(changed, "its row in the catalogue is not what Chroma has"), (gone, "the catalogue does not have it")]
+        wanted = [(changed, "its row in the catalogue is not what is stored"), (gone, "the catalogue does not have it")]
         assert index.check(verify=True) == [Finding(*each, repaired=False) for each in wanted]
         assert index.repair(verify=True) == [Finding(*each, repaired=True) for each in wanted]
         assert index.repair(verify=True) == []
@@ -275,7 +275,7 @@ def test_of_two_vectors_that_differ_the_one_that_the_text_has_counts(counted: Ca
     id_ = index.leaves(DOCUMENTS[0].id)[1].id
     before = vector(index, id_)
     assert damage_vector(index)[0] == id_
-    said = "Chroma's vector of leaf 1 is not that of its text, which the copy has"
+    said = "the stored vector of leaf 1 is not that of its text, which the copy has"
     assert index.repair(verify=True) == [Finding(DOCUMENTS[0].id, said, repaired=True)]
     assert np.allclose(vector(index, id_), before, atol=1e-6)
     # The text of the leaf, and its title and headings.
@@ -287,9 +287,7 @@ def test_of_two_vectors_that_differ_the_one_that_the_text_has_counts(counted: Ca
 def test_chromas_vector_counts_where_no_embedder_may_be_asked(counted: Callable[[bool], tuple[Index, Counting]]):
     index, counting = counted(False)
     id_, other = damage_vector(index)
-    said = (
-        "its copied vectors differ from what Chroma has in leaf 1; no embedder on this machine can tell, so Chroma's counts"
-    )
+    said = "its copied vectors differ from what is stored in leaf 1; no embedder on this machine can tell, so the stored one counts"
     assert index.repair(verify=True) == [Finding(DOCUMENTS[0].id, said, repaired=True)]
     assert counting.texts == []
     assert np.allclose(vector(index, id_), other, atol=1e-6)
@@ -306,7 +304,7 @@ def test_chromas_vector_counts_where_the_text_has_neither(folder: Path):
         other = np.roll(vector(index, id_), 1)
         handle.update([id_], embeddings=[other])
         (found,) = index.repair(verify=True)
-        assert "its text has neither when it is embedded again, so Chroma's counts" in found.problem
+        assert "its text has neither when it is embedded again, so the stored one counts" in found.problem
         assert np.allclose(vector(index, id_), other, atol=1e-6)
         assert index.repair(verify=True) == []
 

@@ -115,7 +115,7 @@ def test_a_folder_in_the_place_of_the_catalogue_is_told_of_once(
 ):
     path = copied(whole, tmp_path / "kb")
     put_a_folder(path / "leafspan.segments" / "catalogue")
-    with pytest.warns(RuntimeWarning, match="catalogue' must be a file, and is a folder: Chroma is read") as told:
+    with pytest.warns(RuntimeWarning, match="catalogue' must be a file, and is a folder: the database is read") as told:
         assert made_anew(use, path) == list(COLOURS)
     assert len(told) == 1
 

@@ -38,7 +38,7 @@ def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str
 
     Raises:
         InvalidDocument: if a key is reserved or no string, a value is anything but a str, int, float, bool, or a list of
-            one of these types, or there are more than Chroma can store. The message names document and key.
+            one of these types, or there are more than engines can store. The message names document and key.
     """
     if not isinstance(metadata, Mapping):
         raise InvalidDocument(f"metadata of document {shown(document_id)} must be a mapping, got {type(metadata).__name__}")
@@ -72,7 +72,7 @@ def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str
 
 
 def check_size(document_id: str, metadata: Mapping[str, object]) -> None:
-    """Check that Chroma can store clean metadata with a leaf.
+    """Check that engines can store clean metadata with a leaf.
 
     Raises:
         InvalidDocument: if it has more than 5,000 values, where each item of a list is one, or more than ten million

@@ -1,6 +1,6 @@
 """A leaf's place in its document, packed into one metadata value that is stored with the leaf.
 
-Chroma has to read a row for each metadata key, so a single string holds the whole place:
+An engine may have to read a row for each metadata key, so a single string holds the whole place:
 ``1|ordinal,start,end,words|first,last,children,start,end,words|...``, with one ancestor for each level, parents first. The
 first number is the version of this format.
 """

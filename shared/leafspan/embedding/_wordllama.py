@@ -34,7 +34,7 @@ def _embed(texts: list[str]) -> Any:
     import numpy as np
 
     vectors = _model().means(texts)
-    # The vector of an empty text has no direction. It stays zero, and Chroma finds it similar to nothing.
+    # The vector of an empty text has no direction. It stays zero, and a search finds it similar to nothing.
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1)
 

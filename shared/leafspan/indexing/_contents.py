@@ -208,7 +208,7 @@ def _all_rows(reader: Reader) -> Flow[Mapping[str, Row]]:
 
 
 def _current_row(reader: Reader, document_id: str) -> Flow[Row]:
-    rows = (yield from reader.rows([document_id])) if is_unicode(document_id) else {}  # Chroma takes no other ids
+    rows = (yield from reader.rows([document_id])) if is_unicode(document_id) else {}  # no other ids are stored
     row = rows.get(document_id)
     if row is not None and row.damage is not None:
         raise reader.error({document_id: row.damage.problem})

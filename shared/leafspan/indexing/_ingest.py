@@ -157,7 +157,7 @@ class _Group:
         return sum(len(split.document.text) for split in self.documents)
 
     def has_room(self, split: SplitDocument, batch: int) -> bool:
-        """Whether the document fits in, where Chroma takes at most ``batch`` records at once."""
+        """Whether the document fits in, where the engine takes at most ``batch`` records at once."""
         return self.leaves + len(split.leaves) <= batch and len(self.documents) < batch
 
 
@@ -177,7 +177,7 @@ class _GivenUp(Exception):
 
 @dataclass(slots=True)
 class _Ingestion:
-    """One ``add``. Documents are collected in groups, each as large as Chroma takes at once.
+    """One ``add``. Documents are collected in groups, each as large as the engine takes at once.
 
     A group is written while the next one is read, split and embedded: that, and no more, is in memory.
     """
@@ -267,7 +267,7 @@ class _Ingestion:
         return None
 
     def _next_group(self, stream: _Stream) -> Flow[_Group]:
-        """Documents that are new or have changed, split and embedded, as many as Chroma takes at once."""
+        """Documents that are new or have changed, split and embedded, as many as the engine takes at once."""
         group = _Group()
         while (split := (yield from self._next_split(stream))) is not None:
             if group.documents and not group.has_room(split, self.store.batch):

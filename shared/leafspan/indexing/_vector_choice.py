@@ -1,4 +1,4 @@
-"""Which of two vectors of a leaf counts, where Chroma's is not that of the copy: neither has a checksum of its own."""
+"""Which of two vectors of a leaf counts, where the stored one is not that of the copy: neither has a checksum."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class VectorPair(NamedTuple):
 
     Attributes:
         kept: The copy's.
-        stored: Chroma's.
+        stored: The one that is stored.
     """
 
     kept: Any
@@ -34,40 +34,40 @@ class VectorChoice(NamedTuple):
 
     Attributes:
         of_copy: Those of the copy that count, since they are what the text has when it is embedded.
-        of_chroma: Why Chroma's count.
+        of_store: Why the stored ones count.
     """
 
     of_copy: Mapping[str, Any]
-    of_chroma: Mapping[str, str]
+    of_store: Mapping[str, str]
 
     def findings(self, repair: bool) -> Iterator[Finding]:
-        """What to say of Chroma's vectors that do not count."""
+        """What to say of stored vectors that do not count."""
         for document_id, ordinals in _by_document(self.of_copy).items():
-            said = f"Chroma's vector of {some_leaves(ordinals)} is not that of its text, which the copy has"
+            said = f"the stored vector of {some_leaves(ordinals)} is not that of its text, which the copy has"
             yield Finding(document_id, said, repair)
 
 
 def choose_vectors(
     store: Store, embed: Embed | None, settings: IndexSettings, rows: Sequence[Row], pairs: Mapping[str, VectorPair]
 ) -> Flow[VectorChoice]:
-    """Which of each two vectors counts: the one that the text has when it is embedded again, or else Chroma's."""
+    """Which of each two vectors counts: the one that the text has when it is embedded again, or else the stored one."""
     made: Mapping[str, Any] = {}
     if pairs and embed is not None:
         try:
             made = yield from embedded_again(store, embed, settings, rows, list(pairs))
         except IndexMismatch:  # another embedder than the one the index was made with
             embed = None
-    of_copy, of_chroma = {}, {}
+    of_copy, of_store = {}, {}
     for id_, (kept, stored) in pairs.items():
         if embed is None:
-            of_chroma[id_] = "no embedder on this machine can tell, so Chroma's counts"
+            of_store[id_] = "no embedder on this machine can tell, so the stored one counts"
         elif id_ not in made or not min(_distance(made[id_], kept), _distance(made[id_], stored)) <= _NEAR:
-            of_chroma[id_] = "its text has neither when it is embedded again, so Chroma's counts"
+            of_store[id_] = "its text has neither when it is embedded again, so the stored one counts"
         elif _distance(made[id_], kept) < _distance(made[id_], stored):
             of_copy[id_] = kept
         else:
-            of_chroma[id_] = "Chroma's is that of its text"
-    return VectorChoice(of_copy, of_chroma)
+            of_store[id_] = "the stored one is that of its text"
+    return VectorChoice(of_copy, of_store)
 
 
 def _distance(vector: Any, other: Any) -> float:

@@ -1,4 +1,4 @@
-"""Finding out whether Chroma finds all leaves by their vectors, and repairing that."""
+"""Finding out whether a search finds all leaves by their vectors, and repairing that."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leafspan.store import Reader, Store, read_consistently
 from leafspan.values import LeafId
 
 _SAMPLE = 1_000  # leaves that are searched by their own vectors, spread evenly
-# Share of them that may not be found. Chroma's search is not exact: of 30,000 random vectors of 256 dimensions, the
+# Share of them that may not be found. An engine's search need not be exact: of 30,000 random vectors of 256 dimensions, the
 # hardest to search, it misses 36 % in a whole index. Of a damaged graph next to nothing is found.
 _TOLERATED = 0.5
 _NOT_REACHED = (
@@ -22,7 +22,7 @@ _NOT_REACHED = (
 
 
 def examine_database(store: Store) -> Flow[list[Finding]]:
-    """What is wrong with the pages of Chroma's database, which only a backup can repair. Nothing behind a server."""
+    """What is wrong with the pages of the database, which only a backup can repair. Nothing behind a server."""
     problem = yield from store.check_database()
     if problem is None:
         return []
@@ -31,7 +31,7 @@ def examine_database(store: Store) -> Flow[list[Finding]]:
 
 
 def examine_files(store: Store, *, repair: bool, timeout: float) -> Flow[list[Finding]]:
-    """What is wrong with the files of Chroma's vectors, with their copies, and with Chroma's log; and repair it.
+    """What is wrong with the files of vectors, with their copies, and with the database's log; and repair it.
 
     Raises:
         WriterBusy: if another writer holds the index, or another process the files, for longer than the timeout.
@@ -60,7 +60,7 @@ def examine_vectors(
     most = max(2, int(_TOLERATED * sample))
     still = lost
     if lost and repair:
-        # As the mirror or Chroma has them: vectors that are there are not worth embedding again.
+        # As the mirror or the engine has them: vectors that are there are not worth embedding again.
         again = every if len(lost) > most else lost
         yield from make_vectors_anew(store, copy, None, settings, timeout=timeout, again=again)
         still, _, _ = yield from _not_found(store)

@@ -1,4 +1,4 @@
-"""Making vectors anew that Chroma has lost: from the mirror's copy of them, or else by embedding the texts again."""
+"""Making vectors again that the engine has lost: from the mirror's copy of them, or else by embedding the texts again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def make_vectors_anew(
     repair: bool = True,
     again: Iterable[str] = (),
 ) -> Flow[Remade]:
-    """Look which leaves have no vector in Chroma, and make them anew. If that is interrupted, the next call goes on.
+    """Look which leaves have no stored vector, and make them again. If that is interrupted, the next call goes on.
 
     Raises:
         WriterBusy: if another writer holds the index for longer than the timeout.
@@ -95,7 +95,7 @@ def make_vectors_anew(
 
 
 def _write_until_found(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[None]:
-    """Write again what a search by its own vector does not find: Chroma's graph can lose the way to a vector it has."""
+    """Write again what a search by its own vector does not find: a graph can lose the way to a vector it has."""
     for _ in range(_ROUNDS):
         lost = yield from store.not_found(list(vectors))
         if not lost:

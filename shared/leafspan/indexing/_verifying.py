@@ -1,4 +1,4 @@
-"""Comparing every leaf that Chroma has with the copies beside it, from which questions are answered."""
+"""Comparing every leaf that is stored with the copies of it, from which questions are answered."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _GROUP = 1_000  # leaves that are read at a time
 def verify(
     store: Store, copies: Sequence[Mirror], embed: Embed | None, settings: IndexSettings, how: Examination
 ) -> Flow[list[Finding]]:
-    """Compare what is kept beside Chroma with Chroma, leaf by leaf, and make again what differs. Chroma counts.
+    """Compare copies with what is stored, leaf by leaf, and make again what differs. What is stored counts.
 
-    A vector has no checksum in Chroma. Where it differs from its copy, the one counts that the text has when it is embedded
-    again; and Chroma's, if there is no embedder that may be asked, or if it gives neither.
+    A stored vector has no checksum. Where it differs from its copy, the one counts that the text has when it is embedded
+    again; and the stored one, if there is no embedder that may be asked, or if it gives neither.
 
-    What is missing beside Chroma is no difference: the next question that needs it makes it. Documents that are damaged in
-    Chroma are left to ``examine``.
+    What the copies lack is no difference: the next question that needs it makes it. Documents that are damaged where
+    they are stored are left to ``examine``.
 
     Raises:
         WriterBusy: if another writer holds the index, or another thread a copy, for longer than the timeout.
@@ -127,7 +127,7 @@ class _Differing(NamedTuple):
 
 
 def _stored(store: Store, rows: Sequence[Row], *, with_vectors: bool) -> Flow[list[DocumentToWrite]]:
-    """Documents as Chroma has them. Those with missing leaves are left out: others have written them since."""
+    """Documents as they are stored. Those with missing leaves are left out: others have written them since."""
     import numpy as np
 
     ids = [id_ for row in rows for id_ in row.leaf_ids]
@@ -157,7 +157,7 @@ def _stored_vectors(store: Store, ids: Sequence[str]) -> Flow[dict[str, Any]]:
         found = yield from read_consistently(store, partial(read, ids=ids))
     except DamagedIndex:
         return {}  # it is known that they are lost
-    except StorageFailed:  # Chroma fails if one of them has none
+    except StorageFailed:  # an engine may fail if one of them has none
         missing = yield from store.without_vectors(ids)
         found = yield from read_consistently(store, partial(read, ids=[id_ for id_ in ids if id_ not in missing]))
     return {id_: record.vector for id_, record in found.items() if record.vector is not None}
@@ -185,7 +185,7 @@ def _differing(compared: Sequence[_Compared], documents: Sequence[DocumentToWrit
 
 
 def _is_as_written(document: DocumentToWrite, how: Examination) -> bool:
-    """Whether Chroma has a document as it was written."""
+    """Whether a document is stored as it was written."""
     row = document.row
     try:
         for ordinal, (text, metadata) in enumerate(zip(document.texts, document.metadatas, strict=True)):
@@ -219,6 +219,6 @@ def _blame(differing: _Differing, choice: VectorChoice) -> None:
             continue
         if segment not in compared.wrong:
             compared.wrong.append(segment)
-        why = {choice.of_chroma[ids[ordinal]] for ordinal in wrong if of_vectors and ids[ordinal] in choice.of_chroma}
-        said = f"its copied {compared.copy.content} differ from what Chroma has in {some_leaves(wrong)}"
+        why = {choice.of_store[ids[ordinal]] for ordinal in wrong if of_vectors and ids[ordinal] in choice.of_store}
+        said = f"its copied {compared.copy.content} differ from what is stored in {some_leaves(wrong)}"
         compared.problems.append((row.document_id, "; ".join([said, *sorted(why)])))

@@ -175,7 +175,7 @@ class Answers:
             return (yield from self._answer_in_turn(requests, range(len(requests))))
         if (order := (yield from self._index.begin(requests))) is not None:
             return (yield from self._answer_in_turn(requests, order))
-        # Answers that come at the same time: Chroma searches on one processor while words are looked up on another.
+        # Answers that come at the same time: vectors are searched on one processor while words are looked up on another.
         answers: list[Any] = yield run_together([self.answer(request) for request in requests])
         for answer in answers:
             if isinstance(answer, Exception):

@@ -10,8 +10,9 @@ Behind a client, vectors are far away, so the engine is asked for the nearest:
   too few remain to be sure of the nearest, an exact search of those that match follows.
 - If few match, their vectors are fetched for an exact search.
 
-Chroma searches a graph, in which each leaf has a link to some of its nearest. Where very many vectors are equal, they are
-linked to each other alone, and a search does not find all of them. Where a result looks so, the exact search follows, too.
+An engine mostly searches a graph, in which each leaf has a link to some of its nearest. Where very many vectors are equal,
+they are linked to each other alone, and a search does not find all of them. Where a result looks so, the exact search
+follows, too.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FEW_FETCHED = 200  # leaves whose vectors a server sends as fast as it searches
-_LINKS = 32  # of a leaf in Chroma's graph. Of a hundred equal vectors all are found; of two hundred, some are missed
+_LINKS = 32  # of a leaf in such a graph. Of a hundred equal vectors all are found; of two hundred, some are missed
 _MIN_SHARE = 0.05  # share of matching leaves from which on over-fetching is faster than the exact search of any number
-_SAME = 1e-6  # difference of the scores of equal vectors, which Chroma rounds
+_SAME = 1e-6  # difference of the scores of equal vectors, which engines round
 _MORE = 2.5  # factor of over-fetching, over what would do if the matching leaves were spread evenly among the nearest
 _MIN_CACHED = 500  # leaves from which on their rows are cached
 _CACHE_SIZE = 16
@@ -97,7 +98,7 @@ def nearest_leaves(
 
 
 def misses_some(reader: Reader, found: Nearest[Any], count: int, *, complete: bool) -> Flow[bool]:
-    """Whether Chroma's graph may have missed some of the nearest leaves, since very many vectors are equal.
+    """Whether the engine's graph may have missed some of the nearest leaves, since very many vectors are equal.
 
     Raises:
         StaleRead: if a leaf that was found has been replaced since.

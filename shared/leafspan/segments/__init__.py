@@ -1,4 +1,4 @@
-"""Mirrors: copies of what is in Chroma, in a form for searches that Chroma cannot do. They can always be made again."""
+"""Mirrors: copies of what is stored, in the form in which questions read it. They can always be made again."""
 
 from leafspan.segments._mirror import Mirror, Recipe
 from leafspan.segments._record_copy import RecordCopy, records_in

@@ -84,7 +84,7 @@ class Recipe(Protocol):
         ...
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
-        """What compares the arrays of a segment with documents as Chroma has them."""
+        """What compares the arrays of a segment with documents as they are stored."""
         ...
 
 
@@ -210,11 +210,11 @@ class Mirror:
         return StoredSegments([*in_memory, *found], damaged)
 
     def comparing(self, segment: OpenSegment) -> Compare:
-        """What compares a segment with documents as Chroma has them."""
+        """What compares a segment with documents as they are stored."""
         return self._recipe.comparing(segment.arrays)
 
     def make_again(self, reader: Reader, wrong: Collection[OpenSegment], files: Collection[Path]) -> Flow[None]:
-        """Make segments anew from Chroma alone. What was there is removed when all of it has been made.
+        """Make segments again from what is stored, and from no copy. What was there goes when all of it has been made.
 
         Raises:
             StaleRead: if a document is replaced meanwhile. The next call goes on.

@@ -1,4 +1,4 @@
-"""A recipe for a mirror of all texts, places and metadata, from which leaves are read without Chroma."""
+"""A recipe for a mirror of all texts, places and metadata, from which questions read leaves."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from leafspan.segments._snapshot import MaskedArrays
 
-_BATCH = 2_000  # vectors to read at a time, since Chroma returns each as an object of its own
+_BATCH = 2_000  # vectors to read at a time, since an engine returns each as an object of its own
 _LARGEST = 127  # of a code
 _ROUNDING = (
     1e-5  # length of the difference of two vectors up to which they are the same, brought to length 1 by different code

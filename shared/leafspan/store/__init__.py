@@ -1,4 +1,4 @@
-"""The index as it is stored in Chroma: leaves, manifest, and what a view shows. Only this package uses chromadb."""
+"""The index as it is stored: leaves, manifest, and what a view shows."""
 
 from leafspan.store._as_written import check_record, read_place
 from leafspan.store._catalogue import Catalogue, Selection, Visibility, shown_rows

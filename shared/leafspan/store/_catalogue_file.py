@@ -1,4 +1,4 @@
-"""The catalogues of a folder's indexes in a file, from which a process learns them without opening Chroma."""
+"""The catalogues of a folder's indexes in a file, from which a process learns them without opening the database."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class CatalogueFile:
         with self._mutex, suppress(DamagedCatalogue):
             place = self._follow(name, counts[0], writing=True)
             if place is None or place.known is None or known.has_damage_in(changed):
-                return  # the chain ends here, and who needs it reads Chroma
+                return  # the chain ends here, and who needs it reads the manifest
             if known.embedder is None:  # not known to who writes; an index never loses the one that it was made with
                 known = known._replace(embedder=place.known.embedder)
             record = Record.change(name, counts, known, place.known, changed)
@@ -73,7 +73,7 @@ class CatalogueFile:
             self._write(place, record)
 
     def keep(self, name: str, count: int, known: KnownIndex, names: Iterable[str]) -> None:
-        """Write an index that was read from Chroma.
+        """Write an index whose manifest was read.
 
         Raises:
             OSError: if it cannot be written.
@@ -123,7 +123,7 @@ class CatalogueFile:
             return place if place.go_on(file, name, count) else None
 
     def _tell_of_folder(self) -> None:
-        """Warn, once, that a folder is in the way, unless it is empty and could be removed: this process needs Chroma."""
+        """Warn, once, that a folder is in the way, unless it is empty and could be removed."""
         with suppress(OSError):
             self._path.rmdir()
             return
@@ -131,7 +131,7 @@ class CatalogueFile:
             self._has_warned = True
             what = f"{str(self._path)!r} must be a file, and is a folder"
             warnings.warn(
-                f"{what}: Chroma is read in its place, which takes longer; remove it", RuntimeWarning, stacklevel=2
+                f"{what}: the database is read in its place, which takes longer; remove it", RuntimeWarning, stacklevel=2
             )
 
     def _write(self, place: _Place, record: Record) -> None:
@@ -149,7 +149,7 @@ class CatalogueFile:
         for other in sorted(names - {name}):
             place = self._follow(other, count)
             if place is not None and place.known is not None:
-                with suppress(DamagedCatalogue):  # then who needs it reads Chroma
+                with suppress(DamagedCatalogue):  # then who needs it reads the manifest
                     records.append(Record.whole(other, count, place.known))
         records.append(Record.whole(name, count, known))
         self._path.parent.mkdir(exist_ok=True, mode=0o700)

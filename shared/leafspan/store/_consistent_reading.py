@@ -8,8 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from leafspan.engines import StaleRead
-from leafspan.engines.chroma import LeafGone
-from leafspan.errors import ConcurrentUpdate
+from leafspan.errors import ConcurrentUpdate, LeafspanError
 from leafspan.flows import Call, Flow
 from leafspan.store._damage import Met, MetDamage
 from leafspan.store._reader import Reader
@@ -46,7 +45,7 @@ def read_consistently(
             last = error.with_traceback(None)  # which would keep the reader alive
         finally:
             reader.leave()
-        if isinstance(last, LeafGone):  # until the writer counts its change, Chroma would only fail again
+        if isinstance(last, LeafspanError):  # until the writer counts its change, the engine would only fail again
             yield Call(time.sleep, (_PAUSE * attempts,), native=asyncio.sleep)
     raise ConcurrentUpdate(
         f"documents were replaced or deleted during each of {_ATTEMPTS} attempts to read them: try again when there are "

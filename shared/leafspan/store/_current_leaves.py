@@ -1,4 +1,4 @@
-"""Telling the current leaves from others that Chroma returns: the manifest says which version of a document is current."""
+"""Telling the current leaves from others that are stored: the manifest says which version of a document is current."""
 
 from __future__ import annotations
 

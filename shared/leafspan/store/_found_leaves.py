@@ -62,7 +62,7 @@ class Current(NamedTuple):
                 except ValueError as error:
                     problems[id_] = str(error)
                     continue
-                # Chroma returns the keys in a different order each time, and host frameworks make texts and hashes of them.
+                # Engines return the keys in any order, and host frameworks make texts and hashes of them.
                 own = {key: value for key, value in sorted((metadata or {}).items()) if key != STRUCTURE_KEY}
                 yield StoredLeaf(str(leaf), place, text or "", own, similarity)
 

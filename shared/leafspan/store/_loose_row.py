@@ -26,7 +26,7 @@ class LooseRow(NamedTuple):
 
 
 def read_loosely(metadata: Any) -> LooseRow | None:
-    """What can be read of a row, from the metadata of its record in Chroma; None if it is not enough."""
+    """What can be read of a row, from the metadata of its record; None if it is not enough."""
     packed = metadata.get("row") if isinstance(metadata, Mapping) else None
     try:
         stored = json.loads(packed) if isinstance(packed, str) else None

@@ -25,13 +25,13 @@ class Store(Protocol):
         settings: What the index was made with.
         embedded: Whether the index is in a folder of this machine, so that reading all vectors is fast.
         described: What it is called, and where it lies, in a few words for people.
-        id: What tells the index apart from all others: the id that Chroma gave to the collection of its leaves.
+        id: What tells the index apart from all others: the id of the table of its leaves.
         cache_folder: Folder for files that can be made again from what is stored. None for an index in memory.
         cache_read_only: Whether nothing must be written or removed there.
         home: Folder in which the folder of the index lies, without links. None behind a client.
         damage: What readers do about damaged documents. Default: they are errors.
         follower: What makes what is derived of the documents that a writer writes. Default: nothing is.
-        copied: Flow that reads leaves from a copy, which a store in a folder asks before Chroma. Default: none.
+        copied: Flow that reads leaves from a copy, which a store in a folder asks first. Default: none.
     """
 
     batch: int
@@ -81,7 +81,7 @@ class Store(Protocol):
         ...
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """Those of these stored leaves that have no vector in Chroma, and some of their neighbours in the list, perhaps."""
+        """Those of these stored leaves that have no vector, and some of their neighbours in the list, perhaps."""
         ...
 
     def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
@@ -93,14 +93,14 @@ class Store(Protocol):
         ...
 
     def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
-        """What is wrong with Chroma's vector files, with leafspan's copies of them, and with Chroma's log, by their names.
+        """What is wrong with the engine's files of vectors, and with its log, by their names.
 
         Those of other indexes beside this one are checked as well. Behind a server they are out of reach.
         """
         ...
 
     def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
-        """The rows as Chroma has them now, compared with those that are kept beside it."""
+        """The rows as they are stored now, compared with those of the catalogue's file."""
         ...
 
     def vectors_found(self) -> None:
@@ -122,7 +122,7 @@ class Store(Protocol):
 
     @property
     def client(self) -> Any:
-        """The Chroma client in use."""
+        """The client, or the engine, in use."""
         ...
 
     def close(self) -> None:

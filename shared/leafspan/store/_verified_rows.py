@@ -1,4 +1,4 @@
-"""Comparing what is kept of an index beside Chroma with what Chroma has: its rows, and what it was made with."""
+"""Comparing the catalogue's file with what is stored: the rows, and what the index was made with."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class VerifiedRows(NamedTuple):
     """The rows of an index.
 
     Attributes:
-        rows: The rows as Chroma has them, by stored id of their documents.
-        differences: What was otherwise beside Chroma, by document.
+        rows: The rows as they are stored, by stored id of their documents.
+        differences: What was otherwise in the catalogue's file, by document.
     """
 
     rows: Mapping[str, Row]
@@ -26,12 +26,12 @@ class VerifiedRows(NamedTuple):
 
 
 def differences_of(kept: KnownIndex, known: KnownIndex) -> dict[str, str]:
-    """What is otherwise in an index as it is kept than in the same as Chroma has it, by document."""
+    """What is otherwise in an index as the catalogue's file has it than in the same as it is stored, by document."""
     found = {}
     for field in ("id", "settings", "embedder"):
         if getattr(kept, field) != getattr(known, field):
             what = "collection" if field == "id" else field
-            found[CATALOGUE] = f"the {what} in it is not what Chroma has"
+            found[CATALOGUE] = f"the {what} in it is not what is stored"
     rows = known.catalogue.rows
     try:
         others = kept.catalogue.unpacked().rows
@@ -40,9 +40,9 @@ def differences_of(kept: KnownIndex, known: KnownIndex) -> dict[str, str]:
     columns = {id_: each for id_, *each in kept.catalogue.versions()}
     for id_ in sorted(rows.keys() | others.keys()):
         if id_ not in rows:
-            found[id_] = "the catalogue has it, and Chroma does not"
+            found[id_] = "the catalogue has it, and the manifest does not"
         elif id_ not in others:
             found[id_] = "the catalogue does not have it"
         elif rows[id_] != others[id_] or columns[id_] != [rows[id_].version, rows[id_].leaves]:
-            found[id_] = "its row in the catalogue is not what Chroma has"
+            found[id_] = "its row in the catalogue is not what is stored"
     return found

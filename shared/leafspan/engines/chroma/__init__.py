@@ -4,7 +4,7 @@ from leafspan.engines.chroma._chroma import MADE_BY_LEAFSPAN, NODE_KEY, Chroma, 
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._database_facts import check_pages
 from leafspan.engines.chroma._database_file import RESTORE, check_there
-from leafspan.engines.chroma._failures import CollectionGone, LeafGone, chroma_failure, refused_database
+from leafspan.engines.chroma._failures import CollectionGone, chroma_failure, refused_database
 from leafspan.engines.chroma._files import FileDamage, Files
 from leafspan.engines.chroma._foreign import ForeignCollection, find_collection, open_chroma
 from leafspan.engines.chroma._forks import check_process, use_embedded_chroma
@@ -20,7 +20,6 @@ __all__ = [
     "FileDamage",
     "Files",
     "ForeignCollection",
-    "LeafGone",
     "Opened",
     "check_pages",
     "check_process",

@@ -73,7 +73,7 @@ def serve(
             started(f"http://{HOST}:{used}/{token}/")
             asyncio.run(server.serve(sockets=[listening]))
     if app.cut_off:
-        # Chroma may still be at work for nobody, and closing it meanwhile would crash. Nothing is lost: it only reads.
+        # The engine may still be at work for nobody, and closing it meanwhile would crash. Nothing is lost: it only reads.
         sys.stdout.flush()
         os._exit(0)
 
