@@ -90,7 +90,7 @@ def make_vectors_anew(
     finally:
         progress.close()
     if repair and not left:
-        store.vectors_found()
+        store.vectors_found(catalogue)
     return Remade(made, left)
 
 

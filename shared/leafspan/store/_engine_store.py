@@ -165,7 +165,7 @@ class EngineStore:
         """See Store. Nothing is kept beside a server's rows."""
         return VerifiedRows(unpack_rows((yield from self._manifest.scan(["metadata"]))), {})
 
-    def vectors_found(self) -> None:
+    def vectors_found(self, catalogue: Catalogue) -> None:
         """See Store."""
 
     def close(self) -> None:

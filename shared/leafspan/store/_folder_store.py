@@ -232,7 +232,7 @@ class FolderStore:
         finally:
             progress.close()
         if is_whole:
-            self.vectors_found()
+            self.vectors_found(catalogue)
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""
@@ -316,8 +316,10 @@ class FolderStore:
             yield Call(folder.keep, (self._name, count, known, names), {"anew": True})
         return VerifiedRows(known.catalogue.rows, differences)
 
-    def vectors_found(self) -> None:
+    def vectors_found(self, catalogue: Catalogue) -> None:
         """See Store."""
+        if any(row.is_half_done for row in catalogue.rows.values()):
+            return  # what is half deleted may lack vectors, too: once it is gone, the next writer looks again
         lost = self._open_folder().files.lost
         if (loss := lost.find(self._leaves_name)) is not None:
             lost.forget(loss)

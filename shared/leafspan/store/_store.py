@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from leafspan.embedding import EmbedderIdentity
 from leafspan.engines import FlowTable
 from leafspan.flows import Flow
-from leafspan.store._catalogue import Visibility
+from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import Texts
@@ -103,8 +103,8 @@ class Store(Protocol):
         """The rows as they are stored now, compared with those of the catalogue's file."""
         ...
 
-    def vectors_found(self) -> None:
-        """Note that no vectors are missing any more."""
+    def vectors_found(self, catalogue: Catalogue) -> None:
+        """Note that all leaves of these documents have their vectors again."""
         ...
 
     @property
