@@ -167,7 +167,7 @@ def write(job: dict[str, Any]) -> None:
         return
     index = open_index(job["place"])
     if job.get("often"):
-        _mirror._MOST_TAKEN, _mirror._MOST_SEGMENTS, _catalogue_file._SMALL = 0, 1, 0
+        _mirror._MOST_TAKEN, _mirror.MOST_SEGMENTS, _catalogue_file._SMALL = 0, 1, 0
     if "batch" in job:
         index._store.batch = job["batch"]
     if job.get("handshake"):
@@ -184,7 +184,7 @@ def write(job: dict[str, Any]) -> None:
     if job.get("doctor"):
         index.repair(verify=True)
     if job.get("mirror"):
-        _mirror._MOST_SEGMENTS = 3
+        _mirror.MOST_SEGMENTS = 3
         if "die_at_file" in job:
             die_before_file_step(job["die_at_file"])
         index.retrieve("anything", BM25())
@@ -271,7 +271,7 @@ def read(job: dict[str, Any]) -> None:
 
 def ask(job: dict[str, Any]) -> None:
     """Ask by words all the time, until told to stop; say what was wrong, and what is found at last."""
-    _mirror._MOST_SEGMENTS = 2
+    _mirror.MOST_SEGMENTS = 2
     index = open_index(job["place"])
     versions = range(1, job["versions"] + 1)
     texts = {name: {None: None} | {version: document(name, version).text for version in versions} for name in job["names"]}

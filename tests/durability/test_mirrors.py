@@ -36,7 +36,7 @@ def ask(index: Index) -> list[list[tuple[str, str, float]]]:
 @pytest.fixture(autouse=True)
 def _few_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that they are merged often."""
-    monkeypatch.setattr(_mirror, "_MOST_SEGMENTS", 3)
+    monkeypatch.setattr(_mirror, "MOST_SEGMENTS", 3)
 
 
 @pytest.fixture(scope="module")

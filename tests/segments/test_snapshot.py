@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from leafspan.engines import StaleRead
 from leafspan.segments import MirrorSnapshot
-from leafspan.segments._mirror import _segments_to_merge
+from leafspan.segments._mirror import segments_to_merge
 from leafspan.segments._segment import Segment
 from leafspan.segments._snapshot import OpenSegment
 from leafspan.store import Catalogue, DocumentTable, Row, Selection
@@ -113,7 +113,7 @@ def test_each_current_leaf_that_is_there_has_one_row_and_no_other_leaf_is_select
 def to_merge(*live_and_all: tuple[int, int]) -> list[int]:
     """The numbers of the segments to merge, given how many of their leaves are live, and how many they have."""
     segments = [segment(("x", V, size)) for _, size in live_and_all]
-    return _segments_to_merge([live for live, _ in live_and_all], segments)
+    return segments_to_merge([live for live, _ in live_and_all], segments)
 
 
 def test_segments_that_are_mostly_dead_are_merged():

@@ -79,7 +79,7 @@ def test_whenever_a_change_is_counted_there_is_all_that_a_reader_needs(tmp_path:
 def test_a_segment_of_versions_that_are_being_written_is_neither_removed_nor_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
 ):
-    monkeypatch.setattr(_mirror, "_MOST_SEGMENTS", most)
+    monkeypatch.setattr(_mirror, "MOST_SEGMENTS", most)
     write_rows = Writer.write_rows
 
     def after_a_question(self: Writer, rows: Sequence[Row]) -> Any:
@@ -124,7 +124,7 @@ def test_documents_that_are_added_one_by_one_do_not_leave_a_file_each(tmp_path: 
         for number in range(40):
             index.add(Document(f"d{number % 30}", f"Number {number} of several."))
             most = max(most, files(tmp_path / "kb"))
-        assert most <= 3 * (6 + 1 + _mirror._MOST_SEGMENTS)
+        assert most <= 3 * (6 + 1 + _mirror.MOST_SEGMENTS)
         assert {each.document_id for each in index.retrieve("Number", BM25(), k=50)} == {f"d{n}" for n in range(30)}
 
 

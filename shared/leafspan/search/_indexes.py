@@ -11,7 +11,7 @@ from leafspan.engines import Field
 from leafspan.flows import Flow
 from leafspan.search._document_names import DocumentNames
 from leafspan.search._words import LexicalIndex
-from leafspan.segments import Mirror, RecordCopy, Shelf, VectorCopy, records_in, vectors_in
+from leafspan.segments import Mirror, RecordCopy, Shelf, VectorCopy, WordPostings, mirrors_of, records_in, vectors_in
 from leafspan.store import Catalogue, Copied, Derived, DocumentToWrite, Reader, Store
 
 
@@ -36,12 +36,11 @@ class SearchIndexes:
     @classmethod
     def of(cls, store: Store, settings: IndexSettings) -> SearchIndexes:
         """The indexes of a store, which are loaded when they are first needed."""
-        folder, read_only = store.cache_folder, store.cache_read_only
         shelf = partial(Shelf, store.segments_table, store.id) if store.shares_segments else None
-        words = LexicalIndex(folder, settings.analyzer, settings.bm25, read_only=read_only, shelf=shelf)
-        vectors, records = (
-            Mirror(folder, each, read_only=read_only) if store.embedded else None for each in (VectorCopy(), RecordCopy())
-        )
+        mirror = mirrors_of(store.cache_folder, shelf, read_only=store.cache_read_only)
+        analyzer = settings.analyzer
+        words = LexicalIndex(None if analyzer is None else mirror(WordPostings(analyzer)), analyzer, settings.bm25)
+        vectors, records = (mirror(each) if store.embedded else None for each in (VectorCopy(), RecordCopy()))
         indexes = cls(store, words, vectors, records)
         store.follower = indexes.follow
         if store.embedded:

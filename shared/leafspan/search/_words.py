@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 from math import log
-from pathlib import Path
 from typing import Any
 
 from leafspan.checks import check_choice
@@ -16,7 +15,7 @@ from leafspan.lexical import Analysis, BM25Settings, Corpus, NodeScores, RankBM2
 from leafspan.search._evidence import Evidence
 from leafspan.search._leaf_rows import rows_of
 from leafspan.search._soft_matches import SoftMatcher, words_of
-from leafspan.segments import Mirror, MirrorSnapshot, Shelf, WordPostings, collect, in_parts
+from leafspan.segments import Mirror, MirrorSnapshot, collect, in_parts
 from leafspan.store import Catalogue, Reader, Selection
 from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes, SoftMatches
 from leafspan.values import LeafId, to_hits
@@ -27,20 +26,10 @@ ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
 class LexicalIndex:
     """BM25 over the leaves that a reader sees. It brings itself up to date at each search."""
 
-    def __init__(
-        self,
-        folder: Path | None,
-        analyzer: Analysis | None,
-        settings: BM25Settings,
-        *,
-        read_only: bool = False,
-        shelf: Callable[[str], Shelf] | None = None,
-    ) -> None:
+    def __init__(self, copy: Mirror | None, analyzer: Analysis | None, settings: BM25Settings) -> None:
         self.analyzer = analyzer
         self._settings = settings
-        self._mirror = (
-            None if analyzer is None else Mirror(folder, WordPostings(analyzer), read_only=read_only, shelf=shelf)
-        )
+        self._mirror = copy
         self._corpora: tuple[MirrorSnapshot | None, dict[str, Any]] = (None, {})
         self._kept_matcher: tuple[MirrorSnapshot | None, SoftMatcher | None] = (None, None)
 
@@ -164,7 +153,7 @@ class LexicalIndex:
         settings = request.bm25 or self._settings
         assert self.analyzer is not None
         terms_of_all = to_terms(self.analyzer, request.texts, asked=True)
-        if self._mirror is not None and self._mirror.is_fetched:
+        if self._mirror is not None and self._mirror.is_shared:
             collect(partial(part.find, term) for part in corpus.postings for terms in terms_of_all for term in terms)
         for question, terms in zip(request.texts, terms_of_all, strict=True):
             nodes: list[NodeScores] = []

@@ -15,7 +15,7 @@ from leafspan.segments._segment import HEAD_LENGTH, Damaged, front_length, segme
 from leafspan.segments._segment_folder import SegmentFolder, in_order
 from leafspan.segments._shelf import Piece, Shelf
 from leafspan.segments._snapshot import OpenSegment
-from leafspan.segments._stored_arrays import PIECE, PiecesMissing, StoredArrays, StoredFile
+from leafspan.segments._stored_arrays import PIECE, PiecesMissing, StoredFile
 
 
 class FetchedSegments:
@@ -41,7 +41,7 @@ class FetchedSegments:
         for each in segments:
             if each.path is not None:
                 self._ignored.add(each.path.stem)
-                if not is_gone(each):
+                if not each.is_gone:
                     self._damaged[each.path.stem] = each.problem or ""
 
     @property
@@ -105,8 +105,8 @@ class FetchedSegments:
         if any(file.is_gone for file in pieces):
             raise StaleRead
 
-    def put(self, segments: Iterable[OpenSegment]) -> Flow[None]:
-        """Store segments with the index. Where that fails, clients make them themselves."""
+    def put(self, segments: Iterable[OpenSegment]) -> Flow[bool]:
+        """Whether segments could be stored with the index. Where that fails, clients make them themselves."""
         for segment in segments:
             name = uuid.uuid4().hex if segment.path is None else segment.path.stem
             try:
@@ -118,8 +118,9 @@ class FetchedSegments:
             except LeafspanError as error:
                 what = "a segment cannot be stored with the index, so that other clients make it themselves"
                 warnings.warn(f"{what}: {error}", RuntimeWarning, stacklevel=2)
-                return
+                return False
             self._names.add(name)
+        return True
 
     def remove(self, paths: Iterable[Path]) -> Flow[None]:
         """Delete segments that are no longer needed, by the files into which they were fetched."""
@@ -134,8 +135,3 @@ class FetchedSegments:
         warnings.warn(f"{problem}; it is made anew", RuntimeWarning, stacklevel=2)
         self._damaged[name] = problem
         self._ignored.add(name)
-
-
-def is_gone(segment: OpenSegment) -> bool:
-    """Whether a segment is no longer on the shelf, which is no damage."""
-    return isinstance(segment.arrays, StoredArrays) and segment.arrays.file.is_gone

@@ -8,9 +8,8 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
@@ -18,12 +17,9 @@ from leafspan.engines import StaleRead
 from leafspan.errors import LeafspanError, WriterBusy
 from leafspan.flows import Call, Flow, Progress
 from leafspan.segments._comparing import Compare
-from leafspan.segments._fetching import FetchedSegments, is_gone
 from leafspan.segments._segment import Segment
 from leafspan.segments._segment_folder import SegmentFolder, in_order
-from leafspan.segments._shelf import Shelf
 from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
-from leafspan.segments._stored_arrays import PiecesMissing, collect
 from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, MetDamage, Reader, Row, grouped
 
 if TYPE_CHECKING:
@@ -34,7 +30,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _GROUP = 20_000  # leaves to make into one segment
-_MOST_SEGMENTS = 8
+MOST_SEGMENTS = 8
+"""Segments that are not merged into fewer, so that a change does not write everything again."""
+
 _SIZE_RATIO = 2  # a segment is merged with smaller ones if it is at most this many times as large as all of them together
 _MOST_TAKEN = 64  # segments of what was written that are merged without waiting for a question
 _MOST_DEFERRALS = 4  # changes after which segments are merged and removed though nobody knows whether the reader is stale
@@ -96,18 +94,8 @@ class Mirror:
     Files that are lost or damaged are made again.
     """
 
-    def __init__(
-        self,
-        folder: Path | None,
-        recipe: Recipe,
-        *,
-        read_only: bool = False,
-        shelf: Callable[[str], Shelf] | None = None,
-    ) -> None:
-        path = None if folder is None else folder / recipe.name
-        fetches = path is not None and shelf is not None
-        self._folder = SegmentFolder(path, read_only=read_only, is_fetched=fetches)
-        self._fetched = FetchedSegments(shelf(recipe.name), self._folder) if fetches and shelf is not None else None
+    def __init__(self, folder: Path | None, recipe: Recipe, *, read_only: bool = False) -> None:
+        self._folder = SegmentFolder(None if folder is None else folder / recipe.name, read_only=read_only)
         self._recipe = recipe
         self._segments: list[OpenSegment] | None = None
         self._snapshot: MirrorSnapshot | None = None
@@ -124,10 +112,8 @@ class Mirror:
         """What it is a copy of, as words of a sentence."""
         return self._recipe.content
 
-    @property
-    def is_fetched(self) -> bool:
-        """Whether pieces of its segments are fetched when they are read."""
-        return self._fetched is not None
+    is_shared = False
+    """Whether its segments are stored with the index, so that pieces of them may have to be fetched."""
 
     def close(self) -> None:
         """Let go of the segments. Each file is closed with the last who uses it, perhaps a question in another thread."""
@@ -155,9 +141,7 @@ class Mirror:
             if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:
                 return known  # another thread or task has made it meanwhile
             snapshot, missing = yield Call(self._existing, (catalogue, lambda: reader.is_stale), finish=True)
-            if missing and self._fetched is not None:
-                names = yield from self._fetched.look()
-                self._segments = yield from self._fetched.with_all(self._segments or [], names)
+            if missing and (yield from self._look_elsewhere()):
                 snapshot = yield Call(self._snapshot_of, (catalogue,))
                 missing = snapshot.missing()
             if missing:
@@ -175,34 +159,16 @@ class Mirror:
             self._mutex.release()
 
     def computed(self, function: Callable[..., T], *arguments: Any) -> Flow[T]:
-        """The result of a function that reads arrays of segments. It is called again once missing pieces are fetched.
+        """The result of a function that reads arrays of segments.
 
         Raises:
-            StaleRead: if a segment is gone.
+            StaleRead: if a segment is damaged, or gone.
         """
-        while True:
-            try:
-                return (yield Call(function, arguments, computes=True))  # type: ignore[no-any-return]
-            except PiecesMissing as missing:
-                assert self._fetched is not None
-                yield from self._fetched.fetch(missing.pieces)
+        return (yield Call(function, arguments, computes=True))  # type: ignore[no-any-return]
 
     def stored(self) -> Flow[StoredSegments]:
-        """All segments as they are stored now. Each file is read anew, whatever of it is open, and nothing is changed.
-
-        Behind a client, those that are stored with the index are fetched as a whole.
-        """
-        if self._fetched is not None:
-            known = self._segments or (yield Call(self._folder.read, ([],)))
-            names = yield from self._fetched.look()
-            for segment in (yield from self._fetched.with_all(known, names)):
-                with suppress(StaleRead):
-                    yield from self.computed(_read_all, segment)
-                if segment.problem is not None:
-                    self._fetched.leave_out([segment])
-            yield from self._fetched.look()
-        found: StoredSegments = yield Call(self._stored)
-        return found if self._fetched is None else found._replace(damaged={**found.damaged, **self._fetched.damaged})
+        """All segments as they are stored now. Each file is read anew, whatever of it is open, and nothing is changed."""
+        return (yield Call(self._stored))  # type: ignore[no-any-return]
 
     def _stored(self) -> StoredSegments:
         found, damaged = self._folder.inspect()
@@ -227,16 +193,13 @@ class Mirror:
             self._went_on = time.monotonic()
             self._snapshot = self._glimpse = None
             self._folder.ignore(files)
-            if self._fetched is not None:
-                yield from self._fetched.remove(files)
             if self._segments is not None:
                 self._segments = [each for each in self._segments if each not in wrong and each.path not in files]
             _, missing = yield Call(self._existing, (catalogue, lambda: reader.is_stale), finish=True)
             if missing:
                 yield from self._make(reader.for_mirrors().as_stored(), missing)
             yield Call(self._folder.remove_files, (files,), finish=True)
-            self._snapshot = snapshot = yield Call(self._snapshot_of, (catalogue,))
-            yield from self._share(snapshot)
+            self._snapshot = yield Call(self._snapshot_of, (catalogue,))
         finally:
             self._mutex.release()
 
@@ -274,69 +237,37 @@ class Mirror:
         return Segment(DocumentTable.of([(row.document_id, row.version, row.leaves) for row in rows]), arrays)
 
     def take(self, segment: Segment) -> Flow[None]:
-        """Keep a segment of documents whose version is about to become current, so that no question has to read them back.
+        """Keep a segment of documents whose version is about to become current, so that no question reads them back."""
+        yield from self._keep(segment)
 
-        Behind a client, it is stored with the index, so that no other client has to, either.
-        """
-        kept = yield Call(self._folder.keep, (segment,), finish=True)
-        if self._fetched is not None:
-            yield from self._fetched.put([kept])
+    def _keep(self, segment: Segment) -> Flow[OpenSegment]:
+        kept: OpenSegment = yield Call(self._folder.keep, (segment,), finish=True)
         if self._mutex.acquire(blocking=False):  # or else the thread that makes segments finds it in the folder
             self._taken += 1
             if self._segments is not None or kept.path is None:
                 self._segments = in_order([*(self._segments or []), kept])
             self._mutex.release()
+        return kept
 
     def tidy(self, load: Callable[[], Flow[Catalogue]]) -> Flow[None]:
         """Merge segments that were taken, if they have become many. Otherwise, the next question does."""
-        names: set[str] = set()
-        if self._fetched is not None:
-            # Before the catalogue is read: so what is on the shelf, and about to become current, is known to it.
-            names = yield from self._fetched.look()
-        if len(names) <= _MOST_SEGMENTS if self._fetched is not None else self._taken <= _MOST_TAKEN:
-            return
-        catalogue = yield from load()
-        if not self._mutex.acquire(blocking=False):
-            return
-        try:
-            with suppress(StaleRead):  # a file is damaged, or gone: it is left to the next question, too
-                snapshot, _ = yield Call(self._existing, (catalogue,), finish=True)
-                if self._fetched is not None:
-                    self._segments = yield from self._fetched.with_all(self._segments or [], names)
-                    snapshot = yield Call(self._snapshot_of, (catalogue,))
-                    yield from self._share((yield from self._merged_on_shelf(snapshot, names)))
-                else:
-                    yield Call(self._compact, (snapshot,), finish=True)
-            self._taken = 0
-        finally:
-            self._mutex.release()
+        if self._taken > _MOST_TAKEN:
+            catalogue = yield from load()
+            if self._mutex.acquire(blocking=False):
+                try:
+                    yield Call(self._merge_taken, (catalogue,), finish=True)
+                finally:
+                    self._mutex.release()
 
-    def _merged_on_shelf(self, snapshot: MirrorSnapshot, names: Set[str]) -> Flow[MirrorSnapshot]:
-        """Like ``_compact``, for those segments that are stored with the index."""
-        assert self._fetched is not None
-        assert self._segments is not None
-        on_shelf = {each for each in self._segments if each.path is not None and each.path.stem in names}
-        removed = [each for each in self._dead(snapshot) if each in on_shelf]
-        numbers = [n for n in _segments_to_merge(snapshot.live, self._segments) if self._segments[n] in on_shelf]
-        if numbers:
-            merged = yield from self.computed(self._merge, snapshot, numbers)
-            kept = yield Call(self._folder.keep, (merged,), finish=True)
-            yield from self._fetched.put([kept])
-            removed += [self._segments[number] for number in numbers]
-            self._segments = [*self._segments, kept]
-        if removed:
-            self._segments = in_order(each for each in self._segments if each not in removed)
-            yield from self._fetched.remove(each.path for each in removed if each.path is not None)
-            yield Call(self._folder.remove, (removed,), finish=True)
-        return (yield Call(self._snapshot_of, (snapshot.catalogue,)))  # type: ignore[no-any-return]
+    def _merge_taken(self, catalogue: Catalogue) -> None:
+        with suppress(StaleRead):  # a file is damaged: it is left to the next question, too
+            self._compact(self._existing(catalogue)[0])
+        self._taken = 0
 
-    def _share(self, snapshot: MirrorSnapshot) -> Flow[None]:
-        """Store what only this client has."""
-        if self._fetched is not None and self._segments is not None:
-            pairs = zip(self._segments, snapshot.live, strict=True)
-            own = [each for each, live in pairs if live and not self._fetched.has(each)]
-            for segment in own:
-                yield from self._fetched.put([segment])
+    def _look_elsewhere(self) -> Flow[bool]:
+        """Whether there are segments of documents that are missing where clients on other machines store them."""
+        yield from ()
+        return False
 
     def at_hand(self, catalogue: Catalogue) -> Flow[MirrorSnapshot]:
         """What there is of these documents by now. Nothing is made, so documents may be missing."""
@@ -372,18 +303,15 @@ class Mirror:
             self._segments = self._folder.read(before)  # another process may have made what is missing
             if self._segments != before:
                 snapshot = self._snapshot_of(catalogue)
-            if self._fetched is None:
-                snapshot = self._with_lost_files_rewritten(snapshot, is_stale)
+            snapshot = self._with_lost_files_rewritten(snapshot, is_stale)
         return snapshot, snapshot.missing()
 
     def _without_damaged(self, segments: list[OpenSegment]) -> list[OpenSegment]:
         """These segments, after the files in which something was found that is not as it was written have been removed."""
         damaged = [each for each in segments if each.problem is not None]
         for each in damaged:
-            if not is_gone(each):
+            if not each.is_gone:
                 warnings.warn(f"{each.problem}; it is made anew", RuntimeWarning, stacklevel=2)
-        if self._fetched is not None:
-            self._fetched.leave_out(damaged)
         self._folder.remove(damaged)
         return [each for each in segments if each not in damaged]
 
@@ -457,17 +385,11 @@ class Mirror:
         segments = self._segments
         assert segments is not None
         removed = self._dead(snapshot)
-        if not removed and not _segments_to_merge(snapshot.live, segments):
+        if not removed and not segments_to_merge(snapshot.live, segments):
             return snapshot
         self._segments = segments = [each for each in segments if each not in removed]
         snapshot = self._snapshot_of(snapshot.catalogue)
-        numbers = _segments_to_merge(snapshot.live, segments)
-        if self._folder.read_only:
-            # What is in files stays there, however many they are: merged, it would take memory in each process that reads.
-            numbers = [number for number in numbers if segments[number].path is None]
-        if self._fetched is not None:
-            # Those that are stored with the index are merged there, by writers.
-            numbers = [number for number in numbers if not self._fetched.has(segments[number])]
+        numbers = [number for number in segments_to_merge(snapshot.live, segments) if self._may_merge(segments[number])]
         if numbers:
             merged = self._folder.keep(self._merge(snapshot, numbers))
             removed += [segments[number] for number in numbers]
@@ -476,9 +398,16 @@ class Mirror:
         self._folder.remove(removed)
         return snapshot
 
+    def _may_merge(self, segment: OpenSegment) -> bool:
+        """Whether a reader may merge a segment.
+
+        In a folder that is only read, what is in files stays there: merged, it would take memory in each process.
+        """
+        return segment.path is None or not self._folder.read_only
+
     def _dead(self, snapshot: MirrorSnapshot) -> list[OpenSegment]:
         """The segments in which no document is current, or about to be."""
-        pairs = zip(self._segments or (), snapshot.live, strict=True)
+        pairs = zip(snapshot.segments, snapshot.live, strict=True)
         return [each for each, live in pairs if not live and not _is_expected(each, snapshot.catalogue)]
 
     def _merge(self, snapshot: MirrorSnapshot, numbers: Sequence[int]) -> Segment:
@@ -508,12 +437,7 @@ def _is_expected(segment: OpenSegment, catalogue: Catalogue) -> bool:
     return False
 
 
-def _read_all(segment: OpenSegment) -> None:
-    arrays = segment.arrays
-    collect(partial(arrays.__getitem__, name) for name in arrays)
-
-
-def _segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment]) -> list[int]:
+def segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment]) -> list[int]:
     """The numbers of the segments to merge into one, in ascending order; an empty list if none should be merged.
 
     Segments are merged if more than half of their leaves are dead, but not all of them. If there are too many segments, the
@@ -522,7 +446,7 @@ def _segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment]) -> 
     """
     chosen = [number for number, each in enumerate(segments) if 0 < live[number] * 2 < each.leaves]
     others = [number for number in range(len(segments)) if number not in chosen and live[number]]
-    if len(others) + bool(chosen) > _MOST_SEGMENTS:
+    if len(others) + bool(chosen) > MOST_SEGMENTS:
         size = sum(live[number] for number in chosen)
         for number in sorted(others, key=lambda number: live[number]):
             if len(chosen) > 1 and live[number] > size * _SIZE_RATIO:

@@ -32,14 +32,13 @@ class SegmentFolder:
     Attributes:
         path: The folder.
         read_only: Whether nothing must be written or removed there.
-
-    With ``is_fetched``, pieces of files may be missing: see ``FetchedSegments``.
+        is_fetched: Whether pieces of files may be missing: see ``FetchedSegments``. Default: False.
     """
 
-    def __init__(self, folder: Path | None, *, read_only: bool = False, is_fetched: bool = False) -> None:
+    def __init__(self, folder: Path | None, *, read_only: bool = False) -> None:
         self.path = folder
         self.read_only = read_only
-        self._is_fetched = is_fetched
+        self.is_fetched = False
         self._ignored: set[Path] = set()  # files that are no longer needed, but cannot be removed
         self._missing: set[Path] = set()  # files that were missing at the last ``lost``
 
@@ -209,7 +208,7 @@ class SegmentFolder:
             OSError: if it cannot be read.
         """
         segment = OpenSegment(read_segment(path), path)
-        if self._is_fetched and isinstance(segment.arrays, StoredArrays):
+        if self.is_fetched and isinstance(segment.arrays, StoredArrays):
             segment.arrays.file.is_fetched = True
         return segment
 

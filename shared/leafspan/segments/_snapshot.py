@@ -69,6 +69,11 @@ class OpenSegment:
         """What was found to be wrong with its file since it was opened; None as long as nothing was."""
         return self.arrays.problem if isinstance(self.arrays, StoredArrays) else None
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether others have merged it, so that it cannot be fetched any more: that is no damage."""
+        return isinstance(self.arrays, StoredArrays) and self.arrays.file.is_gone
+
     def current(self, catalogue: Catalogue) -> Mask:
         """Whether each of the documents is in this version the current one. The answer for the last catalogue is kept."""
         known = self._current
@@ -86,6 +91,7 @@ class MirrorSnapshot:
     Attributes:
         catalogue: The catalogue.
         parts: The arrays of each segment, with a mask of its current leaves; the mask is None if all are current.
+        segments: The segments.
         live: Number of current leaves of each segment.
         leaves: Number of all leaves, dead ones included.
     """
@@ -96,21 +102,21 @@ class MirrorSnapshot:
         self.catalogue = catalogue
         self.parts: list[MaskedArrays] = []
         self.live: list[int] = []
-        self._segments = list(segments)
+        self.segments = list(segments)
         self._starts = list(accumulate((segment.leaves for segment in segments), initial=0))  # first row of each segment
         self.leaves = self._starts.pop()
         self._masks: weakref.WeakKeyDictionary[Selection, Mask] = weakref.WeakKeyDictionary()
         self._last_rows: tuple[weakref.ref[Selection] | None, NDArray[np.intp]] = (None, np.empty(0, np.intp))
         self._met: dict[str, tuple[int, OpenSegment, int]] = {}  # where documents are that were looked for
         # For each segment, whether each of its documents is current, and in no earlier segment.
-        self._current = [segment.current(catalogue) for segment in self._segments]
+        self._current = [segment.current(catalogue) for segment in self.segments]
         keys, segment_numbers, numbers = self._by_key()
         repeated = np.flatnonzero(keys[1:] == keys[:-1]) if len(keys) else ()
         if len(repeated):
             self._count_once(numbers[np.isin(keys, keys[repeated])])
             keys, segment_numbers, numbers = self._by_key()
         self._keys, self._segment_numbers, self._numbers = keys.data, segment_numbers.data, numbers.data
-        for segment, current in zip(self._segments, self._current, strict=True):
+        for segment, current in zip(self.segments, self._current, strict=True):
             mask = None if current.all() else np.repeat(current, segment.sizes)
             self.parts.append((segment.arrays, mask))
             self.live.append(segment.leaves if mask is None else int(np.count_nonzero(mask)))
@@ -118,14 +124,14 @@ class MirrorSnapshot:
     @property
     def is_damaged(self) -> bool:
         """Whether something was found to be wrong with a file of it."""
-        return any(segment.problem is not None for segment in self._segments)
+        return any(segment.problem is not None for segment in self.segments)
 
     def _by_key(self) -> tuple[NDArray[np.uint64], NDArray[np.uint16], NDArray[np.uint32]]:
         """The keys of the current documents, sorted, with the numbers of their segments, and their numbers there."""
         import numpy as np
 
         keys, segment_numbers, numbers = [np.empty(0, np.uint64)], [np.empty(0, np.uint16)], [np.empty(0, np.uint32)]
-        for number, (segment, current) in enumerate(zip(self._segments, self._current, strict=True)):
+        for number, (segment, current) in enumerate(zip(self.segments, self._current, strict=True)):
             by_key = segment.documents.by_key()
             kept = current[by_key.places]
             keys.append(by_key.keys[kept])
@@ -139,7 +145,7 @@ class MirrorSnapshot:
         """Let documents that are current in several segments count in the first of them only."""
         seen: set[str] = set()
         among = set(suspects.tolist())
-        for place, (segment, current) in enumerate(zip(self._segments, self._current, strict=True)):
+        for place, (segment, current) in enumerate(zip(self.segments, self._current, strict=True)):
             ids = {number: segment.documents.id(number) for number in among if number < len(current) and current[number]}
             repeated = [number for number, id_ in ids.items() if id_ in seen]
             if repeated:
@@ -149,7 +155,7 @@ class MirrorSnapshot:
 
     def current_documents(self, number: int) -> list[tuple[str, str | None, int]]:
         """The current documents of the segment with this number, as (id, version, number of leaves)."""
-        return list(compress(self._segments[number].documents, self._current[number]))
+        return list(compress(self.segments[number].documents, self._current[number]))
 
     @property
     def is_complete(self) -> bool:
@@ -162,7 +168,7 @@ class MirrorSnapshot:
             return []
         present = {
             segment.documents.id(number)
-            for segment, current in zip(self._segments, self._current, strict=True)
+            for segment, current in zip(self.segments, self._current, strict=True)
             for number in current.nonzero()[0].tolist()
         }
         return [
@@ -180,13 +186,13 @@ class MirrorSnapshot:
         import numpy as np
 
         wanted = np.asarray(rows, np.int64)
-        if len(self._segments) == 1:
-            return self._segments[0].leaves_in(wanted)
+        if len(self.segments) == 1:
+            return self.segments[0].leaves_in(wanted)
         numbers = np.searchsorted(self._starts, wanted, side="right") - 1
         found: dict[int, LeafId] = {}
         for number in np.unique(numbers).tolist():
             (places,) = np.nonzero(numbers == number)
-            leaves = self._segments[number].leaves_in(wanted[places] - self._starts[number])
+            leaves = self.segments[number].leaves_in(wanted[places] - self._starts[number])
             found.update(zip(places.tolist(), leaves, strict=True))
         return [found[place] for place in range(len(wanted))]
 
@@ -247,7 +253,7 @@ class MirrorSnapshot:
         import numpy as np
 
         if selection is self.catalogue.select(None):
-            everything = zip(self._segments, self.parts, strict=True)
+            everything = zip(self.segments, self.parts, strict=True)
             masks = [np.ones(segment.leaves, bool) if mask is None else mask for segment, (_, mask) in everything]
             return np.concatenate([np.empty(0, bool), *masks])
         if len(selection.ids) * 8 < sum(map(len, self._current)):  # few documents: look each of them up
@@ -257,7 +263,7 @@ class MirrorSnapshot:
                     mask[rows] = True
             return mask
         masks = [np.empty(0, bool)]
-        for segment, current in zip(self._segments, self._current, strict=True):
+        for segment, current in zip(self.segments, self._current, strict=True):
             ids = map(segment.documents.id, range(len(segment.documents)))
             selected = [is_current and id_ in selection.ids for id_, is_current in zip(ids, current, strict=True)]
             masks.append(np.repeat(np.array(selected, bool), segment.sizes))
@@ -291,7 +297,7 @@ class MirrorSnapshot:
         at = bisect_left(self._keys, key)
         while at < len(self._keys) and self._keys[at] == key:
             place, number = self._segment_numbers[at], self._numbers[at]
-            segment = self._segments[place]
+            segment = self.segments[place]
             if segment.documents.id(number) == document_id:
                 return self._starts[place], segment, number
             at += 1

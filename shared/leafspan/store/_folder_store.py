@@ -183,8 +183,6 @@ class FolderStore:
             opened = yield Call(folder.opened, (deadline,))
             leaves = yield self._to_write(opened, self._leaves_name)
             manifest = yield self._to_write(opened, self._manifest_name)
-            if self._leaves_name in opened.lost and self.copied is not None:
-                yield from self._write_lost_vectors(leaves, catalogue, self.copied)
         except BaseException:
             stop(False)
             raise
@@ -201,7 +199,7 @@ class FolderStore:
             yield from ()
             return folder.catalogues[self._manifest_name].catalogue
 
-        return Writer(
+        writer = Writer(
             leaves,
             manifest,
             rows=rows,
@@ -211,9 +209,19 @@ class FolderStore:
             catalogue=latest,
             notes_changes=True,
         )
+        if self._leaves_name in opened.lost and self.copied is not None:
+            try:
+                is_whole = yield from self._write_lost_vectors(leaves, catalogue, self.copied)
+                yield from writer.recover()  # what is half deleted may lack vectors, too
+                if is_whole:
+                    self.vectors_found(Catalogue(writer.rows))
+            except BaseException:
+                stop(False)
+                raise
+        return writer
 
-    def _write_lost_vectors(self, leaves: Collection, catalogue: Catalogue, copied: CopiedRecords) -> Flow[None]:
-        """Write the vectors again that Chroma has lost, as far as there is a copy of them. The next writer goes on."""
+    def _write_lost_vectors(self, leaves: Collection, catalogue: Catalogue, copied: CopiedRecords) -> Flow[bool]:
+        """Write the vectors again that Chroma has lost, as far as there is a copy of them. Whether there is one of all."""
         ids = [id_ for row in catalogue.rows.values() if row.version is not None for id_ in row.leaf_ids]
         show = None if len(ids) >= _MIN_FOR_PROGRESS else False
         progress = Progress(len(ids), show=show, what="Writing vectors again", unit=" leaves")
@@ -231,8 +239,7 @@ class FolderStore:
                 progress.advance(len(some))
         finally:
             progress.close()
-        if is_whole:
-            self.vectors_found(catalogue)
+        return is_whole
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See Store."""
@@ -319,7 +326,7 @@ class FolderStore:
     def vectors_found(self, catalogue: Catalogue) -> None:
         """See Store."""
         if any(row.is_half_done for row in catalogue.rows.values()):
-            return  # what is half deleted may lack vectors, too: once it is gone, the next writer looks again
+            return  # what is half deleted may lack vectors, too
         lost = self._open_folder().files.lost
         if (loss := lost.find(self._leaves_name)) is not None:
             lost.forget(loss)
