@@ -89,6 +89,24 @@ def test_chinese_japanese_and_korean_go_by_pairs_of_characters_in_any_language(t
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ภาษาไทย", ["ภา", "าษ", "ษา", "าไ", "ไท", "ทย"]),
+        ("ปี ๒๕๖๓ และ RAG", ["ปี", "๒๕๖๓", "แล", "ละ", "rag"]),  # digits make a number
+        ("ราคา฿500", ["รา", "าค", "คา", "500"]),
+        ("ພາສາ", ["ພາ", "າສ", "ສາ"]),
+        ("မြန်", ["မြ", "ြန", "န်"]),
+        ("កម្ព", ["កម", "ម្", "្ព"]),
+        ("ก", ["ก"]),
+        ("ไทย東京", ["ไท", "ทย", "ย東", "東京", "東", "京"]),
+    ],
+)
+def test_alphabets_without_spaces_go_by_pairs_of_characters_alone(text, expected):
+    assert terms(text) == expected
+    assert set(Analyzer()([text], asked=True)[0]) <= set(expected)
+
+
 def test_a_question_of_several_characters_is_about_pairs_of_them():
     assert Analyzer()(["東京都に", "猫", "猫 と犬"], asked=True) == [["東京", "京都", "都に"], ["猫"], ["猫", "と犬"]]
 

@@ -8,15 +8,17 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise
 
-from leafspan.text import fold, normalize, without_invisible
+from leafspan.text import LETTERS_IN_A_ROW, fold, normalize, without_invisible
 
-# Characters of scripts without spaces, or with particles joined to words: kana, ideographs with their extensions, Hangul.
-_CJK = (
+# Characters of scripts without spaces, or with particles joined to words: kana, ideographs with extensions, Hangul, and
+# alphabets such as Thai.
+_JOINED = (
     "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+    f"\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff{LETTERS_IN_A_ROW}"
 )
-_ANY_CJK = re.compile(f"[{_CJK}]")
-_CJK_RUN = re.compile(f"([{_CJK}]+)")
+_ANY_JOINED = re.compile(f"[{_JOINED}]")
+_JOINED_RUN = re.compile(f"([{_JOINED}]+)")
+_IN_ALPHABETS = re.compile(f"[{LETTERS_IN_A_ROW}]")
 _PLAIN = {code: chr(code).lower() if chr(code).isalnum() else " " for code in range(128)}
 _POSSESSIVE = re.compile(r"'s\b")
 _DIGIT = re.compile(r"\d")
@@ -45,7 +47,7 @@ def words_of(chunk: str, language: str, *, asked: bool = False) -> list[str]:
 
     A word is a run of letters and digits with their marks. Initials (``us`` for U.S.) and numbers (1000 for 1,000, or 2.5)
     are one word each. In Chinese, Japanese and Korean each pair of neighbouring characters is a word, and so is a character
-    by itself. What is found besides:
+    by itself; in Thai, Lao, Burmese and Khmer, pairs alone. What is found besides:
 
     - A compound with a digit is also one word: ``ab123`` for AB-123 and AB_123, ``2020-01-15``, ``llama3.1:8b``. Letters
       and numbers within it are words, too: ``10`` and ``kg`` for 10kg, ``3.11`` for Python3.11.
@@ -63,13 +65,14 @@ def words_of(chunk: str, language: str, *, asked: bool = False) -> list[str]:
         words = [folded] if folded.isalnum() and (folded.isalpha() or folded.isdecimal()) else _in_piece(folded, english)
     else:
         words = []
-        for index, piece in enumerate(_CJK_RUN.split(folded)):
+        for index, piece in enumerate(_JOINED_RUN.split(folded)):
             if index % 2 == 0:  # every second piece is a run of such characters
                 words += _in_piece(piece, english)
+            elif len(piece) == 1:
+                words.append(piece)
             else:
                 words += [first + second for first, second in pairwise(piece)]
-                if len(piece) == 1 or not asked:
-                    words += piece
+                words += "" if asked else _IN_ALPHABETS.sub("", piece)
     if chunk[1:].islower() or chunk.isupper() or chunk.islower():
         return words
     return _with_more(words, [_folded(part, language) for part in _camel_parts(chunk, 3 if asked else 2)])
@@ -89,10 +92,10 @@ def find_plain_words(text: str) -> list[str]:
     if "\n" in text or "\r" in text:
         text = _BROKEN_SOFTLY.sub("", text)
     text = _POSSESSIVE.sub("", fold(text).replace("_", " "))
-    if not _ANY_CJK.search(text):
+    if not _ANY_JOINED.search(text):
         return _plain_words().findall(text)
     found: list[str] = []
-    for index, piece in enumerate(_CJK_RUN.split(text)):
+    for index, piece in enumerate(_JOINED_RUN.split(text)):
         if index % 2 == 0:
             found += _plain_words().findall(piece)
         else:

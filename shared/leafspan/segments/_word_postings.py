@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from leafspan.segments._snapshot import MaskedArrays
 
 _BATCH = 1_000  # texts to read at a time
-_KIND = "starts leaf_words, blank leaves without terms"  # what copies of earlier versions lack
+_KIND = "starts leaf_words, blank leaves without terms, pairs in alphabets"  # what copies of earlier versions lack
 
 
 class WordPostings:

@@ -4,11 +4,12 @@ from leafspan.text._displays import display
 from leafspan.text._folding import INVISIBLE, fold, fold_with_places, normalize, without_invisible
 from leafspan.text._markdown import name_in_markdown
 from leafspan.text._visible import escaped_in_json, visible
-from leafspan.text._words import WITHOUT_SPACES, count_words, end_of_words, first_words, has_word
+from leafspan.text._words import LETTERS_IN_A_ROW, WITHOUT_SPACES, count_words, end_of_words, first_words, has_word
 
 __all__ = [
     "display",
     "INVISIBLE",
+    "LETTERS_IN_A_ROW",
     "WITHOUT_SPACES",
     "count_words",
     "end_of_words",

@@ -9,11 +9,22 @@ from leafspan.text._folding import without_invisible
 # Chinese and Japanese are written without spaces. Each character of these scripts counts as a word, and so does each
 # Korean one, as in word processors. (Kana, ideographs with their extensions, Hangul, half-width forms.)
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
-WITHOUT_SPACES = f"{_CJK}\u0e00-\u0eff"
-"""Scripts without spaces between words, or with particles joined to them, for a class of characters: also Thai and Lao."""
+LETTERS_IN_A_ROW = (
+    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u109a-\u109d\u1780-\u17d3\u17d7\u17dc\u17dd"
+    "\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"
+)
+"""Letters and marks of Thai, Lao, Burmese and Khmer, for a class of characters: alphabets without spaces between words."""
 
-_WORD = re.compile(f"[{_CJK}]|[^\\s{_CJK}]+")
-_ANY_CJK = re.compile(f"[{_CJK}]")
+# Of these, the marks: each belongs to the letter before it.
+_MARKS_IN_A_ROW = (
+    "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u1056-\u1059\u105e-\u1060\u1062-\u1064\u1067-\u106d"
+    "\u1071-\u1074\u1082-\u108d\u108f\u109a-\u109d\u17b4-\u17d3\u17dd\ua9e5\uaa7b-\uaa7d"
+)
+WITHOUT_SPACES = f"{_CJK}{LETTERS_IN_A_ROW}"
+"""Scripts without spaces between words, or with particles joined to them, for a class of characters."""
+
+_WORD = re.compile(f"[{_CJK}]|(?:[{LETTERS_IN_A_ROW}][{_MARKS_IN_A_ROW}]*){{1,4}}|[^\\s{WITHOUT_SPACES}]+")
+_ANY = re.compile(f"[{WITHOUT_SPACES}]")
 
 
 _LETTER = re.compile("[^\\W_]|[\u2600-\u27bf\U0001f000-\U0001faff]")
@@ -25,8 +36,11 @@ def has_word(text: str) -> bool:
 
 
 def count_words(text: str) -> int:
-    """The number of words of a text: runs without white space, and each Chinese, Japanese or Korean character."""
-    if text.isascii() or not _ANY_CJK.search(text):
+    """The number of words of a text: runs without white space, and each Chinese, Japanese or Korean character.
+
+    Four letters of Thai, Lao, Burmese or Khmer count as a word, with their marks.
+    """
+    if text.isascii() or not _ANY.search(text):
         return len(text.split())
     return len(_WORD.findall(text))
 
