@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import random
 import shutil
 import time
 import warnings
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from tests.profiles import quick
 
 WORDS = [f"{a}{b}{c}" for a in "bdfgkl" for b in "aeiou" for c in ("ron", "tal", "mis", "pek")]
 STRATEGIES = [BM25(), Hybrid(), RelevantSegments()]
+A, B = "a" * 32, "b" * 32  # names of segments
 QUESTIONS = ["baron dital", "lumis", "pek ketal gopek"]
 
 
@@ -290,6 +293,28 @@ def test_pieces_are_no_longer_than_servers_take():
     assert _shelf._unpacked(record.text) == chance
 
 
+@pytest.mark.parametrize("name", ["../evil", "/tmp/evil", "A" * 32, "0" * 31, "0" * 32 + "\n", "kb", "0" * 30 + "/a"])
+def test_a_name_that_no_writer_gives_becomes_no_file(engine: RemoteEngine, tmp_path: Path, name: str):
+    with opened(engine, tmp_path / "writer") as writer:
+        writer.add(documents(*range(5)))
+    table = engine.inner.table("kb.segments")
+    (head,) = heads(engine).values()
+    table.put(
+        [Record(name, metadata=head.metadata), Record(f"{name}#0", text=engine.records("kb.segments")[f"{head.id}#0"].text)]
+    )
+    with opened(engine, tmp_path / "reader") as reader:
+        assert answers(reader) == expected(*range(5))
+    assert len(list(tmp_path.rglob("*.segment"))) == 2  # of the writer, and of the reader
+    assert not list(tmp_path.rglob("*evil*"))
+
+
+def test_a_piece_that_would_unpack_to_more_is_damaged():
+    bomb = base64.b64encode(zlib.compress(bytes(1_000 * PIECE))).decode()
+    assert _shelf._unpacked(bomb) is None
+    for damaged in ("", "AAAA", "ä", None, base64.b64encode(zlib.compress(b"cut short")[:-3]).decode()):
+        assert _shelf._unpacked(damaged) is None
+
+
 def test_a_shelf_has_the_segments_of_its_own_kind_alone(engine: RemoteEngine):
     from leafspan.engines._tables import CalledEngine
     from leafspan.flows import run
@@ -301,14 +326,14 @@ def test_a_shelf_has_the_segments_of_its_own_kind_alone(engine: RemoteEngine):
 
     words, others, of_another = Shelf(table, "1", "words"), Shelf(table, "1", "others"), Shelf(table, "2", "words")
     content = bytes(range(256)) * 100
-    run(words.put("a", content))
-    run(others.put("b", b"b"))
-    assert run(words.names()) == {"a"}
+    run(words.put(A, content))
+    run(others.put(B, b"b"))
+    assert run(words.names()) == {A}
     assert run(of_another.names()) == set()
-    assert run(words.lengths({"a", "gone"})) == {"a": len(content)}
-    wanted = [Piece("a", number) for number in range(5)]
+    assert run(words.lengths({A, "gone"})) == {A: len(content)}
+    wanted = [Piece(A, number) for number in range(5)]
     found = run(words.pieces(wanted))
     assert b"".join(found[piece] for piece in wanted if piece in found) == content
-    run(words.remove({"a"}))
+    run(words.remove({A}))
     assert run(words.names()) == set()
-    assert set(engine.records("t")) == {"b", "b#0"}
+    assert set(engine.records("t")) == {B, f"{B}#0"}

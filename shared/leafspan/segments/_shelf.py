@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -16,6 +17,7 @@ from leafspan.segments._stored_arrays import PIECE
 _KIND = "kind"  # of segments, in the metadata of their heads
 _UNFINISHED = "unfinished"  # kind of a segment that is being written, or whose writer was killed
 _ABANDONED_SECONDS = 86_400.0  # after which an unfinished segment was left by a killed writer
+_NAME = re.compile(r"[0-9a-f]{32}")
 _AT_ONCE = 128  # pieces in a call: a megabyte
 
 
@@ -38,9 +40,10 @@ class Shelf:
         self._own_kind = f"{index_id}/{kind}"
 
     def names(self) -> Flow[set[str]]:
-        """The names of all segments."""
+        """The names of all segments. They become names of files here, so no other ones are taken from a table."""
         table = yield from self._table(False)
-        return set() if table is None else (yield from table.find(_KIND, [self._own_kind]))
+        found: set[str] = set() if table is None else (yield from table.find(_KIND, [self._own_kind]))
+        return {name for name in found if _NAME.fullmatch(name)}
 
     def lengths(self, names: Collection[str]) -> Flow[dict[str, int]]:
         """The lengths of the files of segments, in bytes. Segments that are gone, and damaged heads, are left out."""
@@ -100,7 +103,9 @@ def _records(name: str, content: bytes) -> Iterator[Record]:
 
 def _unpacked(text: str | None) -> bytes | None:
     """The bytes of a piece; None if it is damaged. Whether they are right, the checksums of the segment tell."""
+    unpacking = zlib.decompressobj()
     try:
-        return zlib.decompress(base64.b64decode(text or "", validate=True))
-    except (binascii.Error, zlib.error):
+        content = unpacking.decompress(base64.b64decode(text or "", validate=True), PIECE)
+    except (binascii.Error, ValueError, zlib.error):
         return None
+    return content if unpacking.eof else None  # or it is longer than a piece can be
