@@ -155,8 +155,7 @@ async def test_a_server_is_warmed_by_its_asynchronous_client(chroma_server, buil
     index = await Index.aopen(client=client, name="warmed")
     await index.aadd(DOCUMENTS)
     await index.awarm()
-    assert built == {"Indexing words": 1}  # vectors stay on the server
-    built.clear()
+    assert built == {}  # the writer has stored the words, and vectors stay on the server
     assert await index.aretrieve(QUESTIONS[0])
     assert built == {}
 
