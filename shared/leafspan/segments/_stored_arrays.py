@@ -172,7 +172,8 @@ class ArrayInParts:
 
     def _check(self, first: int, end: int) -> None:
         """Compare the blocks from the first one up to the end that were not compared before."""
-        block = first
+        if (block := self._checked.find(0, first, end)) < 0:
+            return
         missing: dict[StoredFile, set[int]] = {}
         while (block := self._checked.find(0, block, end)) >= 0:
             try:

@@ -8,7 +8,9 @@ from leafspan.text._folding import without_invisible
 
 # Chinese and Japanese are written without spaces. Each character of these scripts counts as a word, and so does each
 # Korean one, as in word processors. (Kana, ideographs with their extensions, Hangul, half-width forms.)
-_CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+_CJK_BELOW = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f"
+_CJK_ABOVE = "\U00020000-\U0003ffff"
+_CJK = f"{_CJK_BELOW}{_CJK_ABOVE}"
 LETTERS_IN_A_ROW = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u109a-\u109d\u1780-\u17d3\u17d7\u17dc\u17dd"
     "\ua9e0-\ua9ef\ua9fa-\ua9fe\uaa60-\uaa7f"
@@ -24,7 +26,7 @@ WITHOUT_SPACES = f"{_CJK}{LETTERS_IN_A_ROW}"
 """Scripts without spaces between words, or with particles joined to them, for a class of characters."""
 
 _WORD = re.compile(f"[{_CJK}]|(?:[{LETTERS_IN_A_ROW}][{_MARKS_IN_A_ROW}]*){{1,4}}|[^\\s{WITHOUT_SPACES}]+")
-_ANY = re.compile(f"[{WITHOUT_SPACES}]")
+_ANY = re.compile(f"[{_CJK_BELOW}{LETTERS_IN_A_ROW}]|[{_CJK_ABOVE}]")  # two classes take half the time of one
 
 
 _LETTER = re.compile("[^\\W_]|[\u2600-\u27bf\U0001f000-\U0001faff]")
