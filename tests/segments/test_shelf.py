@@ -147,6 +147,25 @@ def test_a_reader_goes_on_when_writers_have_merged_what_it_has_fetched_in_part(e
             assert answers(reader) == expected(*range(30))
 
 
+@pytest.mark.slow
+def test_a_bit_flipped_in_any_record_of_a_segment_changes_no_answer(engine: RemoteEngine, tmp_path: Path):
+    with opened(engine, tmp_path / "writer") as writer:
+        writer.add(documents(*range(60)))
+    table, wanted = engine.inner.table("kb.segments"), expected(*range(60))
+    chance = random.Random(4)
+    for id_, record in engine.records("kb.segments").items():
+        if record.text is None:
+            continue
+        content = base64.b64decode(record.text)
+        place = chance.randrange(len(content))
+        flipped = content[:place] + bytes([content[place] ^ 1 << chance.randrange(8)]) + content[place + 1 :]
+        table.put([record._replace(text=base64.b64encode(flipped).decode())])
+        with warnings.catch_warnings(), opened(engine, tmp_path / id_) as reader:
+            warnings.simplefilter("ignore")
+            assert answers(reader) == wanted, id_
+        table.put([record])
+
+
 @pytest.mark.parametrize("where", quick(2, [0.1, 0.5, 0.0, 0.3, 0.7, 0.9]))
 @pytest.mark.parametrize("damage", ["flipped", "lost", "no text", "another piece"])
 def test_whatever_happens_to_a_piece_answers_are_right(engine: RemoteEngine, tmp_path: Path, where: float, damage: str):

@@ -169,6 +169,7 @@ MUTANTS = (
         "store._visible_documents",
         "            self._met |= sorted_out.doubtful\n            raise StaleRead\n",
         "            self._met |= sorted_out.doubtful\n",
+        "server",  # in a folder, no search asks the engine
     ),
     Mutant(
         "the scope is not applied to ids",
