@@ -96,7 +96,7 @@ class Index(View):
                 known to be local: WordLlama, and models with ``encode``.
             create: Whether to make the index if there is none. Default: True.
             read_only: Whether to read only: nothing is made, and nothing in the folder is written, as of one that cannot be
-                written. Default: False.
+                written. What ``warm()`` would make must be there. Default: False.
             timeout: Seconds, >= 0, to wait for another writer, or for one answer of a server, which gets at least a second.
                 Default: 30.
             on_damage: What becomes of documents that are not stored as they were written. ``"raise"`` is an error where one
@@ -113,6 +113,8 @@ class Index(View):
             WriterBusy: if it has to be made, and another writer holds the folder for longer than the timeout.
             ServerTimeout: if a server does not answer within the timeout.
             StorageFailed: if a server cannot be reached, or what is stored cannot be opened.
+            StorageReadOnly: if the folder is only read, and lacks what questions are answered from: call ``warm()`` where
+                it can be written.
             IndexNotFound: if there is none, and ``create`` is False.
             DamagedIndex: if its settings are not stored as they were written.
             IndexMismatch: if it was made with another splitter, weight, analyzer or format, or ``{name}.leaves`` or
