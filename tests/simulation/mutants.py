@@ -165,13 +165,6 @@ MUTANTS = (
         "        if False:\n",
     ),
     Mutant(
-        "a doubtful leaf does not let reading start again",
-        "store._visible_documents",
-        "            self._met |= sorted_out.doubtful\n            raise StaleRead\n",
-        "            self._met |= sorted_out.doubtful\n",
-        "server",  # in a folder, no search asks the engine
-    ),
-    Mutant(
         "the scope is not applied to ids",
         "store._visible_documents",
         "        shown_id = (yield from self.catalogue()).shown_id if self.scope is not None else None\n",
@@ -270,13 +263,6 @@ MUTANTS = (
         """            self._retired = True
             unused = True
 """,
-        "folder",
-    ),
-    Mutant(
-        "Chroma is opened without the lock on its files",
-        "engines.chroma._opened",
-        "                with self._files.locked(deadline, opening=True):\n",
-        "                if True:\n",
         "folder",
     ),
     Mutant(

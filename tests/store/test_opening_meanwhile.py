@@ -5,10 +5,14 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from leafspan import Document, Index
+import pytest
+
+from leafspan import Document, Index, WriterBusy
+from leafspan.engines.local import FileLock, deadline_after
 from leafspan.engines.local._change_file import ChangeFile
 from leafspan.flows import run
 from leafspan.store import _connecting, open_store
+from leafspan.store._folder import folder_at
 from leafspan.store._reader import Reader
 
 
@@ -48,3 +52,15 @@ def test_a_writer_begins_though_chroma_is_opened_again_meanwhile(tmp_path: Path,
         monkeypatch.setattr(Reader, "rows", rows_while_another_thread_fails)
         index.delete(["a"])
         assert [each.id for each in index.documents()] == ["b"]
+
+
+def test_a_collection_is_loaded_only_while_no_other_process_uses_the_files(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "kb") as index:
+        index.add(Document("a", "A text."))
+    opened = folder_at(tmp_path / "kb", None, deadline_after(5)).opened(deadline_after(5))
+    lock = FileLock(tmp_path / "kb" / "leafspan.files")
+    assert lock.try_acquire()
+    with pytest.raises(WriterBusy, match="in use by another process"):
+        opened.collection("kb.leaves", time.monotonic() + 0.05)
+    lock.release()
+    assert opened.collection("kb.leaves", deadline_after(5)).name == "kb.leaves"
