@@ -33,7 +33,7 @@ from leafspan import BM25, F, Hybrid, Index, RelevantSegments, Vector
 from tests.server import running_server
 
 MOST_OF_ALL = 0.1  # of the bytes of a client that reads everything
-MOST_OF_SEGMENT = 2.0  # bytes after a change, beside those of the new segment
+MOST_OF_SEGMENT = 2.0  # bytes that a client reads after a change, over the size of the new segment
 SEGMENTS = "kb.segments"
 ASKED: dict[str, Callable[[Index, str], Any]] = {
     "BM25": lambda index, question: index.retrieve(question, BM25()),

@@ -194,7 +194,7 @@ def test_what_others_write_beside_an_open_index_is_no_matter(
 
 
 @pytest.mark.parametrize("pattern", ["catalogue", "*/records/*", "*/vectors/*", "*/words-*/*"])
-@pytest.mark.filterwarnings("ignore:.*made anew:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.*leafspan rebuilds it:RuntimeWarning")
 def test_a_byte_that_has_changed_in_any_of_its_files_changes_no_answer(folder: Path, pattern: str):
     with Index.open(folder) as index:
         expected = everything(index)
@@ -210,7 +210,7 @@ def test_a_byte_that_has_changed_in_any_of_its_files_changes_no_answer(folder: P
 @pytest.mark.parametrize(
     ("pattern", "read_only"), paired(["catalogue", "*/records/*", "*/vectors/*", "*/words-*/*"], [True, False])
 )
-@pytest.mark.filterwarnings("ignore:.*made anew:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:.*leafspan rebuilds it:RuntimeWarning")
 def test_bytes_that_change_behind_an_index_that_is_open_change_no_answer(folder: Path, pattern: str, read_only: bool):
     """They are compared when they are first read. Where nothing can be made anew, an error says so."""
     with Index.open(folder) as index:

@@ -18,7 +18,7 @@ from tests.hosts.scenarios import SCENARIOS
 from tests.hosts.test_scenarios import ask, named, shown
 from tests.profiles import paired
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*(made anew|made again by each process):RuntimeWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*(leafspan rebuilds|made again by each process):RuntimeWarning")
 
 
 @pytest.fixture(scope="module")

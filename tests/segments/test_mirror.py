@@ -251,7 +251,7 @@ def test_a_damaged_file_is_made_anew_with_a_warning(place, damage, recipe):
     (path,) = segments(place, recipe)
     DAMAGES[damage](path)
     with open_at(place) as index:
-        with pytest.warns(RuntimeWarning, match=r"made anew") as warned:
+        with pytest.warns(RuntimeWarning, match=r"leafspan rebuilds it") as warned:
             assert answers(index) == undamaged()
         assert len(warned) == 1
         assert path.name in str(warned[0].message)
@@ -278,7 +278,7 @@ def test_a_file_that_cannot_be_read_is_made_anew_with_a_warning(place, monkeypat
 def test_a_missing_file_is_made_anew_with_a_warning(place, recipe):
     (path,) = segments(place, recipe)
     path.unlink()
-    with open_at(place) as index, pytest.warns(RuntimeWarning, match="has lost its files; they are made anew"):
+    with open_at(place) as index, pytest.warns(RuntimeWarning, match="has lost its files; leafspan rebuilds them"):
         assert answers(index) == undamaged()
     with open_at(place) as index:
         assert answers(index) == undamaged()

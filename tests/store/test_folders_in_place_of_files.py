@@ -140,7 +140,7 @@ def test_a_folder_in_the_place_of_a_segment_is_told_of_and_the_segment_made_anew
     path = copied(whole, tmp_path / "kb")
     segment = next(each for each in segments(path) if each.parent.name.startswith("vectors"))
     put_a_folder(segment)
-    expected = f"{segment}: a folder, where a file belongs: move the folder away; it is made anew"
+    expected = f"{segment}: a folder, where a file belongs: move the folder away; leafspan rebuilds it"
     with pytest.warns(RuntimeWarning, match=re.escape(expected)) as told:
         assert made_anew(use, path) == list(COLOURS)
     assert len(told) == 1
@@ -164,7 +164,7 @@ def test_an_empty_folder_in_the_place_of_a_segment_is_removed(whole: Path, tmp_p
     segment = next(each for each in segments(path) if each.parent.name.startswith("vectors"))
     segment.unlink()
     segment.mkdir()
-    with pytest.warns(RuntimeWarning, match="it is made anew"):
+    with pytest.warns(RuntimeWarning, match="leafspan rebuilds it"):
         assert read(path) == list(COLOURS)
     assert not segment.exists()
     assert read(path) == list(COLOURS)  # without a warning

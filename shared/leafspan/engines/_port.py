@@ -49,7 +49,7 @@ class Near(NamedTuple):
 
 
 class Table(Protocol):
-    """Records by id. Its methods are functions; or all of them, and those of its engine, are coroutine functions.
+    """Records by id. Either all methods of a table and its engine are functions, or all are coroutine functions.
 
     Attributes:
         id: What tells the table apart from all others: a table that was deleted and made again has another id.

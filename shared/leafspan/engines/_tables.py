@@ -124,7 +124,7 @@ class FlowEngine(Protocol):
 
 
 def is_engine(thing: Any) -> bool:
-    """Whether it has what an ``Engine`` has. The class of an engine is none."""
+    """Whether an object has all members of an ``Engine``. A class does not count, only its instances do."""
     names = ("place", "batch", "is_local", "tables", "table", "create")
     return not isinstance(thing, type) and all(hasattr(thing, name) for name in names)
 

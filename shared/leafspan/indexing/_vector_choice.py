@@ -1,4 +1,4 @@
-"""Which of two vectors of a leaf counts, where the stored one is not that of the copy: neither has a checksum."""
+"""Choose between the stored vector of a leaf and its copy, where the two differ: neither has a checksum."""
 
 from __future__ import annotations
 

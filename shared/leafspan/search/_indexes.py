@@ -36,7 +36,7 @@ class SearchIndexes:
     @classmethod
     def of(cls, store: Store, settings: IndexSettings) -> SearchIndexes:
         """The indexes of a store, which are loaded when they are first needed."""
-        shelf = partial(Shelf, store.segments_table, store.id) if store.shares_segments else None
+        shelf = None if store.segments_table is None else partial(Shelf, store.segments_table, store.id)
         mirror = mirrors_of(store.cache_folder, shelf, read_only=store.cache_read_only)
         analyzer = settings.analyzer
         words = LexicalIndex(None if analyzer is None else mirror(WordPostings(analyzer)), analyzer, settings.bm25)

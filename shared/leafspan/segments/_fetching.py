@@ -74,7 +74,7 @@ class FetchedSegments:
             try:
                 opened = yield Call(self._folder.begin, (name, lengths[name], pieces), finish=True)
             except Damaged as error:
-                self._leave_out(name, str(error))
+                self._note_damage(name, str(error))
                 continue
             if opened is None:
                 self._ignored.add(name)
@@ -95,7 +95,7 @@ class FetchedSegments:
             contents = {number: found[piece] for number in numbers if (piece := Piece(name, number)) in found}
             if len(contents) < len(numbers):
                 if name in (yield from self.look()):
-                    self._leave_out(name, f"{file.what}: pieces of it are lost or damaged in the index")
+                    self._note_damage(name, f"{file.what}: pieces of it are lost or damaged in the index")
                 file.is_gone = True
             elif not (yield Call(self._folder.fill, (file, contents), finish=True)):
                 file.is_gone = True
@@ -131,7 +131,7 @@ class FetchedSegments:
         with suppress(LeafspanError):  # the next writer does
             yield from self._shelf.remove(names)
 
-    def _leave_out(self, name: str, problem: str) -> None:
-        warnings.warn(f"{problem}; it is made anew", RuntimeWarning, stacklevel=2)
+    def _note_damage(self, name: str, problem: str) -> None:
+        warnings.warn(f"{problem}; leafspan rebuilds it", RuntimeWarning, stacklevel=2)
         self._damaged[name] = problem
         self._ignored.add(name)

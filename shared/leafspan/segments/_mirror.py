@@ -311,7 +311,7 @@ class Mirror:
         damaged = [each for each in segments if each.problem is not None]
         for each in damaged:
             if not each.is_gone:
-                warnings.warn(f"{each.problem}; it is made anew", RuntimeWarning, stacklevel=2)
+                warnings.warn(f"{each.problem}; leafspan rebuilds it", RuntimeWarning, stacklevel=2)
         self._folder.remove(damaged)
         return [each for each in segments if each not in damaged]
 
@@ -320,7 +320,7 @@ class Mirror:
         snapshot = self._snapshot_of(catalogue)
         missing = snapshot.missing()
         if missing and self._folder.is_emptied():
-            warnings.warn(f"{self._folder} has lost its files; they are made anew", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"{self._folder} has lost its files; leafspan rebuilds them", RuntimeWarning, stacklevel=2)
         return snapshot, missing
 
     def _with_lost_files_rewritten(self, snapshot: MirrorSnapshot, is_stale: Callable[[], bool]) -> MirrorSnapshot:

@@ -14,9 +14,10 @@ import struct
 import uuid
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from leafspan.segments._stored_arrays import DamagedSegment, StoredArray, StoredArrays, checksums_of
 from leafspan.store import DocumentTable
@@ -55,20 +56,27 @@ class Segment:
     arrays: Mapping[str, NDArray[Any]]
 
 
-def write_segment(path: Path, segment: Segment) -> None:
-    """Write a segment's file under another name first, and then rename it: so the whole file exists, or none of it.
+@contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write, which gets its name when the context ends: so the whole file exists, or none of it.
 
     A writer that is killed leaves a file whose name ends in ``UNFINISHED``. Nothing waits for the disk: a file that a power
     cut has torn is noticed when it is read.
     """
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}{UNFINISHED}")
     try:
-        with unfinished.open("xb") as file:  # before the checksums, which take a while: a new folder must not stay empty
-            for part in _parts(segment.documents, segment.arrays):
-                file.write(part)
+        with unfinished.open("xb") as file:
+            yield file
         os.replace(unfinished, path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def write_segment(path: Path, segment: Segment) -> None:
+    """Write a segment's file."""
+    with new_file(path) as file:  # before the checksums, which take a while: a new folder must not stay empty
+        for part in _parts(segment.documents, segment.arrays):
+            file.write(part)
 
 
 def read_segment(path: Path, *, whole: bool = False) -> Segment:

@@ -7,12 +7,13 @@ import os
 import time
 import uuid
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from leafspan.engines.local import NO_FOLLOW, check_not_too_many
-from leafspan.segments._segment import UNFINISHED, Damaged, Segment, read_segment, write_segment
+from leafspan.segments._segment import UNFINISHED, Damaged, Segment, new_file, read_segment, write_segment
 from leafspan.segments._snapshot import OpenSegment
 from leafspan.segments._stored_arrays import PIECE, StoredArrays, StoredFile
 
@@ -72,7 +73,7 @@ class SegmentFolder:
                         vanished = True  # another process has just merged it: list the files again
                     except (OSError, Damaged) as error:
                         check_not_too_many(error, f"read {str(path)!r}")
-                        warnings.warn(f"{error}; it is made anew", RuntimeWarning, stacklevel=3)
+                        warnings.warn(f"{error}; leafspan rebuilds it", RuntimeWarning, stacklevel=3)
                         self._unlink(path)
                         self._remove_if_empty()
             if not vanished:
@@ -132,52 +133,55 @@ class SegmentFolder:
         """Write a segment to a new file, and open it from there, since mapped arrays take no memory of the process."""
         if self.path is None or self.read_only:
             return OpenSegment(segment, None)
-        path = self.path / f"{uuid.uuid4().hex}{_SUFFIX}"
+        path = self.file(uuid.uuid4().hex)
         try:
-            try:
-                self._make_folder()
-                write_segment(path, segment)
-            except FileNotFoundError:  # another process has just removed the empty folder
-                self._make_folder()
-                write_segment(path, segment)
-            return self._opened(path)
-        except (OSError, Damaged) as error:
-            self._remove_if_empty()
-            reason = error.strerror if isinstance(error, OSError) else error
-            warnings.warn(
-                f"nothing can be kept in {self} ({reason}), and is made again by each process", RuntimeWarning, stacklevel=2
-            )
+            return self._made(path, partial(write_segment, path, segment)) or OpenSegment(segment, None)
+        except Damaged as error:
+            self._warn_that_nothing_is_kept(error)
             return OpenSegment(segment, None)
 
     def begin(self, name: str, length: int, pieces: Mapping[int, bytes]) -> OpenSegment | None:
-        """Make the file of a segment of which some pieces were fetched. None if it cannot be made.
+        """Make a file of the length of a segment, and write the pieces that were fetched. Return None if that fails.
 
         Raises:
             Damaged: if the pieces are not as they were written.
         """
         path = self.file(name)
-        unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}{UNFINISHED}")
+
+        def write() -> None:
+            with new_file(path) as file:
+                file.truncate(length)
+                _fill(file.fileno(), pieces)
+
         try:
-            self._make_folder()
-            try:
-                with unfinished.open("xb") as file:
-                    file.truncate(length)
-                    _fill(file.fileno(), pieces)
-                os.replace(unfinished, path)
-            finally:
-                unfinished.unlink(missing_ok=True)
-            return self._opened(path)
+            return self._made(path, write)
         except Damaged:
             self._unlink(path)
             raise
+
+    def _made(self, path: Path, write: Callable[[], None]) -> OpenSegment | None:
+        """Write a file, and open it. If that fails, warn, and return None.
+
+        Raises:
+            Damaged: if the file is not as it was written.
+        """
+        try:
+            try:
+                self._make_folder()
+                write()
+            except FileNotFoundError:  # another process has just removed the empty folder
+                self._make_folder()
+                write()
+            return self._opened(path)
         except OSError as error:
-            check_not_too_many(error, f"write {str(path)!r}")
-            warnings.warn(
-                f"nothing can be kept in {self} ({error.strerror}), and is made again by each process",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            self._warn_that_nothing_is_kept(error.strerror)
             return None
+
+    def _warn_that_nothing_is_kept(self, reason: object) -> None:
+        self._remove_if_empty()
+        warnings.warn(
+            f"nothing can be kept in {self} ({reason}), and is made again by each process", RuntimeWarning, stacklevel=2
+        )
 
     def file(self, name: str) -> Path:
         """The file of a segment of this name."""

@@ -30,7 +30,7 @@ class SharedMirror(Mirror):
 
     is_shared = True
 
-    def __init__(self, folder: Path, recipe: Recipe, shelf: Callable[[str], Shelf]) -> None:
+    def __init__(self, folder: Path, shelf: Callable[[str], Shelf], recipe: Recipe) -> None:
         super().__init__(folder, recipe)
         self._folder.is_fetched = True
         self._fetched = FetchedSegments(shelf(recipe.name), self._folder)
@@ -134,9 +134,5 @@ def _read_all(segment: OpenSegment) -> None:
 def mirrors_of(folder: Path | None, shelf: Callable[[str], Shelf] | None, *, read_only: bool) -> Callable[[Recipe], Mirror]:
     """What makes the mirrors of an index: with a shelf and a folder, those whose segments are stored with the index."""
     if folder is not None and shelf is not None:
-        return partial(_shared, folder, shelf)
+        return partial(SharedMirror, folder, shelf)
     return partial(Mirror, folder, read_only=read_only)
-
-
-def _shared(folder: Path, shelf: Callable[[str], Shelf], recipe: Recipe) -> Mirror:
-    return SharedMirror(folder, recipe, shelf)

@@ -23,7 +23,7 @@ PIECE = 2 * BLOCK
 
 
 class PiecesMissing(Exception):
-    """Arrays are read of which pieces have not been fetched yet. Who calls fetches them, and reads again.
+    """A read needs pieces of a file that were not fetched yet. The caller fetches the pieces, and reads again.
 
     Attributes:
         pieces: The numbers of the pieces, by their file.
@@ -172,17 +172,8 @@ class ArrayInParts:
 
     def _check(self, first: int, end: int) -> None:
         """Compare the blocks from the first one up to the end that were not compared before."""
-        if (block := self._checked.find(0, first, end)) < 0:
-            return
-        missing: dict[StoredFile, set[int]] = {}
-        while (block := self._checked.find(0, block, end)) >= 0:
-            try:
-                self._check_block(block)
-            except PiecesMissing as error:
-                _add(missing, error)
-            block += 1
-        if missing:
-            raise PiecesMissing(missing)
+        if self._checked.find(0, first, end) >= 0:
+            collect(partial(self._check_block, block) for block in range(first, end) if not self._checked[block])
 
     def _check_block(self, block: int) -> None:
         content = self._bytes[block * BLOCK : (block + 1) * BLOCK]
@@ -203,14 +194,10 @@ def collect(reads: Iterable[Callable[[], object]]) -> None:
         try:
             read()
         except PiecesMissing as error:
-            _add(missing, error)
+            for file, pieces in error.pieces.items():
+                missing.setdefault(file, set()).update(pieces)
     if missing:
         raise PiecesMissing(missing)
-
-
-def _add(missing: dict[StoredFile, set[int]], error: PiecesMissing) -> None:
-    for file, pieces in error.pieces.items():
-        missing.setdefault(file, set()).update(pieces)
 
 
 def in_parts(arrays: Mapping[str, NDArray[Any]], name: str) -> Any:

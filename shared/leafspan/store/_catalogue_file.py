@@ -143,7 +143,7 @@ class CatalogueFile:
                     place.go_on(file, record.name, record.after)
 
     def _rewrite(self, name: str, count: int, known: KnownIndex, names: Iterable[str]) -> _Place:
-        """Write the file anew, with all that it has at this count. Returns its end."""
+        """Write a new file with all indexes as they were at this count. Return the end of the new file."""
         names = {*names, name}
         records = [Record.of_names(names, count)]
         for other in sorted(names - {name}):

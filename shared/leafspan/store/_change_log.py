@@ -13,7 +13,7 @@ from leafspan.store._manifest import CHANGES_ID, token_record, unpack_token
 
 _ENTRY = f"{CHANGES_ID}:"  # start of the id of an entry, before its token
 _LOG_ID = f"{CHANGES_ID}/log"
-_KEY = "log"  # in the metadata of entries, by which they are found, and in that of the record of the whole log
+_KEY = "log"  # the metadata key by which readers find the entries
 _MOST = 48  # finished entries from which on a writer begins a new log
 _BEGUN = "begun:"  # start of a token while a writer is at work
 _ONE_IN = 16  # changes after which a writer counts the entries, on average
@@ -62,7 +62,7 @@ def last_position(manifest: FlowTable) -> Flow[Position]:
 
 
 def changed_since(manifest: FlowTable, before: Position, now: Position) -> Flow[Since]:
-    """What has happened between two positions, the later of which was just read.
+    """Read which documents changed between two positions. The caller has just read the later position.
 
     The manifest must be read as a whole if another log has begun, if an entry is gone, and if the last token has none. So
     writers need no order among them, and a database that was put back from a backup is noticed.
@@ -81,7 +81,7 @@ def changed_since(manifest: FlowTable, before: Position, now: Position) -> Flow[
 
 
 def unlogged_change() -> list[Record]:
-    """What a writer puts into the manifest that writes no entries, in a folder: readers behind a server read all of it."""
+    """The records that a writer in a folder puts into the manifest. They tell readers behind a server to read all rows."""
     return [token_record(uuid.uuid4().hex), _log_record()]
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -60,9 +61,9 @@ class EngineStore:
         self._manifest = manifest
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)
-        self._segments_name = segments_name(name)
         self._beside: dict[str, FlowTable] = {}  # tables that are made when they are first needed
-        self.shares_segments = not engine.is_local
+        segments = partial(self._table_beside, segments_name(name))
+        self.segments_table: Callable[[bool], Flow[FlowTable | None]] | None = None if engine.is_local else segments
         self._read_only = read_only
         self._mutex = threading.Lock()
         self.follower: Follower | None = None
@@ -181,10 +182,6 @@ class EngineStore:
             return None if table is None else TableLease(table, lambda: None)
 
         return Texts(lease)
-
-    def segments_table(self, write: bool) -> Flow[FlowTable | None]:
-        """See Store."""
-        return self._table_beside(self._segments_name, write)
 
     def _table_beside(self, name: str, write: bool) -> Flow[FlowTable | None]:
         """A table that an index need not have; None if it has none, and it is not to be written."""

@@ -61,6 +61,7 @@ class FolderStore:
         self.damage = damage
         self.follower: Follower | None = None
         self.copied: CopiedRecords | None = None
+        self.segments_table: Callable[[bool], Flow[FlowTable | None]] | None = None
 
     embedded = True
 
@@ -339,13 +340,6 @@ class FolderStore:
             return (yield from use((yield Call(opened.collection, (self._leaves_name, deadline_after(self._timeout))))))
         finally:
             opened.leave()
-
-    shares_segments = False
-
-    def segments_table(self, write: bool) -> Flow[FlowTable | None]:
-        """See Store. Segments are files in the folder."""
-        yield from ()
-        return None
 
     def texts(self, timeout: float) -> Texts:
         """See Store."""

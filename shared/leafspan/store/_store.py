@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,6 +31,9 @@ class Store(Protocol):
         home: Folder in which the folder of the index lies, without links. None behind a client.
         damage: What readers do about damaged documents. Default: they are errors.
         follower: What makes what is derived of the documents that a writer writes. Default: nothing is.
+        segments_table: Flow of the table in which segments are stored with the index, for clients on other machines. The
+            table is made if it is to be written, and is None if it was not made yet. None where segments are files of the
+            index, or in memory.
         copied: Flow that reads leaves from a copy, which a store in a folder asks first. Default: none.
     """
 
@@ -45,6 +48,7 @@ class Store(Protocol):
     damage: DamageRule
     follower: Follower | None
     copied: CopiedRecords | None
+    segments_table: Callable[[bool], Flow[FlowTable | None]] | None
 
     @property
     def interrupted(self) -> bool:
@@ -105,15 +109,6 @@ class Store(Protocol):
 
     def vectors_found(self, catalogue: Catalogue) -> None:
         """Note that all leaves of these documents have their vectors again."""
-        ...
-
-    @property
-    def shares_segments(self) -> bool:
-        """Whether segments are stored with the index, since clients on other machines do not have its files."""
-        ...
-
-    def segments_table(self, write: bool) -> Flow[FlowTable | None]:
-        """The table of the segments that are stored with the index; None if there is none, and it is not to be written."""
         ...
 
     def texts(self, timeout: float) -> Texts:

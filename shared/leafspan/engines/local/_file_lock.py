@@ -94,7 +94,7 @@ class FileLock:
         return ""
 
     def _open(self) -> int:
-        """A descriptor of the file, which is made if there is none."""
+        """Open the lock file, and make it if it does not exist. Return the descriptor."""
         try:
             return os.open(self.path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o666)
         except FileNotFoundError as error:
