@@ -31,7 +31,7 @@ def by_space(text):
 def test_the_settings_are_stored_in_this_form():
     record = IndexSettings.made(GIVEN).record()
     assert {name: record[name] for name in record if not name.startswith("analyzer")} == {
-        "format": "3",
+        "format": "4",
         "splitter": "HierarchicalSplitter(leaf_words=8, parent_words=(24, 80), unit=characters)",
         "splitter_options": {"leaf_words": 8, "parent_words": [24, 80], "unit": "characters"},
         "context_sentences": 2,
@@ -82,7 +82,7 @@ def test_an_option_that_differs_is_refused_by_name(name, value):
 
 def test_the_trees_of_an_index_are_not_opened_as_one():
     with pytest.raises(IndexMismatch, match="these are the trees of another index; open that one"):
-        IndexSettings.recorded({"format": "3", "kind": "tree"}, OpenOptions())
+        IndexSettings.recorded({"format": "4", "kind": "tree"}, OpenOptions())
 
 
 def test_settings_that_are_damaged_are_all_named():

@@ -134,7 +134,9 @@ def test_a_language_without_a_list_of_stop_words_leaves_no_word_out(language):
 
 
 def test_an_unknown_language_is_an_error_that_lists_those_there_are():
-    with pytest.raises(InvalidArgument, match=r"language must be one of 'arabic', .*'english', .*'yiddish', got 'klingon'"):
+    with pytest.raises(
+        InvalidArgument, match=r"language must be one of 'auto', 'arabic', .*'english', .*'yiddish', got 'klingon'"
+    ):
         Analyzer("klingon")
     with pytest.raises(InvalidArgument, match="stem must be True or False, got 'no'"):
         Analyzer(stem="no")

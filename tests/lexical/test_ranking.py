@@ -64,6 +64,7 @@ def test_postings_of_a_small_corpus_have_these_arrays():
     assert {name: array.dtype.itemsize for name, array in arrays.items()} == {
         "lengths": 1,
         "starts": 1,
+        "readings": 1,
         "words": 1,
         "word_ends": 4,
         "rows": 4,

@@ -574,9 +574,9 @@ def test_a_document_replaced_while_a_mirror_is_made_does_not_undo_the_rest(tmp_p
 async def test_two_coroutines_that_need_it_make_it_once_and_leave_the_loop_free(tmp_path, monkeypatch):
     loop, terms = asyncio.get_running_loop(), WordPostings._terms
 
-    def slow(self, heads, texts):
+    def slow(self, heads, texts, readings):
         wait_for_the_loop(loop)
-        return terms(self, heads, texts)
+        return terms(self, heads, texts, readings)
 
     calls = made(monkeypatch)
     monkeypatch.setattr(WordPostings, "_terms", slow)
@@ -592,9 +592,9 @@ async def test_two_coroutines_that_need_it_make_it_once_and_leave_the_loop_free(
 async def test_a_cancelled_task_leaves_it_free_for_the_next(tmp_path, monkeypatch, delay):
     terms = WordPostings._terms
 
-    def slow(self, heads, texts):
+    def slow(self, heads, texts, readings):
         time.sleep(0.1)
-        return terms(self, heads, texts)
+        return terms(self, heads, texts, readings)
 
     monkeypatch.setattr(WordPostings, "_terms", slow)
     monkeypatch.setattr(_mirror, "_GROUP", 4)
@@ -734,7 +734,7 @@ def test_the_shipped_analyzer_finds_the_same_terms_apart_as_in_one_text(language
     analyzer = Analyzer(language)
     (head,) = indexed_heads(title, sections, 1)
     together = analyzer([f"{head}\n{text}"]) if has_word(text) else [[]]  # a leaf without a word is never found
-    assert WordPostings(analyzer)._terms(titles_of_leaves(title, sections, 1), [text]) == together
+    assert WordPostings(analyzer)._terms(titles_of_leaves(title, sections, 1), [text], [0]) == together
 
 
 def test_words_are_read_again_where_an_earlier_version_has_left_a_mirror():

@@ -20,6 +20,7 @@ ROW = Row(
     leftovers=(("ffffffff", 3), ("eeeeeeee", 4)),
     title="Plän",
     metadata={"year": 2024, "tags": ["a", "b"]},
+    language="de",
     sections=(Section(2, 5, 1, "The budget"), Section(3, 3, 2, "Salaries")),
     characters=900,
     words=150,
@@ -28,21 +29,21 @@ ROW = Row(
     checksums="AAAA9zJt+MEnxV5f",
 )
 BODY = (
-    '{"hash":"5d41","version":"0a1b2c3d","leaves":12,"litter":[["ffffffff",3],["eeeeeeee",4]],"title":"Plän",'
+    '{"hash":"5d41","version":"0a1b2c3d","leaves":12,"litter":[["ffffffff",3],["eeeeeeee",4]],"lang":"de","title":"Plän",'
     '"metadata":{"year":2024,"tags":["a","b"]},"sections":[[2,5,1,"The budget"],[3,3,2,"Salaries"]],'
     '"characters":900,"words":150,"lines":"0,3,1,2","more":{"of":"0a1b2c3d"}'
 )
 CHECKS = ',"checks":"AAAA9zJt+MEnxV5f"'
-PACKED = BODY + CHECKS + ',"crc":"0fd6523d"}'
+PACKED = BODY + CHECKS + ',"crc":"8e5f5c99"}'
 EMPTY = (
-    '{"hash":"","version":null,"leaves":0,"litter":[],"title":null,"metadata":{},"sections":[],'
+    '{"hash":"","version":null,"leaves":0,"litter":[],"lang":null,"title":null,"metadata":{},"sections":[],'
     '"characters":0,"words":0,"lines":"","more":{},"checks":""'
 )
 
 
 def test_a_row_is_stored_as_this_string():
     assert row_records([ROW]) == [Record("plan", metadata={"row": PACKED})]
-    assert row_records([Row("plan", "", None, 0)])[0].metadata == {"row": EMPTY + ',"crc":"7d8055ec"}'}
+    assert row_records([Row("plan", "", None, 0)])[0].metadata == {"row": EMPTY + ',"crc":"8df6f156"}'}
 
 
 def test_a_row_is_read_from_this_string():
@@ -57,7 +58,7 @@ def test_the_checksum_of_a_row_is_the_crc_32_of_the_id_of_its_document_and_what_
 
 
 def test_a_row_knows_the_checksum_that_is_stored_with_it():
-    assert ROW.crc == "0fd6523d"
+    assert ROW.crc == "8e5f5c99"
     assert replace(ROW, title='A "plan"').crc != ROW.crc
 
 

@@ -36,6 +36,7 @@ rows = st.builds(
     st.integers(0, 9),
     title=st.none() | st.sampled_from(["Ä title", '","title":"\\', ""]),
     metadata=st.dictionaries(st.sampled_from(["x", '{"metadata":']), st.integers(0, 3) | st.just('},"title":')),
+    language=st.none() | st.just("de"),
     sections=st.just((Section(0, 0, 1, "one"),)),
     lines=st.just("1,2"),
 )
@@ -43,7 +44,7 @@ changes = st.lists(rows | st.sampled_from(IDS), max_size=4)  # rows that were wr
 
 
 def head_of(row: Row | RowHead) -> RowHead:
-    return RowHead(row.document_id, row.version, row.leaves, row.title, row.metadata)
+    return RowHead(row.document_id, row.version, row.leaves, row.title, row.metadata, row.language)
 
 
 class Written:

@@ -15,7 +15,7 @@ from leafspan.splitting import HierarchicalSplitter, Splitter, describe_splitter
 TITLE_WEIGHT = 0.3
 """The default of ``title_weight``."""
 
-FORMAT = "3"
+FORMAT = "4"
 """The format of indexes. An index of another format is not opened."""
 
 TREE_SETTINGS = {"format": FORMAT, "kind": "tree"}

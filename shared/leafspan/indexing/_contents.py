@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from leafspan.checks import is_unicode
 from leafspan.documents import IndexSettings, copy_metadata
@@ -29,6 +30,7 @@ class DocumentInfo:
         words: Length in words.
         characters: Length in characters.
         hidden: Keys of the metadata that no model is to be shown: see ``Document``.
+        language: Code of its language, such as ``en``. None if it is not certain.
     """
 
     id: str
@@ -38,6 +40,7 @@ class DocumentInfo:
     words: int
     characters: int
     hidden: tuple[str, ...] = ()
+    language: str | None = None
 
     def __repr__(self) -> str:
         title = "" if self.title is None else f", title={first_words(self.title)}"
@@ -62,6 +65,8 @@ class Stats:
         trees: Number of documents whose tree is up to date.
         summaries: Number of summaries.
         layers: Layers of the highest tree.
+        languages: Number of documents by code of their language, most frequent first. Those whose language is not certain
+            are left out.
     """
 
     documents: int
@@ -77,6 +82,7 @@ class Stats:
     trees: int
     summaries: int
     layers: int
+    languages: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         trees = f", {self.trees:,} trees" if self.trees else ""
@@ -113,6 +119,7 @@ def index_stats(
         trees=counts.trees,
         summaries=counts.summaries,
         layers=counts.layers,
+        languages=dict(Counter(each.language for each in documents if each.language is not None).most_common()),
     )
 
 
@@ -132,6 +139,7 @@ def list_documents(store: Store, scope: Scope | None = None) -> Flow[list[Docume
             row.words,
             row.characters,
             row.hidden,
+            row.language,
         )
         for _, row in sorted(rows.items())
         if row.version is not None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from leafspan.checks import check_text, shown
-from leafspan.documents import read_documents, to_document
+from leafspan.documents import language_of, read_documents, to_document, with_language
 from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.files import FileNames, FileReading, Files, below_folder, check_paths, is_there, real_path
 from leafspan.filters import Where, constant, to_filter
@@ -167,7 +167,7 @@ class FilterCoverage:
         for document in self.documents:
             self.is_empty = False
             stamped = document if self.scope is None else self.scope.stamped(document, document.id)
-            if self.within is not None and not self.within.matches(stamped.metadata, document.id):
+            if self.within is not None and not self.within.matches(_filterable(stamped), document.id):
                 raise InvalidDocument(
                     f"document {document.id!r} must match within, {self.within!r}, got metadata {dict(stamped.metadata)!r}"
                 )
@@ -175,7 +175,7 @@ class FilterCoverage:
 
     def covers(self, row: Row) -> bool:
         """See Coverage."""
-        return self.within is None or self.within.matches(row.metadata, row.document_id)
+        return self.within is None or self.within.matches(row.filterable, row.document_id)
 
     def empty_parts(self, doomed: Collection[Row]) -> list[str]:
         """See Coverage."""
@@ -216,3 +216,7 @@ class SourceKeyCoverage:
 def _is_key(value: object) -> bool:
     """Whether a value can say which documents belong together: a string or a whole number."""
     return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _filterable(document: Document) -> Mapping[str, object]:
+    return with_language(document.metadata, language_of(document))

@@ -76,7 +76,7 @@ def is_half_deleted(row: Row, scope: Scope | None) -> bool:
     """
     if row.version is not None or not (row.characters or not any(leaves for _, leaves in row.leftovers)):
         return False
-    return scope is None or scope.where.matches(row.metadata, row.document_id)
+    return scope is None or scope.where.matches(row.filterable, row.document_id)
 
 
 def _is_half_done(row: Row, scope: Scope) -> bool:
@@ -104,7 +104,7 @@ def delete_matching(
         half_deleted = [
             id_
             for id_, row in everything.rows.items()
-            if is_half_deleted(row, scope) and condition.matches(row.metadata, id_)
+            if is_half_deleted(row, scope) and condition.matches(row.filterable, id_)
         ]
         return {id_: catalogue.rows[id_] for id_ in ids}, half_deleted
 

@@ -7,7 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from leafspan.checks import STRUCTURE_KEY
-from leafspan.documents import content_hash, find_sections, moved_down, pack_lines, place_of, unpack_place
+from leafspan.documents import (
+    content_hash,
+    find_sections,
+    language_of,
+    moved_down,
+    pack_lines,
+    place_of,
+    unpack_place,
+)
 from leafspan.engines import Record
 from leafspan.indexing._known_files import lines_before
 from leafspan.indexing._whole_document import chunks_of_leaves
@@ -54,6 +62,7 @@ def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Record]
     return replace(
         plain,
         hash=content_hash(document, before),
+        language=language_of(document),
         sections=tuple(find_sections(places, find_headings(document.text), find_tables(document.text))),
         characters=len(document.text),
         words=top.words,

@@ -1,6 +1,16 @@
 """BM25 with scores that are exact at any time: texts become terms, terms become postings, postings give scores."""
 
-from leafspan.lexical._analysis import Analysis, Analyzer, describe_analyzer, probe_terms, to_terms
+from leafspan.lexical._analysis import (
+    AUTO,
+    Analysis,
+    Analyzer,
+    describe_analyzer,
+    probe_terms,
+    read_as,
+    reading_number,
+    to_terms,
+)
+from leafspan.lexical._languages import find_language, known_code
 from leafspan.lexical._leaf_digests import leaf_digests, terms_digest
 from leafspan.lexical._leaf_words import LeafWords, build_leaf_words, keeps_leaf_words, merge_leaf_words, plain_words_of
 from leafspan.lexical._matching_words import matching_words
@@ -8,17 +18,19 @@ from leafspan.lexical._nodes import NodeScores, starts_of
 from leafspan.lexical._posting_merge import merge_postings
 from leafspan.lexical._postings import build_postings, encode
 from leafspan.lexical._rank_bm25_engine import RankBM25
-from leafspan.lexical._ranking import Corpus, Scores, best, score_reached_by
+from leafspan.lexical._ranking import Corpus, QueryTerms, Scores, best, score_reached_by
 from leafspan.lexical._tokens import find_plain_words
 from leafspan.lexical._variants import BM25Settings
 
 __all__ = [
+    "AUTO",
     "Analysis",
     "Analyzer",
     "BM25Settings",
     "Corpus",
     "LeafWords",
     "NodeScores",
+    "QueryTerms",
     "RankBM25",
     "Scores",
     "best",
@@ -26,14 +38,18 @@ __all__ = [
     "build_postings",
     "describe_analyzer",
     "encode",
+    "find_language",
     "find_plain_words",
     "keeps_leaf_words",
+    "known_code",
     "leaf_digests",
     "matching_words",
     "merge_leaf_words",
     "merge_postings",
     "plain_words_of",
     "probe_terms",
+    "read_as",
+    "reading_number",
     "starts_of",
     "score_reached_by",
     "terms_digest",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Lock
 from typing import Any
 
 from leafspan.checks import check_choice, check_flag, function_failed, shown, unusable
 from leafspan.errors import FunctionFailed, InvalidArgument
+from leafspan.lexical._languages import READINGS, find_language, reading_of
 from leafspan.lexical._tokens import chunks, words_of
 from leafspan.text import fold
 
@@ -18,7 +19,8 @@ _CACHED_CHUNKS = 1 << 17
 _LONGEST_CACHED = 60  # characters
 _RULE = "return a list of strings"
 # Text in these languages is cut into pairs of characters, which have no stems and are no stop words.
-_LANGUAGES_IN_PAIRS = ("chinese", "japanese", "korean")
+_LANGUAGES_IN_PAIRS = ("chinese", "japanese", "korean", "thai")
+AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +31,10 @@ class Analyzer:
     have terms for the whole and for the parts.
 
     Args:
-        language: A language that Snowball has a stemmer for, or ``"chinese"``, ``"japanese"`` or ``"korean"``. Text in
-            these three is cut into pairs of characters and single ones, whatever the language is. Default: ``"english"``.
-        stem: Whether to reduce words to their stems. Default: True.
+        language: The language of all texts, such as ``"german"``; or ``"auto"``, to read each document in its own language,
+            and a question in those of the documents. A text whose language is not certain is read as English. Text in
+            scripts without spaces is cut into pairs of characters, whatever the language is. Default: ``"auto"``.
+        stem: Whether to reduce words to their stems, if Snowball has a stemmer for the language. Default: True.
         stop_words: Whether to leave out the stop words that the package ``stopwords`` lists for the language. If it has no
             list, all words stay. Default: True.
 
@@ -41,7 +44,7 @@ class Analyzer:
     Source: Porter, An Algorithm for Suffix Stripping (1980), and Snowball, which continues it for other languages.
     """
 
-    language: str = "english"
+    language: str = AUTO
     stem: bool = True
     stop_words: bool = True
 
@@ -52,8 +55,14 @@ class Analyzer:
 
     def __call__(self, texts: Sequence[str], *, asked: bool = False) -> list[list[str]]:
         """The terms of each text, in the order of its words."""
+        if self.language == AUTO:
+            return [self.reading(find_language(text))([text], asked=asked)[0] for text in texts]
         terms = _terms(self.language, self.stem, self.stop_words, asked)
         return [[term for chunk in chunks(text) for term in terms[chunk]] for text in texts]
+
+    def reading(self, code: str | None) -> Analyzer:
+        """The analyzer for texts in a language, by its code: this one, unless its language is ``"auto"``."""
+        return self if self.language != AUTO else Analyzer(reading_of(code), self.stem, self.stop_words)
 
     def options(self) -> dict[str, Any]:
         """The arguments that make an equal analyzer, as plain values."""
@@ -66,6 +75,20 @@ class Analyzer:
 
 Analysis = Analyzer | Callable[[str], list[str]]
 """How the texts of an index become terms: an Analyzer, or a function from one text to its terms."""
+
+
+def reading_number(analyzer: Analysis, code: str | None) -> int:
+    """How an analyzer reads texts in a language, by its code, as segments store it; 0 if it reads all in one way."""
+    if isinstance(analyzer, Analyzer) and analyzer.language == AUTO:
+        return READINGS.index(reading_of(code))
+    return 0
+
+
+def read_as(analyzer: Analysis, reading: int) -> Analysis:
+    """The analyzer that reads so: see ``reading_number``."""
+    if isinstance(analyzer, Analyzer) and analyzer.language == AUTO:
+        return replace(analyzer, language=READINGS[reading])
+    return analyzer
 
 
 _PROBE = (
@@ -128,10 +151,10 @@ def to_terms(analyzer: Analysis, texts: Sequence[str], *, asked: bool = False) -
 
 @lru_cache
 def languages() -> tuple[str, ...]:
-    """The names of all languages, in alphabetical order."""
+    """The names of all languages, in alphabetical order after ``"auto"``."""
     import Stemmer
 
-    return tuple(sorted({*Stemmer.algorithms(), *_LANGUAGES_IN_PAIRS}))
+    return (AUTO, *sorted({*Stemmer.algorithms(), *READINGS}))
 
 
 @lru_cache
@@ -149,7 +172,7 @@ class _Terms(dict[str, list[str]]):
         self._language = language
         self._asked = asked
         self._excluded = _stop_words(language) if stop_words else frozenset()
-        self._stemmer = Stemmer.Stemmer(language, 0) if stem and language not in _LANGUAGES_IN_PAIRS else None
+        self._stemmer = Stemmer.Stemmer(language, 0) if stem and language in Stemmer.algorithms() else None
         self._lock = Lock()  # a stemmer has one buffer, so only one thread may use it at a time
 
     def __missing__(self, chunk: str) -> list[str]:

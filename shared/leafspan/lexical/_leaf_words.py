@@ -17,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from leafspan.lexical._analysis import Analysis, Analyzer
+from leafspan.lexical._analysis import AUTO, Analysis, Analyzer
 from leafspan.lexical._postings import encode, end_offsets, in_smallest_type
 from leafspan.lexical._tokens import find_plain_words
 
@@ -29,8 +29,8 @@ _LANGUAGE = "english"  # of the words whose vectors come with the package
 
 
 def keeps_leaf_words(analyzer: Analysis | None) -> bool:
-    """Whether an index with this analyzer keeps the words of leaves: in any other language, no leaf has one."""
-    return isinstance(analyzer, Analyzer) and analyzer.language == _LANGUAGE
+    """Whether an index with this analyzer keeps the words of leaves that are read as English. Others have none."""
+    return isinstance(analyzer, Analyzer) and analyzer.language in (_LANGUAGE, AUTO)
 
 
 def build_leaf_words(texts: Iterable[str]) -> dict[str, NDArray[Any]]:

@@ -56,7 +56,7 @@ class NodeScores(NamedTuple):
 class FoundTerm(NamedTuple):
     """A term that stands in a query this many times, with the leaves that have it, in order, and how often each has it."""
 
-    times: int
+    times: float
     leaves: NDArray[np.intp]
     counts: NDArray[Any]
 

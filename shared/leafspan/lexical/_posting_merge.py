@@ -39,7 +39,8 @@ def merge_postings(
         next_free[place] += part.frequencies
     lengths = np.concatenate([np.empty(0, dtype=np.uint8), *(part.lengths for part in kept)])
     starts = np.concatenate([np.empty(0, dtype=np.uint8), *(part.starts for part in kept)])
-    return assemble(lengths, starts, vocabulary, frequencies, rows, counts)
+    readings = np.concatenate([np.empty(0, dtype=np.uint8), *(part.readings for part in kept)])
+    return assemble(lengths, starts, readings, vocabulary, frequencies, rows, counts)
 
 
 class _KeptLeaves(NamedTuple):
@@ -48,6 +49,7 @@ class _KeptLeaves(NamedTuple):
     Attributes:
         lengths: Length of each leaf in terms.
         starts: Which larger nodes begin at each leaf.
+        readings: How the words of each leaf were read.
         words: The terms that at least one kept leaf has.
         frequencies: Number of kept leaves that have each of these terms.
         rows: New numbers of the leaves that have each term, term after term.
@@ -56,6 +58,7 @@ class _KeptLeaves(NamedTuple):
 
     lengths: NDArray[Any]
     starts: NDArray[np.uint8]
+    readings: NDArray[np.uint8]
     words: list[bytes]
     frequencies: NDArray[np.int64]
     rows: NDArray[Any]
@@ -69,8 +72,10 @@ def _keep(part: Postings, mask: NDArray[np.bool_] | None, *, first: int) -> _Kep
     frequencies = part.frequencies(mask)
     words = [part.word(place) for place in np.flatnonzero(frequencies).tolist()]
     if mask is None:
-        return _KeptLeaves(part.lengths, part.starts, words, frequencies, part.rows + np.uint32(first), part.counts)
+        rows = part.rows + np.uint32(first)
+        return _KeptLeaves(part.lengths, part.starts, part.readings, words, frequencies, rows, part.counts)
     number = (np.cumsum(mask) + (first - 1)).astype(np.uint32)
     marked = mask[part.rows]
     rows, counts = number[part.rows[marked]], part.counts[marked]
-    return _KeptLeaves(part.lengths[mask], part.starts[mask], words, frequencies[frequencies > 0], rows, counts)
+    of_leaves = part.lengths[mask], part.starts[mask], part.readings[mask]
+    return _KeptLeaves(*of_leaves, words, frequencies[frequencies > 0], rows, counts)

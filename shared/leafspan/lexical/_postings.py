@@ -7,6 +7,7 @@
 ``row_ends``   where each term's leaves end in ``rows``, behind a 0
 ``counts``     for each of ``rows`` how often the leaf has the term
 ``starts``     for each leaf which larger nodes begin there: see ``leafspan.lexical._nodes``
+``readings``   for each leaf how its words were read: a place in ``READINGS``, or 0 where all are read in one way
 
 Lengths and counts are of the smallest unsigned type that holds the largest of them. Every term has a leaf.
 """
@@ -27,7 +28,11 @@ _CACHED_TERMS = 10_000
 _LEAF_BITS = 32  # a term's place and a leaf's number share 64 bits, with the leaf in the lower ones
 
 
-def build_postings(leaves: Iterable[Sequence[str]], starts: NDArray[np.uint8] | None = None) -> dict[str, NDArray[Any]]:
+def build_postings(
+    leaves: Iterable[Sequence[str]],
+    starts: NDArray[np.uint8] | None = None,
+    readings: NDArray[np.uint8] | None = None,
+) -> dict[str, NDArray[Any]]:
     """The arrays of an index of leaves, which are numbered in their order."""
     import numpy as np
 
@@ -60,12 +65,15 @@ def build_postings(leaves: Iterable[Sequence[str]], starts: NDArray[np.uint8] | 
     frequencies = np.bincount(keys.view(np.int64), minlength=len(vocabulary))
     if starts is None:
         starts = np.full(len(length_of), 0xFF, np.uint8)
-    return assemble(length_of, starts, [encode(term) for term in vocabulary], frequencies, rows, counts)
+    if readings is None:
+        readings = np.zeros(len(length_of), np.uint8)
+    return assemble(length_of, starts, readings, [encode(term) for term in vocabulary], frequencies, rows, counts)
 
 
 def assemble(
     lengths: NDArray[Any],
     starts: NDArray[np.uint8],
+    readings: NDArray[np.uint8],
     words: Sequence[bytes],
     frequencies: NDArray[Any],
     rows: NDArray[Any],
@@ -77,6 +85,7 @@ def assemble(
     return {
         "lengths": in_smallest_type(lengths),
         "starts": starts,
+        "readings": readings,
         "words": np.frombuffer(b"".join(words), dtype=np.uint8),
         "word_ends": end_offsets(np.fromiter(map(len, words), dtype=np.int64, count=len(words))),
         "rows": rows,
@@ -98,6 +107,7 @@ class Postings:
         self.rows = arrays["rows"]
         self.counts = arrays["counts"]
         self.starts = arrays["starts"]
+        self.readings = arrays["readings"]
         # Single items of a memoryview are plain numbers, and take half the time of an array's items.
         self._words = arrays["words"].data
         self._word_ends = arrays["word_ends"].data

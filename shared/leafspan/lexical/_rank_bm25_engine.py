@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument, MissingExtra
 from leafspan.lexical._postings import Postings
-from leafspan.lexical._ranking import Corpus, Scores
+from leafspan.lexical._ranking import Corpus, QueryTerms, Scores
 from leafspan.lexical._variants import BM25Settings
 
 if TYPE_CHECKING:
@@ -43,7 +44,12 @@ class RankBM25:
         """The index of each part."""
         return self._corpus.postings
 
-    def score(self, terms: Sequence[str], *, settings: BM25Settings, counting: NDArray[np.bool_] | None = None) -> Scores:
+    @property
+    def readings(self) -> tuple[int, ...]:
+        """The readings that live leaves have."""
+        return self._corpus.readings
+
+    def score(self, terms: QueryTerms, *, settings: BM25Settings, counting: NDArray[np.bool_] | None = None) -> Scores:
         """The scores of all leaves, in the form of ``Corpus.score``, which also computes ``present`` and ``ideal``.
 
         Raises:
@@ -63,7 +69,13 @@ class RankBM25:
         scores = np.zeros(self.leaves)
         library = self._library(settings, counted, cache=counting is None)
         with np.errstate(invalid="ignore"):  # the library divides 0 by 0 for an empty leaf if b is 1
-            scores[counted] = library.get_scores(list(terms))
+            if isinstance(terms, Mapping):
+                readings = np.concatenate([part.readings for part in self.postings])
+                for reading in self.readings:
+                    found = library.get_scores([term for term, times in terms[reading].items() for _ in range(ceil(times))])
+                    scores[counted & (readings == reading)] = found[readings[counted] == reading]
+            else:
+                scores[counted] = library.get_scores(list(terms))
         return replace(ours, scores=np.where(ours.present, scores, 0), marked=ours.present)
 
     def _counted(self, counting: NDArray[np.bool_] | None) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 _MOST_LENGTHS = 100_000  # lengths of leaves whose norms are kept
+QueryTerms = Sequence[str] | Mapping[int, Mapping[str, float]]
+"""The terms of a query; or, by reading, those for the leaves that were read so, and how often each counts."""
+
 _GROUP = 64  # leaves: the best of each group are compared first, to find the best of all
 
 
@@ -77,6 +80,7 @@ class Corpus:
             self.leaves += leaves
         self._all_live = self._counted_leaves(None)
         self._longest = max((int(part.postings.lengths.max(initial=0)) for part in self._parts), default=0)
+        self._readings: tuple[int, ...] | None = None
         self._kept_norms: tuple[object, Any] = (None, None)  # with the settings they are for
         self._term_numbers: list[NDArray[np.intp]] | None = None
         self._nodes: Nodes | None = None
@@ -86,7 +90,14 @@ class Corpus:
         """The index of each part."""
         return [part.postings for part in self._parts]
 
-    def score(self, terms: Sequence[str], *, settings: BM25Settings, counting: Mask | None = None) -> Scores:
+    @property
+    def readings(self) -> tuple[int, ...]:
+        """The readings that live leaves have: see ``leafspan.lexical._postings``."""
+        if self._readings is None:
+            self._readings = self._readings_of(self._all_live)
+        return self._readings
+
+    def score(self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None) -> Scores:
         """The scores of all leaves for a query.
 
         Raises:
@@ -95,7 +106,7 @@ class Corpus:
         return self._add_up(*self._find_all(terms, settings, counting), settings)
 
     def score_with_nodes(
-        self, terms: Sequence[str], *, settings: BM25Settings, counting: Mask | None = None
+        self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None
     ) -> tuple[Scores, list[NodeScores], dict[str, float]]:
         """The scores of all leaves, those of the larger nodes, scale after scale, and the idf of each term among leaves.
 
@@ -113,11 +124,11 @@ class Corpus:
             counted.nodes = self._nodes.count(self._mask_of(counted))
         found = []
         for term in known:
-            if term.frequency:
+            if term.leaves:
                 rows = np.concatenate([rows + part.place.start for part, rows, _ in term.leaves])
                 found.append(FoundTerm(term.times, rows, np.concatenate([counts for _, _, counts in term.leaves])))
         length = counted.average * counted.leaves
-        idf = {name: term.weight / term.times for name, term in zip(Counter(terms), known, strict=True)}
+        idf = {term.name: term.weight / term.times for term in known}
         nodes = self._nodes.score(found, counted.nodes, length, settings)
         return self._add_up(known, counted, settings), nodes, idf
 
@@ -133,18 +144,38 @@ class Corpus:
         )
 
     def _find_all(
-        self, terms: Sequence[str], settings: BM25Settings, counting: Mask | None
+        self, terms: QueryTerms, settings: BM25Settings, counting: Mask | None
     ) -> tuple[list[_Term], _CountedLeaves]:
         """The terms of a query, and the leaves that count."""
         _check_mask(counting, self.leaves)
         counted = self._all_live if counting is None else self._counted_leaves(counting)
-        return [self._find(term, times, counted, settings) for term, times in Counter(terms).items()], counted
+        if not isinstance(terms, Mapping):
+            return [self._find(term, times, None, counted, settings) for term, times in Counter(terms).items()], counted
+        if len(terms) == 1:
+            (bag,) = terms.values()
+            return [self._find(term, times, None, counted, settings) for term, times in bag.items()], counted
+        there = self.readings if counting is None else self._readings_of(counted)
+        found: defaultdict[tuple[str, float], list[int]] = defaultdict(list)
+        for reading in there:
+            for each in terms[reading].items():
+                found[each].append(reading)
+        return [self._find(*each, readings, counted, settings) for each, readings in found.items()], counted
+
+    def _readings_of(self, counted: _CountedLeaves) -> tuple[int, ...]:
+        """The readings of the leaves that count."""
+        import numpy as np
+
+        found: set[int] = set()
+        for part, mask in zip(self._parts, counted.masks, strict=True):
+            readings = part.postings.readings
+            found.update(np.flatnonzero(np.bincount(readings if mask is None else readings[mask])).tolist())
+        return tuple(sorted(found))
 
     def _add_up(self, query_terms: Sequence[_Term], counted: _CountedLeaves, settings: BM25Settings) -> Scores:
         """The scores of all leaves, from the terms that were found."""
         import numpy as np
 
-        known = [term for term in query_terms if term.frequency]
+        known = [term for term in query_terms if term.leaves]
         scores = np.zeros(self.leaves)
         positive = settings.absent == 0 and all(term.weight > 0 for term in known)
         present = None if positive else np.zeros(self.leaves, dtype=np.bool_)
@@ -158,7 +189,7 @@ class Corpus:
                 scores[part.place][rows] += weights
                 if present is not None:
                     present[part.place][rows] = True
-        return Scores(scores, present, sum(max(term.weight, 0.0) * term.bound for term in query_terms))
+        return Scores(scores, present, _ideal(query_terms))
 
     def frequencies(self, terms: Iterable[str], counting: Mask | None = None) -> tuple[dict[str, int], int]:
         """The number of leaves that have each term, and the number of all leaves."""
@@ -175,8 +206,10 @@ class Corpus:
             frequencies[term] = frequency
         return frequencies, counted.leaves
 
-    def _find(self, term: str, times: int, counted: _CountedLeaves, settings: BM25Settings) -> _Term:
-        """A term that stands in the query this many times, with the leaves that count and have it."""
+    def _find(
+        self, term: str, times: float, readings: Sequence[int] | None, counted: _CountedLeaves, settings: BM25Settings
+    ) -> _Term:
+        """A term that stands in the query this many times, with the leaves that count, were read so and have it."""
         import numpy as np
 
         leaves = []
@@ -188,12 +221,17 @@ class Corpus:
                     rows, counts = rows[kept], counts[kept]
                 if len(rows):
                     leaves.append((part, rows, counts))
-        frequency = sum(len(rows) for _, rows, _ in leaves)
+        frequency = sum(len(rows) for _, rows, _ in leaves)  # in all languages: a rare name is rare in each
         idf = settings.idf(counted.leaves, frequency)
         if idf < 0:
             idf = self._floor(counted, settings)
         bound = settings.max_tf([counts for _, _, counts in leaves]) + settings.absent
-        return _Term(leaves, frequency, times, times * idf, bound)
+        if readings is not None and len(readings) < len(self.readings):
+            read_so = (
+                (part, rows, counts, np.isin(part.postings.readings[rows], readings)) for part, rows, counts in leaves
+            )
+            leaves = [(part, rows[mask], counts[mask]) for part, rows, counts, mask in read_so if mask.any()]
+        return _Term(term, leaves, frequency, times, times * idf, bound, readings)
 
     def _norms_of(
         self, part: _Part, rows: NDArray[np.intp], counted: _CountedLeaves, settings: BM25Settings
@@ -335,18 +373,32 @@ class _Term(NamedTuple):
     """A term of the query.
 
     Attributes:
-        leaves: The leaves that count and have it, for each part that has any, and how often they have it.
-        frequency: Number of these leaves.
+        name: The term.
+        leaves: The leaves that count, were read so and have it, for each part that has any, and how often they have it.
+        frequency: Number of the leaves that count and have it.
         times: How often it stands in the query.
         weight: Its idf, times ``times``.
         bound: Upper bound of ``tf + absent``.
+        readings: The readings of the query that have it. None: all.
     """
 
+    name: str
     leaves: list[tuple[_Part, NDArray[np.intp], NDArray[Any]]]
     frequency: int
-    times: int
+    times: float
     weight: float
     bound: float
+    readings: Sequence[int] | None
+
+
+def _ideal(terms: Sequence[_Term]) -> float:
+    """The upper bound of scores. A leaf was read in one way, and has no terms of another reading of the query."""
+    shared = [term for term in terms if term.readings is None]
+    of_readings = [
+        [term for term in terms if term.readings is not None and reading in term.readings]
+        for reading in sorted({reading for term in terms for reading in term.readings or ()})
+    ]
+    return max(sum(max(term.weight, 0.0) * term.bound for term in shared + own) for own in of_readings or [[]])
 
 
 def _number_terms(parts: Sequence[Postings]) -> list[NDArray[np.intp]]:

@@ -57,7 +57,7 @@ def recognise(
     for result, run in zip(checked, runs, strict=True):
         if run is not None and all(id_ in stored for id_ in run):
             document = stored[run[0]].leaf.document_id
-            if document in rows and (request.where is None or request.where.matches(rows[document].metadata, document)):
+            if document in rows and (request.where is None or request.where.matches(rows[document].filterable, document)):
                 wanted.append((result, run))
             continue
         if scope is None:

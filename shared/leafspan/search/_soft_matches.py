@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 from leafspan.embedding import WORD_VECTORS, soft_matches
-from leafspan.lexical import Analysis, LeafWords, find_plain_words, keeps_leaf_words, to_terms
+from leafspan.lexical import Analysis, Analyzer, LeafWords, find_plain_words, keeps_leaf_words, to_terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +20,8 @@ def words_of(question: str, analyzer: Analysis, idf: Mapping[str, float]) -> dic
     """The words of a question that are in the language of the vectors and no stop words, each with an idf."""
     if not keeps_leaf_words(analyzer):
         return {}
+    if isinstance(analyzer, Analyzer):
+        analyzer = analyzer.reading("en")
     words = list(dict.fromkeys(find_plain_words(question)))
     terms = to_terms(analyzer, words, asked=True)
     weights = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -11,7 +12,19 @@ from typing import Any
 from leafspan.checks import check_choice
 from leafspan.errors import IndexMismatch
 from leafspan.flows import Flow
-from leafspan.lexical import Analysis, BM25Settings, Corpus, NodeScores, RankBM25, best, keeps_leaf_words, to_terms
+from leafspan.lexical import (
+    Analysis,
+    BM25Settings,
+    Corpus,
+    NodeScores,
+    RankBM25,
+    best,
+    find_language,
+    keeps_leaf_words,
+    read_as,
+    reading_number,
+    to_terms,
+)
 from leafspan.search._evidence import Evidence
 from leafspan.search._leaf_rows import rows_of
 from leafspan.search._soft_matches import SoftMatcher, words_of
@@ -19,6 +32,8 @@ from leafspan.segments import Mirror, MirrorSnapshot, collect, in_parts
 from leafspan.store import Catalogue, Reader, Selection
 from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes, SoftMatches
 from leafspan.values import LeafId, to_hits
+
+_FOREIGN = 0.5  # weight of a question's words in documents of other languages, if some are in its own
 
 ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
 
@@ -106,12 +121,14 @@ class LexicalIndex:
     ) -> list[float]:
         assert self.analyzer is not None
         corpus = self._corpus(snapshot, "postings")
-        terms = to_terms(self.analyzer, [name for name, _ in names], asked=True)
+        rows = self._read([name for name, _ in names], corpus.readings)
         counting = None if counted is None else snapshot.mask(counted)
-        frequencies, leaves = corpus.frequencies([term for row in terms for term in row], counting)
+        terms = [term for row in rows for read in row.values() for term in read]
+        frequencies, leaves = corpus.frequencies(terms, counting)
         rarities = []
-        for (_, own), row in zip(names, terms, strict=True):
-            others = min((max(frequencies[term] - own, 0) for term in row), default=leaves)
+        for (_, own), row in zip(names, rows, strict=True):
+            # Where a name is read in a language of other documents, its words are in no leaf.
+            others = max(min((max(frequencies[term] - own, 0) for term in read), default=leaves) for read in row.values())
             rarities.append(max(0.0, 1 - log(others + 1) / log(leaves)) if leaves > 1 else 0.0)
         return rarities
 
@@ -152,10 +169,12 @@ class LexicalIndex:
         found = []
         settings = request.bm25 or self._settings
         assert self.analyzer is not None
-        terms_of_all = to_terms(self.analyzer, request.texts, asked=True)
+        terms_of_all = self._read(request.texts, corpus.readings)
         if self._mirror is not None and self._mirror.is_shared:
-            collect(partial(part.find, term) for part in corpus.postings for terms in terms_of_all for term in terms)
+            asked = {term for read in terms_of_all for bag in read.values() for term in bag}
+            collect(partial(part.find, term) for part in corpus.postings for term in asked)
         for question, terms in zip(request.texts, terms_of_all, strict=True):
+            has_words = any(terms.values())
             nodes: list[NodeScores] = []
             idf: dict[str, float] = {}
             if request.scales is None:
@@ -167,7 +186,7 @@ class LexicalIndex:
             rows = best(scores, request.count, order)
             values = scores.scores[rows].tolist()
             if request.scales is None:
-                found.append(LexicalMatches(to_hits(shown(rows), values), scores.ideal, has_words=bool(terms)))
+                found.append(LexicalMatches(to_hits(shown(rows), values), scores.ideal, has_words=has_words))
                 continue
             evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves)
             words = words_of(question, self.analyzer, idf)
@@ -176,8 +195,21 @@ class LexicalIndex:
             hits = to_hits(map(leaves.__getitem__, rows), values)
             larger = MatchingNodes(first_leaf, tuple(evidence.nodes))
             among_hits = to_hits(leaves.values(), shares)
-            found.append(LexicalMatches(hits, scores.ideal, larger, among_hits, words, bool(terms)))
+            found.append(LexicalMatches(hits, scores.ideal, larger, among_hits, words, has_words))
         return found
+
+    def _read(self, texts: Sequence[str], readings: Sequence[int]) -> list[dict[int, dict[str, float]]]:
+        """The terms of questions, as each reading of leaves finds them, and how often each counts."""
+        assert self.analyzer is not None
+        readings = readings or (0,)
+        bags: list[dict[int, dict[str, float]]] = [{} for _ in texts]
+        own = [reading_number(self.analyzer, find_language(text)) for text in texts] if len(readings) > 1 else []
+        for reading in readings:
+            for place, terms in enumerate(to_terms(read_as(self.analyzer, reading), texts, asked=True)):
+                foreign = own and own[place] != reading and own[place] in readings
+                weight = _FOREIGN if foreign else 1
+                bags[place][reading] = {term: times * weight for term, times in Counter(terms).items()}
+        return bags
 
     def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:
         """The corpus of an engine, which is kept until there is another snapshot."""
@@ -200,7 +232,7 @@ class LexicalIndex:
         return matcher
 
 
-_POSTINGS = ("lengths", "starts", "words", "word_ends", "row_ends", "rows", "counts")
+_POSTINGS = ("lengths", "starts", "readings", "words", "word_ends", "row_ends", "rows", "counts")
 _LEAF_WORDS = ("leaf_words", "leaf_word_ends", "plain_words", "plain_word_ends")
 _IN_PARTS = ("rows", "counts", "leaf_words")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import STRUCTURE_KEY
@@ -24,6 +25,8 @@ from leafspan.lexical import (
     merge_postings,
     plain_words_of,
     probe_terms,
+    read_as,
+    reading_number,
     starts_of,
     terms_digest,
     to_terms,
@@ -38,7 +41,9 @@ if TYPE_CHECKING:
     from leafspan.segments._snapshot import MaskedArrays
 
 _BATCH = 1_000  # texts to read at a time
-_KIND = "starts leaf_words, blank leaves without terms, pairs in alphabets"  # what copies of earlier versions lack
+_KIND = (
+    "starts leaf_words, blank leaves without terms, pairs in alphabets, readings"  # what copies of earlier versions lack
+)
 
 
 class WordPostings:
@@ -46,7 +51,8 @@ class WordPostings:
 
     Beside them stands where larger nodes begin, so that these can be scored, too, and which words each leaf has.
 
-    The analyzer gets each of these by itself, without the white space around it. A leaf without a word has no terms, not
+    The analyzer gets each of these by itself, without the white space around it, and reads them in the language of the
+    document. A leaf without a word has no terms, not
     even those of its title, so that a blank page is not found.
     """
 
@@ -67,6 +73,7 @@ class WordPostings:
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
         """See Recipe."""
         titles = [each for row in rows for each in _titles(row)]
+        readings = [each for row in rows for each in self._readings(row)]
         terms: list[list[str]] = []
         places: list[str] = []
         texts: list[str] = []
@@ -77,16 +84,18 @@ class WordPostings:
                 raise StaleRead
             stored = [records[id_] for id_ in some]
             texts += [text for text, _ in stored]
-            terms += yield Call(self._terms, (titles[start : start + _BATCH], texts[start:]))
+            of_some = slice(start, start + _BATCH)
+            terms += yield Call(self._terms, (titles[of_some], texts[start:], readings[of_some]))
             places += [str(metadata[STRUCTURE_KEY]) for _, metadata in stored]
-        return (yield Call(self._arrays, (terms, places, texts)))  # type: ignore[no-any-return]
+        return (yield Call(self._arrays, (terms, places, texts, readings)))  # type: ignore[no-any-return]
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
         """See Recipe."""
         titles = [each for document in documents for each in _titles(document.row)]
         texts = [text for document in documents for text in document.texts]
         places = [place for document in documents for place in _places(document)]
-        return self._arrays(self._terms(titles, texts), places, texts)
+        readings = [each for document in documents for each in self._readings(document.row)]
+        return self._arrays(self._terms(titles, texts, readings), places, texts, readings)
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
         """See Recipe."""
@@ -98,39 +107,55 @@ class WordPostings:
         words = cache(lambda: LeafWords(arrays))
 
         def differing(first: int, document: DocumentToWrite) -> list[int]:
-            terms = self._terms(list(_titles(document.row)), document.texts)
+            readings = self._readings(document.row)
+            terms = self._terms(list(_titles(document.row)), document.texts, readings)
             starts = _starts(_places(document))
             return [
                 ordinal
                 for ordinal, of_leaf in enumerate(terms)
                 if arrays["lengths"][first + ordinal] != len(of_leaf)
                 or arrays["starts"][first + ordinal] != starts[ordinal]
+                or arrays["readings"][first + ordinal] != readings[ordinal]
                 or digests()[first + ordinal] != terms_digest(of_leaf)
                 or list(map(words().word, words().of([first + ordinal])[0].tolist()))
-                != self._words(document.texts[ordinal])
+                != list(map(encode, plain_words_of(self._kept(document.texts[ordinal], readings[ordinal]))))
             ]
 
         return differing
 
     def _arrays(
-        self, terms: Sequence[Sequence[str]], places: Iterable[str], texts: Sequence[str]
+        self, terms: Sequence[Sequence[str]], places: Iterable[str], texts: Sequence[str], readings: Sequence[int]
     ) -> dict[str, NDArray[Any]]:
         """The arrays of a segment."""
-        kept = texts if keeps_leaf_words(self._analyzer) else [""] * len(texts)
-        return build_postings(terms, _starts(places)) | build_leaf_words(kept)
+        import numpy as np
 
-    def _words(self, text: str) -> list[bytes]:
-        """The words that are kept of a leaf, as they are kept."""
-        return [encode(word) for word in plain_words_of(text)] if keeps_leaf_words(self._analyzer) else []
+        postings = build_postings(terms, _starts(places), np.array(readings, np.uint8))
+        return postings | build_leaf_words(map(self._kept, texts, readings))
 
-    def _terms(self, titles: Sequence[Sequence[str]], texts: Sequence[str]) -> list[list[str]]:
+    def _kept(self, text: str, reading: int) -> str:
+        """The text of a leaf, if its words are kept."""
+        return text if keeps_leaf_words(read_as(self._analyzer, reading)) else ""
+
+    def _readings(self, row: Row) -> list[int]:
+        """How the leaves of a document are read."""
+        return [reading_number(self._analyzer, row.language)] * row.leaves
+
+    def _terms(self, titles: Sequence[Sequence[str]], texts: Sequence[str], readings: Sequence[int]) -> list[list[str]]:
         """The terms of leaves. Titles that several leaves share are analysed once."""
+        terms: list[list[str]] = []
+        at = 0
+        for reading, leaves in groupby(readings):
+            some = slice(at, at := at + sum(1 for _ in leaves))
+            terms += self._terms_read_as(read_as(self._analyzer, reading), titles[some], texts[some])
+        return terms
+
+    def _terms_read_as(self, analyzer: Analysis, titles: Sequence[Sequence[str]], texts: Sequence[str]) -> list[list[str]]:
         leaves = [
             [part.strip() for part in (*above, text)] if has_word(text) else []
             for above, text in zip(titles, texts, strict=True)
         ]
         parts = list(dict.fromkeys(part for leaf in leaves for part in leaf if part))
-        terms_of = dict(zip(parts, to_terms(self._analyzer, parts), strict=True))
+        terms_of = dict(zip(parts, to_terms(analyzer, parts), strict=True))
         return [[term for part in leaf if part for term in terms_of[part]] for leaf in leaves]
 
 

@@ -252,7 +252,7 @@ class Catalogue:
         for row in self.heads():
             if row.version is not None:
                 current.append((row.document_id, row.leaves))
-                metadata.append((row.document_id, row.metadata))
+                metadata.append((row.document_id, row.filterable))
         return current, Columns(metadata)
 
     def _stored_ids(self, shown_ids: Iterable[str]) -> frozenset[str]:

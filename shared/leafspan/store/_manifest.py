@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from leafspan.checks import RESERVED_ID_PREFIX
+from leafspan.documents import with_language
 from leafspan.engines import Record
 from leafspan.values import Section, leaf_ids
 
@@ -52,6 +53,7 @@ class Row:
             being written, or one that a writer has not deleted yet.
         title: Title of the document.
         metadata: The user's own metadata.
+        language: Code of the language that the text is in; None if it is not certain.
         sections: The headings, each with the leaves below it.
         characters: Length of the text in characters.
         words: Length of the text in words.
@@ -69,6 +71,7 @@ class Row:
     leftovers: tuple[tuple[str, int], ...] = ()
     title: str | None = None
     metadata: Mapping[str, object] = field(default_factory=dict)
+    language: str | None = None
     sections: tuple[Section, ...] = ()
     characters: int = 0
     words: int = 0
@@ -77,6 +80,11 @@ class Row:
     checksums: str = ""
     damage: Damage | None = None
     _outer: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def filterable(self) -> Mapping[str, object]:
+        """What filters are matched against."""
+        return with_language(self.metadata, self.language)
 
     @property
     def hidden(self) -> tuple[str, ...]:
@@ -192,6 +200,7 @@ _STORED = {
     "version": "version",
     "leaves": "leaves",
     "leftovers": "litter",
+    "language": "lang",
     "title": "title",
     "metadata": "metadata",
     "sections": "sections",

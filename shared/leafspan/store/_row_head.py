@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from json import JSONDecoder
 from typing import NamedTuple
 
+from leafspan.documents import with_language
+
+_LANGUAGE = b',"lang":'
 _TITLE = b',"title":'  # of the row itself: what stands before it is written by leafspan alone
 _METADATA = ',"metadata":'
 _NOTHING = b'null,"metadata":{},'
@@ -21,6 +25,7 @@ class RowHead(NamedTuple):
         leaves: Number of leaves of the current version.
         title: Title of the document.
         metadata: The user's own metadata.
+        language: Code of the language that the text is in; None if it is not certain.
     """
 
     document_id: str
@@ -28,14 +33,22 @@ class RowHead(NamedTuple):
     leaves: int
     title: str | None
     metadata: Mapping[str, object]
+    language: str | None
+
+    @property
+    def filterable(self) -> Mapping[str, object]:
+        """What filters are matched against."""
+        return with_language(self.metadata, self.language)
 
 
-def read_title(packed: bytes) -> tuple[str | None, Mapping[str, object]]:
-    """The title and the metadata of a row that is as ``Row.packed`` has made it."""
-    start = packed.index(_TITLE) + len(_TITLE)
+def read_title(packed: bytes) -> tuple[str | None, Mapping[str, object], str | None]:
+    """The title, the metadata and the language of a row that is as ``Row.packed`` has made it."""
+    end_of_language = packed.index(_TITLE)
+    start = end_of_language + len(_TITLE)
+    language = json.loads(packed[packed.index(_LANGUAGE) + len(_LANGUAGE) : end_of_language])
     if packed.startswith(_NOTHING, start):
-        return None, {}
+        return None, {}, language
     text = packed[start:].decode()
     title, end = _read(text)
     metadata, _ = _read(text, end + len(_METADATA))
-    return title, metadata
+    return title, metadata, language

@@ -75,7 +75,7 @@ class Scope:
         """
         if row.damage is not None and row.damage.in_row:
             return row.document_id.endswith(self.suffixes)
-        return (row.version is not None or row.damage is not None) and self.where.matches(row.metadata, row.document_id)
+        return (row.version is not None or row.damage is not None) and self.where.matches(row.filterable, row.document_id)
 
     def stored_ids(self, shown: str) -> list[str]:
         """The stored ids that a document with this shown id can have, those with a suffix of the view first."""

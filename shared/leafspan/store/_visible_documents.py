@@ -91,7 +91,7 @@ class VisibleDocuments:
             lacking = {
                 id_: damage.problem
                 for id_, damage in visible.damaged.items()
-                if where is None or damage.in_row or where.matches(visible.rows[id_].metadata, id_)
+                if where is None or damage.in_row or where.matches(visible.rows[id_].filterable, id_)
             }
             if lacking:
                 raise self._rule.error(lacking)
