@@ -109,9 +109,9 @@ MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
     ),
     "an embedder": (
         lambda index: Index.open("kb", embedder="bge"),
-        "an embedder must be a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a "
-        "SentenceTransformer, or a function from texts to vectors, got 'bge'; a model's name is not enough: give an "
-        "object that embeds with it, such as LangChain's OpenAIEmbeddings(model=...) for a model of OpenAI's, or "
+        "an embedder's name must be one of 'wordllama', 'minilm', 'e5', or 'package.module:attribute', got 'bge'; for "
+        "another model give an object that embeds with it, such as LangChain's OpenAIEmbeddings(model=...) for a model of "
+        "OpenAI's, or "
         "SentenceTransformer(...) for one from Hugging Face",
     ),
     "an id": (lambda index: index.add(Document("", "text")), "a document's id must be a non-empty string, got ''"),

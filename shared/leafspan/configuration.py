@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from leafspan.checks import short_repr, shown, write_file
+from leafspan.checks import check_text, short_repr, shown, write_file
 from leafspan.config import Place, config_text, load_config, read_config, register, schema_of, write_config
 from leafspan.documents import OpenOptions
 from leafspan.errors import InvalidArgument
@@ -28,6 +28,8 @@ class Config:
     What is None is as it is without a configuration. The first six are fixed when an index is made, as in ``Index.open``.
 
     Args:
+        embedder: Name of the embedder: ``"minilm"``, ``"e5"``, ``"wordllama"`` or ``"package.module:attribute"``.
+            Default: None.
         splitter: How documents are cut into leaves. Default: None.
         context_sentences: Number of sentences from the previous and the next leaf to index with each leaf, >= 0.
             Default: None.
@@ -45,6 +47,7 @@ class Config:
         InvalidArgument: if an option is out of its range.
     """
 
+    embedder: str | None = None
     splitter: HierarchicalSplitter | Splitter | None = None
     context_sentences: int | None = None
     title_weight: float | None = None
@@ -60,6 +63,8 @@ class Config:
         return short_repr(self)
 
     def __post_init__(self) -> None:
+        if self.embedder is not None:
+            check_text("embedder", self.embedder)
         self.options()
         Limits.of(self.k, self.candidates, self.budget, None, self.min_score)
         if self.strategy is not None:

@@ -15,6 +15,7 @@ from leafspan.checks import check_flag, shown, with_option_names
 from leafspan.configuration import Config
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
+from leafspan.engines.chroma import connect, is_address
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
 from leafspan.flows import Flow, arun, run
 from leafspan.indexing import adopting
@@ -72,13 +73,15 @@ class Index(View):
         """The index in a folder, or behind a Chroma client (a server, Chroma Cloud, in memory).
 
         Args:
-            path: Folder of the index. Give either this or ``client``.
+            path: Folder of the index, or the address of one behind a Chroma server, ``"http://host:port/name"``. Give
+                either this or ``client``.
             client: A client that chromadb made, or an engine of your own (see docs/write-an-engine.md).
             name: Name of the index, which has the Chroma collections ``{name}.leaves`` and ``{name}.manifest``, so that a
                 folder can hold several. Default: ``"kb"``.
             embedder: A LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a
-                ``SentenceTransformer`` (or another model with ``encode``), a function from texts to vectors, or an
-                ``Embedder``. Default: WordLlama, which is bundled and works offline.
+                ``SentenceTransformer`` (or another model with ``encode``), a function from texts to vectors, an
+                ``Embedder``, or a name: ``"minilm"``, ``"e5"``, ``"wordllama"``, or ``"package.module:attribute"``, which
+                is imported. Default: that of the three which the index was made with, or WordLlama, which is bundled.
             splitter: How documents are cut into leaves: for a splitter of LangChain or LlamaIndex, ``splitter_from`` of
                 ``langchain_ext`` or ``llamaindex_ext``. Default: ``HierarchicalSplitter()``.
             context_sentences: Number of sentences from the previous and the next leaf to index with each leaf, >= 0.
@@ -88,7 +91,7 @@ class Index(View):
             analyzer: How texts become the terms that BM25 counts: an ``Analyzer``, or a function from a text to a list of
                 terms, which gets title, headings and text one by one. Default: ``Analyzer("english")``.
             bm25: k1, b and the variant of BM25. Default: ``BM25Settings()``.
-            config: A ``Config``, the path of one in YAML or JSON, or a mapping: the five options above, for those that are
+            config: A ``Config``, the path of one in YAML or JSON, or a mapping: the six options above, for those that are
                 not given here, and the strategy and limits of each ``retrieve`` that names none. Default: none.
             cache_dir: Folder for what is derived from an index behind a client. Default: in the user's cache folder.
             embedding_cache: Whether texts that were embedded before are not embedded again, also after a failure; or an
@@ -126,12 +129,11 @@ class Index(View):
                 f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
             )
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        how = _configured(config, options, read_only, on_damage)
+        how = _configured(config, embedder, options, read_only, on_damage)
         opened = cls._open(
             path,
             client,
             name,
-            embedder,
             cache_dir=cache_dir,
             embedding_cache=embedding_cache,
             create=create,
@@ -164,12 +166,11 @@ class Index(View):
     ) -> Self:
         """Like ``open``; the only way in with an asynchronous client, for which only the ``a...`` methods work."""
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        how = _configured(config, options, read_only, on_damage)
+        how = _configured(config, embedder, options, read_only, on_damage)
         opened = cls._open(
             path,
             client,
             name,
-            embedder,
             cache_dir=cache_dir,
             embedding_cache=embedding_cache,
             create=create,
@@ -190,6 +191,9 @@ class Index(View):
         show: bool | None,
     ) -> Flow[Adopted]:
         check_flag("dry_run", dry_run)
+        if is_address(place["path"]) and place["client"] is None:
+            client, named = yield from connect(str(place["path"]), place["timeout"])
+            place = {**place, "path": None, "client": client, "name": named or place["name"]}
         # All that can be wrong is found before the index is made.
         there = yield from has_index(place["path"], place["client"], place["name"], place["timeout"])
         source = yield from adopting.open_source(thing, found["collection"], found["docstore"], place["timeout"])
@@ -233,8 +237,11 @@ class Index(View):
         check_flag("read_only", read_only)
         create = create and not read_only
         rule = DamageRule.of(on_damage)
-        used = default_embedder() if embedder is None else to_embedder(embedder)
-        vectors = find_cache(embedding_cache, used)
+        used = None if embedder is None else to_embedder(embedder)
+        if is_address(path) and client is None:
+            client, named = yield from connect(str(path), timeout)
+            path, name = None, named or name
+        vectors = find_cache(embedding_cache, used or default_embedder())
         if create:
             yield from cls._check_new_name(path, client, name, timeout)
         wanted = IndexSettings.made(options).record()
@@ -263,7 +270,7 @@ class Index(View):
         trees = Trees(open_trees, settings)
         sources = Sources(SearchIndexes.of(store, settings), checked, trees, defaults or Defaults(), reopen)
         index = cls(sources, settings, timeout)
-        yield from index._restore_vectors(embed=used.local)
+        yield from index._restore_vectors(embed=checked.local)
         return index
 
     @classmethod
@@ -440,7 +447,7 @@ def adopt(
     Args:
         source: A LangChain ``Chroma``, a LlamaIndex ``ChromaVectorStore``, ``StorageContext`` or ``VectorStoreIndex``,
             a collection or client of chromadb, or a folder of Chroma.
-        path: Folder of the index. Give either this or ``client``.
+        path: Folder of the index, or its address: see ``Index.open``. Give either this or ``client``.
         client: A client that chromadb made, for an index behind it.
         name: Name of the index. Default: ``"kb"``.
         collection: Name of the collection, if the source is a folder or a client. Default: the only one there.
@@ -508,9 +515,14 @@ async def aadopt(
 
 
 def _configured(
-    config: Config | str | Path | Mapping[str, Any] | None, options: OpenOptions, read_only: bool, on_damage: OnDamage
+    config: Config | str | Path | Mapping[str, Any] | None,
+    embedder: object,
+    options: OpenOptions,
+    read_only: bool,
+    on_damage: OnDamage,
 ) -> dict[str, Any]:
     """What a user's call opens an index with: what was not given is taken from the configuration."""
     wanted = Config.of(config)
     how: dict[str, Any] = {"read_only": read_only, "on_damage": on_damage, "suggest": True}
+    how["embedder"] = wanted.embedder if embedder is None else embedder
     return {**how, "options": wanted.options_with(options), "defaults": wanted.defaults()}

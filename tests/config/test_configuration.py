@@ -235,7 +235,7 @@ min_score: 0.1
     assert config == Config(
         strategy=AutoMerging(base=Hybrid(weights=(0.7, 0.3), neighbour_bonus=0.4), threshold=0.5),
         splitter=HierarchicalSplitter(),
-        analyzer=Analyzer(),
+        analyzer=Analyzer("english"),
         bm25=BM25Settings(),
         context_sentences=0,
         title_weight=0.3,

@@ -107,7 +107,7 @@ def test_another_model_is_refused_naming_both(tmp_path: Path, other):
         ):
             index.retrieve("question")
         with pytest.raises(
-            IndexMismatch, match=r"whose vectors differ: open the index with embedder= the one it was made with"
+            IndexMismatch, match=r"whose vectors differ: open the index with embedder= .* the one it was made with"
         ):
             index.add(Document("b", "Two."))
         # What needs no embedder works all the same.
@@ -133,8 +133,8 @@ def test_what_is_no_matrix_of_numbers_is_refused(tmp_path: Path, embed, message)
 
 
 def test_what_cannot_embed_is_refused(tmp_path: Path):
-    with pytest.raises(InvalidArgument, match=r"an embedder must be a LangChain Embeddings, .* got 'model-name'"):
-        Index.open(tmp_path, embedder="model-name")
+    with pytest.raises(InvalidArgument, match=r"an embedder must be a name, a LangChain Embeddings, .* got int"):
+        Index.open(tmp_path, embedder=5)
     assert isinstance(to_embedder(default_embedder()), Embedder)
 
 

@@ -13,8 +13,7 @@ import httpx
 import pytest
 
 from leafspan import Document, Embedder, Index, WriterBusy
-from leafspan.embedding import embed_in_batches
-from leafspan.embedding._embedders import to_embedder
+from leafspan.embedding import embed_in_batches, to_embedder
 from leafspan.embedding._failures import asks_for_less, may_pass, retry_after
 from leafspan.embedding._retrying import RetryingEmbedder
 from leafspan.errors import FunctionFailed

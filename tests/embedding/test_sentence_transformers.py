@@ -125,7 +125,7 @@ def test_it_is_local():
 def test_the_name_of_a_model_is_no_embedder_and_the_error_says_what_is(tmp_path: Path):
     with pytest.raises(
         InvalidArgument,
-        match=r"got 'all-MiniLM-L6-v2'; a model's name is not enough: give an object that embeds with it, .* "
+        match=r"got 'all-MiniLM-L6-v2'; for another model give an object that embeds with it, .* "
         r"SentenceTransformer\(...\) for one from Hugging Face",
     ):
         Index.open(tmp_path, embedder="all-MiniLM-L6-v2")

@@ -22,10 +22,12 @@ from leafspan.cli._options import (
     DEFAULT_FOLDER,
     AsJson,
     ConfigFile,
+    EmbedderName,
     KnowledgeBase,
     Where,
     load_configs,
     named_path,
+    open_index,
     parse_filter,
 )
 from leafspan.cli._output import Force, check_output, is_standard_output
@@ -44,6 +46,7 @@ __all__ = [
     "AsJson",
     "ConfigFile",
     "DEFAULT_FOLDER",
+    "EmbedderName",
     "Force",
     "KnowledgeBase",
     "STDIN",
@@ -59,6 +62,7 @@ __all__ = [
     "load_configs",
     "named_path",
     "one_text",
+    "open_index",
     "parse_filter",
     "plain",
     "print_json",

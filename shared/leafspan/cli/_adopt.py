@@ -12,7 +12,7 @@ from leafspan import adopt as adopt_collection
 from leafspan.checks import shown
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, EmbedderName, KnowledgeBase
 from leafspan.errors import InvalidArgument
 from leafspan.indexing.adopting import Adopted
 
@@ -25,6 +25,7 @@ def adopt(
         str | None, typer.Option(help="Name of the collection.", show_default="the only one there", metavar="NAME")
     ] = None,
     kb: KnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
     no_join: Annotated[
         bool, typer.Option("--no-join", help="Make each record a document of its own, also if it is a chunk of a text.")
     ] = False,
@@ -37,11 +38,13 @@ def adopt(
 ) -> None:
     """Make an index of a collection that LangChain, LlamaIndex or Chroma alone has written, with its vectors.
 
-    The collection must have been made with the bundled embedder; use leafspan.adopt for others. It is only read. The exit
+    The collection must have been made with this embedder. It is only read. The exit
     code is 1 if records were skipped.
     """
     renamed = dict(map(_renamed, rename or []))
-    report = adopt_collection(folder, kb, collection=collection, join=not no_join, rename=renamed, dry_run=dry_run)
+    report = adopt_collection(
+        folder, kb, embedder=embedder, collection=collection, join=not no_join, rename=renamed, dry_run=dry_run
+    )
     if as_json:
         print_json({"dry_run": dry_run, **asdict(report)})
     else:

@@ -9,8 +9,7 @@ from rich.console import Console
 
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
-from leafspan.index import Index
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, EmbedderName, KnowledgeBase, open_index
 from leafspan.indexing import summaries_of
 from leafspan.trees import Abstractive, Extractive, TreesBuilt
 
@@ -19,6 +18,7 @@ _SHOWN = 20  # failed summaries that are printed
 
 def build(
     kb: KnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
     across_documents: Annotated[
         bool,
         typer.Option("--across-documents", help="Build layers above the trees as well, over all documents."),
@@ -41,7 +41,7 @@ def build(
     """
     # Without --max-words no summarizer is named, so that a language model's trees are not replaced by mistake.
     summarizer = None if max_words is None else Extractive(max_words=max_words)
-    with Index.open(kb, create=False) as opened:
+    with open_index(kb, embedder, create=False) as opened:
 
         def build_with(summarizer: object) -> TreesBuilt:
             return opened.build_tree(

@@ -24,12 +24,11 @@ from leafspan.cli._files import (
     skipped_as_json,
 )
 from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, NewKnowledgeBase
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, EmbedderName, NewKnowledgeBase, open_index
 from leafspan.cli._standard_input import standard_input
 from leafspan.cli._sync import print_synced, sync_quietly
 from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.files import Files, Unreadable, decode
-from leafspan.index import Index
 from leafspan.splitting import HierarchicalSplitter
 from leafspan.values import Document
 
@@ -39,6 +38,7 @@ _STDIN = [Path("-")]
 def index(
     paths: Paths,
     kb: NewKnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
     prune: Annotated[
         bool, typer.Option("--prune", help="Delete documents whose files are no longer there, like `leafspan sync`.")
     ] = False,
@@ -88,7 +88,7 @@ def index(
         check_not_empty(files)
     source: Files | Document = files if id_ is None else Document(id_, _standard_input(encoding))
     splitter = None if leaf_words is None else _splitter(leaf_words)
-    with Index.open(kb, splitter=splitter, context_sentences=context_sentences, config=config) as opened:
+    with open_index(kb, embedder, splitter=splitter, context_sentences=context_sentences, config=config) as opened:
         if prune:
             print_synced(kb, sync_quietly(opened, files), opened.stats(), as_json=as_json)
             return

@@ -12,15 +12,16 @@ import typer
 from leafspan.agents import agent_tools, usual_strategies
 from leafspan.checks import check_choice
 from leafspan.cli._console import console, plain
-from leafspan.cli._options import DEFAULT_FOLDER, ConfigFile, KnowledgeBase
+from leafspan.cli._options import DEFAULT_FOLDER, ConfigFile, EmbedderName, KnowledgeBase, open_index
 from leafspan.cli._scope import served_view
-from leafspan.index import Index
+from leafspan.engines.chroma import is_address
 
 _TOKEN = "LEAFSPAN_MCP_TOKEN"
 
 
 def mcp(
     kb: KnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
     where: Annotated[
         str | None,
         typer.Option(
@@ -80,11 +81,11 @@ def mcp(
 
     def say_what_it_waits_for() -> None:
         if sys.stdin is not None and sys.stdin.isatty():  # no client has started it
-            console(stderr=True).print(plain(_waiting(kb)))
+            console(stderr=True).print(plain(_waiting(kb, embedder)))
 
     if strategy is not None:
         check_choice("strategy", strategy, usual_strategies())
-    with Index.open(kb, create=False, config=config) as index:
+    with open_index(kb, embedder, create=False, config=config) as index:
         tools = agent_tools(
             served_view(index, where),
             strategies=None if strategy is None else usual_strategies()[strategy],
@@ -102,9 +103,11 @@ def mcp(
             serve_http(server, port=port, token=os.environ.get(_TOKEN), started=print_place)
 
 
-def _waiting(kb: Path) -> str:
+def _waiting(kb: str, embedder: str | None) -> str:
     """What a person reads who has started the server by hand."""
+    place = kb if is_address(kb) else Path(kb).absolute()
+    model = "" if embedder is None else f" --embedder {embedder}"
     return (
         f"serving {kb} on standard input and output, and waiting for a client there: let an MCP client start "
-        f"`leafspan mcp --kb {kb.absolute()}` itself, or serve HTTP with --port; Ctrl-C ends it"
+        f"`leafspan mcp --kb {place}{model}` itself, or serve HTTP with --port; Ctrl-C ends it"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,9 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from leafspan.configuration import Config
+from leafspan.engines.chroma import is_address
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where as Filter
 from leafspan.filters import filter_from_option
+from leafspan.index import Index
 
 
 def named_path(text: str) -> Path:
@@ -25,19 +28,52 @@ def named_path(text: str) -> Path:
     return Path(text)
 
 
-KnowledgeBase = Annotated[Path, typer.Option("--kb", help="The folder of the index.", parser=named_path, metavar="FOLDER")]
+def _named_index(text: str) -> str:
+    """The folder of an index, or its address.
+
+    Raises:
+        BadParameter: if it is empty.
+    """
+    return text if is_address(text) else str(named_path(text))
+
+
+_PLACE = "The folder of the index, or its address: http://host:port/name."
+KnowledgeBase = Annotated[str, typer.Option("--kb", help=_PLACE, parser=_named_index, metavar="FOLDER")]
 """The type of the option ``--kb``."""
 
 NewKnowledgeBase = Annotated[
-    Path,
-    typer.Option(
-        "--kb", help="The folder of the index, which is created if there is none.", parser=named_path, metavar="FOLDER"
-    ),
+    str,
+    typer.Option("--kb", help=f"{_PLACE} It is created if there is none.", parser=_named_index, metavar="FOLDER"),
 ]
 """The type of the option ``--kb`` of a command that creates the index."""
 
-DEFAULT_FOLDER = Path("kb")
+DEFAULT_FOLDER = "kb"
 """The folder of the index if ``--kb`` is not given."""
+
+EmbedderName = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder",
+        help="minilm, e5, wordllama, or package.module:attribute, which is imported; also from the current folder. By "
+        "default that of the first three which the index was made with.",
+        metavar="NAME",
+        show_default=False,
+    ),
+]
+"""The type of the option ``--embedder``."""
+
+
+def open_index(kb: str, embedder: str | None, **options: Any) -> Index:
+    """The index of ``--kb``, with the embedder of ``--embedder``.
+
+    Raises:
+        InvalidArgument: if there is no such embedder.
+        IndexNotFound: if there is no index, and ``create`` is False.
+    """
+    if embedder is not None and ":" in embedder and "" not in sys.path:
+        sys.path.insert(0, "")  # where `python -m` looks, too
+    return Index.open(kb, embedder=embedder, **options)
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 """The type of the option ``--json``."""

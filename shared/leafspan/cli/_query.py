@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,12 +10,20 @@ import typer
 from leafspan.checks import check_number
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, KnowledgeBase, Where, parse_filter
+from leafspan.cli._options import (
+    DEFAULT_FOLDER,
+    AsJson,
+    ConfigFile,
+    EmbedderName,
+    KnowledgeBase,
+    Where,
+    open_index,
+    parse_filter,
+)
 from leafspan.cli._standard_input import STDIN, with_standard_input
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.cli._thresholds import is_worth_printing, k_of_query, with_answer_probability
 from leafspan.config import config_name
-from leafspan.index import Index
 from leafspan.retrieval import INDEX_IS_EMPTY, Passages
 from leafspan.values import Passage, Summary
 
@@ -26,6 +33,7 @@ def query(
         str, typer.Argument(help="The question, or -. The strategy filter needs none.", show_default=False)
     ] = "",
     kb: KnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
     strategy: Annotated[
         str | None,
         typer.Option(
@@ -67,7 +75,7 @@ def query(
         check_number("min_score", min_score)
     condition = parse_filter(where)
     questions = map(str.strip, with_standard_input([STDIN])) if question == STDIN else [question]
-    with Index.open(kb, create=False, config=config) as opened:
+    with open_index(kb, embedder, create=False, config=config) as opened:
         chosen = opened.default_strategy if named is None else named
         if min_answer_probability is not None:
             chosen = with_answer_probability(chosen, min_answer_probability, strategy or config_name(type(chosen)))
@@ -93,7 +101,7 @@ def query(
                 _print(passages, explain=explain, nothing=_nothing(kb, found))
 
 
-def _nothing(kb: Path, found: Sequence[Passage]) -> str:
+def _nothing(kb: str, found: Sequence[Passage]) -> str:
     """What to say where nothing is printed.
 
     Args:

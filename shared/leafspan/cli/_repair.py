@@ -11,7 +11,7 @@ import typer
 
 from leafspan.cli._console import console, plain
 from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, EmbedderName, KnowledgeBase, open_index
 from leafspan.index import Index
 from leafspan.indexing import Finding
 
@@ -44,13 +44,14 @@ def check(
 
 def repair(
     kb: KnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
     quick: Quick = False,
     verify: Verify = False,
     every: All = False,
     as_json: AsJson = False,
 ) -> None:
     """Find what check finds, and repair what can be repaired. The exit code is 1 if something is still not whole."""
-    with Index.open(kb, create=False) as opened:
+    with open_index(kb, embedder, create=False) as opened:
         findings = opened.repair(quick=quick, verify=verify)
     _show(str(kb), findings, repair=True, every=every, as_json=as_json)
 

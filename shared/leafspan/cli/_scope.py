@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leafspan.cli._console import console, plain
 from leafspan.cli._options import parse_filter
+from leafspan.flows import run
 from leafspan.index import Index
 from leafspan.view import View
 
@@ -12,8 +13,10 @@ def served_view(index: Index, where: str | None) -> View:
     """The documents that match the filter of ``--where``, or all. If there are none, a line on standard error says so.
 
     Raises:
+        IndexMismatch: if the index was made with another embedder.
         InvalidArgument: if it is no filter.
     """
+    run(index._embedder.confirm(record=False))
     scope = parse_filter(where)
     view = index if scope is None else index.scoped(scope)
     if view.count() == 0:

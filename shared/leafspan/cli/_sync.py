@@ -30,7 +30,8 @@ from leafspan.cli._files import (
     skipped_as_json,
 )
 from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, NewKnowledgeBase
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, EmbedderName, NewKnowledgeBase, open_index
+from leafspan.engines.chroma import is_address
 from leafspan.errors import IndexNotFound
 from leafspan.files import Files, no_match
 from leafspan.index import Index
@@ -40,6 +41,7 @@ from leafspan.indexing import Stats, Synced, moved_warning
 def sync(
     paths: Paths,
     kb: NewKnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and do nothing.")] = False,
     allow_empty: Annotated[
         bool,
@@ -72,28 +74,35 @@ def sync(
         root=root,
         strict=strict,
     )
-    with _opened(kb, files, config, dry_run=dry_run) as (opened, named):
+    with _opened(kb, embedder, files, config, dry_run=dry_run) as (opened, named):
         synced = sync_quietly(opened, named, dry_run=dry_run, allow_empty=allow_empty)
         stats = opened.stats()
     print_synced(kb, synced, stats, dry_run=dry_run, as_json=as_json)
 
 
 @contextmanager
-def _opened(kb: Path, files: Files, config: Path | None, *, dry_run: bool) -> Iterator[tuple[Index, Files]]:
+def _opened(
+    kb: str, embedder: str | None, files: Files, config: Path | None, *, dry_run: bool
+) -> Iterator[tuple[Index, Files]]:
     """The index, and the files with the ids that they have in it.
 
     It is created if there is none, but not for paths that have no files. A dry run then uses one that does not stay.
     """
     try:
-        opened = Index.open(kb, create=False, config=config)
+        opened = open_index(kb, embedder, create=False, config=config)
     except IndexNotFound:
         check_not_empty(files)
         if dry_run:
-            root = kb.expanduser().resolve().parent if files.root is None else files.root
-            with TemporaryDirectory(ignore_cleanup_errors=True) as folder, Index.open(folder, config=config) as empty:
+            root = files.root
+            if root is None and not is_address(kb):
+                root = Path(kb).expanduser().resolve().parent
+            with (
+                TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+                open_index(folder, embedder, config=config) as empty,
+            ):
                 yield empty, replace(files, root=root)
             return
-        opened = Index.open(kb, config=config)
+        opened = open_index(kb, embedder, config=config)
     with opened:
         yield opened, files
 
@@ -108,7 +117,7 @@ def sync_quietly(index: Index, files: Files, *, dry_run: bool = False, allow_emp
         return index.sync(files, dry_run=dry_run, allow_empty=allow_empty)
 
 
-def print_synced(kb: Path, synced: Synced, stats: Stats, *, dry_run: bool = False, as_json: bool) -> None:
+def print_synced(kb: str, synced: Synced, stats: Stats, *, dry_run: bool = False, as_json: bool) -> None:
     """Print what a sync did, or would do."""
     if as_json:
         print_json(

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from leafspan.checks import calling
 from leafspan.embedding._cache import CacheFile, Space, text_key
 from leafspan.embedding._embedders import PROBE, Embedder, EmbedderIdentity, check_vectors
+from leafspan.embedding._named import recorded_embedder
 from leafspan.embedding._retrying import RetryingEmbedder
 from leafspan.errors import IndexMismatch
 from leafspan.flows import Call, Flow
@@ -32,25 +33,32 @@ class IdentityRecord(Protocol):
 
 
 class CheckedEmbedder:
-    """Embeds texts for an index. The first embedding checks that the index was made with this embedder."""
+    """Embeds texts for an index. The first embedding checks that the index was made with this embedder.
+
+    If none is given, it is the one that the index was made with, where that comes with leafspan; else the default one.
+    """
 
     def __init__(
         self,
         record: IdentityRecord,
-        embedder: Embedder,
+        embedder: Embedder | None,
         timeout: float,
         cache: CacheFile | None = None,
         index_id: str = "",
     ) -> None:
         self._record = record
-        self._embedder = embedder
-        self._retrying = RetryingEmbedder(embedder)
+        self._is_given = embedder is not None
+        self._use(embedder or recorded_embedder(None))
         self._timeout = timeout
         self._cache = cache
         self._index_id = index_id
         self._identity: EmbedderIdentity | None = None
         self._recorded: EmbedderIdentity | None = None
         self._checked = threading.Event()
+
+    def _use(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._retrying = RetryingEmbedder(embedder)
 
     @property
     def embedder(self) -> Embedder:
@@ -119,6 +127,8 @@ class CheckedEmbedder:
         """The identity of the embedder that the index was made with, None before its first document."""
         if self._identity is None and self._recorded is None:
             self._recorded = yield from self._record.read()
+            if not self._is_given and self._recorded is not None:
+                self._use(recorded_embedder(self._recorded))
         return self._identity or self._recorded
 
     def warm(self) -> Flow[EmbedderIdentity | None]:
@@ -138,6 +148,8 @@ class CheckedEmbedder:
         """Compare the embedder with the stored identity. If there is none yet, store this one if ``record`` is set."""
         if self._checked.is_set():
             return
+        if not self._is_given:
+            yield from self.identity()
         if record:
             probe = (yield from self._retrying.documents([PROBE]))[0]
         else:  # someone waits for an answer
@@ -154,7 +166,7 @@ class CheckedEmbedder:
             raise IndexMismatch(
                 f"the index was made with the embedder {identity.name} ({identity.dimension} dimensions), it cannot go "
                 f"on with {self._embedder.name} ({len(probe)} dimensions), whose vectors differ: open the index with "
-                "embedder= the one it was made with, or make another index"
+                "embedder= (on the command line --embedder) the one it was made with, or make another index"
             )
         self._identity = identity
         self._checked.set()

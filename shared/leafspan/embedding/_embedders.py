@@ -13,7 +13,8 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
-from leafspan.checks import shown, unusable
+from leafspan.checks import unusable
+from leafspan.embedding._prefixes import known_prefixes
 from leafspan.errors import InvalidArgument
 from leafspan.flows import Call, Flow
 
@@ -59,6 +60,38 @@ class Embedder:
     model: str | None = None
     settings: str = ""
 
+    @classmethod
+    def of(cls, model: object, *, document_prefix: str = "", query_prefix: str = "") -> Embedder:
+        """The functions of an embedder of a library, with text of one's own before each text and each question.
+
+        Given as ``embedder=`` itself, a model whose name is known (e5, bge, nomic, mxbai, arctic) gets the prefixes that it
+        was trained with. This turns them off.
+
+        Args:
+            model: An embedder, as ``Index.open`` takes them, but no name.
+            document_prefix: Text before each text that is stored. Default: none.
+            query_prefix: Text before each question. Default: none.
+
+        Raises:
+            InvalidArgument: if it is no such embedder.
+        """
+        return recognized(model, prefixes=False).with_prefixes(document_prefix, query_prefix)
+
+    def with_prefixes(self, documents: str, queries: str) -> Embedder:
+        """The same embedder, with these texts before each text and each question. Its name says so."""
+        if not documents and not queries:
+            return self
+        return Embedder(
+            f"{self.name} with {documents!r} before texts and {queries!r} before questions",
+            _with_prefix(documents, self.documents),
+            _with_prefix(queries, self.queries),
+            self.adocuments and _with_prefix_async(documents, self.adocuments),
+            self.aqueries and _with_prefix_async(queries, self.aqueries),
+            local=self.local,
+            model=self.model,
+            settings=f"{self.settings} {documents!r}",
+        )
+
     def embed_documents(self, texts: Sequence[str]) -> Call:
         """The call that embeds texts to be stored."""
         return Call(self.documents, (list(texts),), native=self.adocuments, what=f"the embedder {self.name}")
@@ -68,8 +101,12 @@ class Embedder:
         return Call(self.queries, (list(texts),), native=self.aqueries, what=f"the embedder {self.name}")
 
 
-def to_embedder(thing: object) -> Embedder:
+def recognized(thing: object, *, prefixes: bool = True) -> Embedder:
     """An ``Embedder`` from an embedder of any library, which is recognised by its methods.
+
+    Args:
+        thing: The embedder.
+        prefixes: Whether a model whose name is known gets the prefixes that it was trained with. Default: True.
 
     Raises:
         InvalidArgument: if it is none of these.
@@ -80,9 +117,11 @@ def to_embedder(thing: object) -> Embedder:
         raise InvalidArgument(f"an embedder must be an object, got the class {thing.__name__}: call it first")
     model: Any = thing
     if hasattr(model, "embed_documents") and hasattr(model, "embed_query"):
-        return _from_langchain(model)
+        made = _from_langchain(model)
+        return made.with_prefixes(*known_prefixes(model, made.model)) if prefixes else made
     if hasattr(model, "get_text_embedding_batch") and hasattr(model, "get_query_embedding"):
-        return _from_llamaindex(model)
+        made = _from_llamaindex(model)
+        return made.with_prefixes(*known_prefixes(model, made.model)) if prefixes else made
     if hasattr(model, "encode") and not hasattr(model, "embed_query") and not isinstance(model, str | bytes):
         return _from_sentence_transformer(model)
     if iscoroutinefunction(model):
@@ -93,15 +132,9 @@ def to_embedder(thing: object) -> Embedder:
     if callable(model):
         queries = getattr(model, "embed_query", model)  # Chroma's method of this name takes a list
         return Embedder(_name(model), model, queries, model=_model(model), settings=_settings(model))
-    got = type(thing).__name__
-    if isinstance(model, str):
-        got = (
-            f"{shown(model)}; a model's name is not enough: give an object that embeds with it, such as LangChain's "
-            "OpenAIEmbeddings(model=...) for a model of OpenAI's, or SentenceTransformer(...) for one from Hugging Face"
-        )
     raise InvalidArgument(
-        "an embedder must be a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a "
-        f"SentenceTransformer, or a function from texts to vectors, got {got}"
+        "an embedder must be a name, a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a "
+        f"SentenceTransformer, or a function from texts to vectors, got {type(thing).__name__}"
     )
 
 
@@ -298,6 +331,17 @@ def _from_sentence_transformer(model: Any) -> Embedder:
     name = f"{kind}({base})" if isinstance(base, str) and base else kind
     documents = encoder("encode_document", "document", "passage", "corpus")
     return Embedder(name, documents, encoder("encode_query", "query"), local=True)
+
+
+def _with_prefix(prefix: str, embed: Callable[[list[str]], Any]) -> Callable[[list[str]], Any]:
+    return lambda texts: embed([prefix + text for text in texts])
+
+
+def _with_prefix_async(prefix: str, embed: Callable[[list[str]], Any]) -> Callable[[list[str]], Any]:
+    async def embedded(texts: list[str]) -> Any:
+        return await embed([prefix + text for text in texts])
+
+    return embedded
 
 
 def _array(vectors: Any) -> Any:

@@ -13,6 +13,7 @@ from leafspan.cli import (
     DEFAULT_FOLDER,
     STRATEGIES,
     AsJson,
+    EmbedderName,
     Force,
     KnowledgeBase,
     Where,
@@ -21,6 +22,7 @@ from leafspan.cli import (
     is_standard_output,
     load_configs,
     named_path,
+    open_index,
     parse_filter,
     plain,
     print_json,
@@ -28,6 +30,7 @@ from leafspan.cli import (
     strategy_named,
 )
 from leafspan.configuration import Config
+from leafspan.engines.chroma import is_address
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileNames, real_path
 from leafspan.index import Index
@@ -50,6 +53,7 @@ def evaluate(
         ),
     ],
     kb: KnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
     strategy: Annotated[
         list[str] | None,
         typer.Option(
@@ -101,7 +105,7 @@ def evaluate(
     if plot is not None:
         _check_plot(plot, asked)
     named = _strategies(strategy or [], config or [])
-    with Index.open(kb, create=False) as opened:
+    with open_index(kb, embedder, create=False) as opened:
         _warn_if_indexed(questions, kb, opened)
         found = evaluate_strategies(opened, asked, named, budgets=budget or BUDGETS, where=parse_filter(where))
     if output is not None and not is_standard_output(output):
@@ -127,9 +131,11 @@ def _strategies(names: list[str], files: list[Path]) -> dict[str, Strategy | Con
     return {**named, **load_configs(files, named)}
 
 
-def _warn_if_indexed(questions: Path, kb: Path, opened: Index) -> None:
+def _warn_if_indexed(questions: Path, kb: str, opened: Index) -> None:
     """Say so if the questions are documents of the index: each of them would find itself, before what answers it."""
-    source = FileNames(real_path(kb.expanduser()).parent).name(real_path(questions))
+    if is_address(kb):
+        return
+    source = FileNames(real_path(Path(kb).expanduser()).parent).name(real_path(questions))
     if any(each.metadata.get("source") == source for each in opened.documents()):
         remedy = "move it out of the folder, and sync again"
         console(stderr=True).print(

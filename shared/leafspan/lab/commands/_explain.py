@@ -12,12 +12,14 @@ from leafspan.cli import (
     STRATEGIES,
     AsJson,
     ConfigFile,
+    EmbedderName,
     KnowledgeBase,
     Where,
     console,
     is_worth_printing,
     k_of_query,
     one_text,
+    open_index,
     parse_filter,
     plain,
     print_json,
@@ -25,7 +27,6 @@ from leafspan.cli import (
     with_answer_probability,
 )
 from leafspan.config import config_name
-from leafspan.index import Index
 from leafspan.lab.explaining import Explanation
 from leafspan.lab.explaining import explain as explain_retrieval
 
@@ -35,6 +36,7 @@ def explain(
         str, typer.Argument(help="The question, or -. The strategy filter needs none.", show_default=False)
     ] = "",
     kb: KnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
     document: Annotated[
         str | None, typer.Option(help="Id of a document: say why it, or a piece of it, is not returned.")
     ] = None,
@@ -72,7 +74,7 @@ def explain(
     named = None if strategy is None else strategy_named(strategy)
     condition = parse_filter(where)
     question = one_text(question)
-    with Index.open(kb, create=False, config=config) as opened:
+    with open_index(kb, embedder, create=False, config=config) as opened:
         chosen = opened.default_strategy if named is None else named
         if min_answer_probability is not None:
             chosen = with_answer_probability(chosen, min_answer_probability, strategy or config_name(type(chosen)))

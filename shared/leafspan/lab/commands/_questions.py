@@ -10,6 +10,7 @@ import typer
 from leafspan.cli import (
     DEFAULT_FOLDER,
     AsJson,
+    EmbedderName,
     Force,
     KnowledgeBase,
     Where,
@@ -17,11 +18,11 @@ from leafspan.cli import (
     console,
     is_standard_output,
     named_path,
+    open_index,
     parse_filter,
     plain,
     print_json,
 )
-from leafspan.index import Index
 from leafspan.lab.evaluation import make_questions, plain_question, save_questions
 
 
@@ -36,6 +37,7 @@ def questions(
         ),
     ],
     kb: KnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
     count: Annotated[int, typer.Option("--count", "-n", help="Most questions.")] = 50,
     words: Annotated[int, typer.Option(help="Words of a question.")] = 5,
     where: Where = None,
@@ -48,7 +50,7 @@ def questions(
     They favour words over meaning, so add questions of your own to the file.
     """
     check_output(output, force=force)
-    with Index.open(kb, create=False) as opened:
+    with open_index(kb, embedder, create=False) as opened:
         made = make_questions(opened, count, words=words, where=parse_filter(where), seed=seed)
     if is_standard_output(output):
         for each in made:

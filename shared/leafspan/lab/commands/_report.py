@@ -14,6 +14,7 @@ from leafspan.cli import (
     STRATEGIES,
     AsJson,
     ConfigFile,
+    EmbedderName,
     KnowledgeBase,
     Where,
     check_output,
@@ -22,6 +23,7 @@ from leafspan.cli import (
     is_standard_output,
     is_worth_printing,
     named_path,
+    open_index,
     parse_filter,
     plain,
     print_json,
@@ -42,6 +44,7 @@ def report(
         list[str] | None, typer.Argument(help="Questions, or - for those on standard input.", show_default=False)
     ] = None,
     kb: KnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
     output: Annotated[
         Path,
         typer.Option(
@@ -90,7 +93,7 @@ def report(
     answers = []
     if min_score is not None:
         check_number("min_score", min_score)
-    with Index.open(kb, create=False, config=config) as opened:
+    with open_index(kb, embedder, create=False, config=config) as opened:
         if not chosen:
             chosen = {config_name(type(opened.default_strategy)): opened.default_strategy}
         if min_answer_probability is not None:

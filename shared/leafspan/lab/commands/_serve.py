@@ -14,22 +14,24 @@ from leafspan.checks import check_number
 from leafspan.cli import (
     DEFAULT_FOLDER,
     STRATEGIES,
+    EmbedderName,
     KnowledgeBase,
     Where,
     console,
     load_configs,
     named_path,
+    open_index,
     plain,
     served_view,
 )
 from leafspan.configuration import Config
-from leafspan.index import Index
 
 _FIRST = "relevant-segments"
 
 
 def serve(
     kb: KnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
     config: Annotated[
         list[Path] | None,
         typer.Option(
@@ -65,7 +67,7 @@ def serve(
         if opening:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
-    with Index.open(kb, create=False) as opened:
+    with open_index(kb, embedder, create=False) as opened:
         view = served_view(opened, where)
         view.warm()
         serve_view(view, chosen, port=port, timeout=timeout, started=started)

@@ -12,6 +12,7 @@ from leafspan.cli import (
     STRATEGIES,
     AsJson,
     ConfigFile,
+    EmbedderName,
     Force,
     KnowledgeBase,
     Where,
@@ -19,6 +20,7 @@ from leafspan.cli import (
     console,
     is_standard_output,
     named_path,
+    open_index,
     parse_filter,
     plain,
     print_json,
@@ -26,7 +28,6 @@ from leafspan.cli import (
 )
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
-from leafspan.index import Index
 from leafspan.lab.commands._measuring import Budgets, given_questions
 from leafspan.lab.evaluation import BUDGETS
 from leafspan.lab.tuning import Kind
@@ -42,6 +43,7 @@ def tune(
         ),
     ] = None,
     kb: KnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
     strategy: Annotated[
         str | None,
         typer.Option(
@@ -98,7 +100,7 @@ def tune(
     if strategy is not None and config is not None:
         raise InvalidArgument("give either --strategy or --config: a configuration has a strategy of its own")
     named = None if strategy is None else strategy_named(strategy)
-    with Index.open(kb, create=False) as opened:
+    with open_index(kb, embedder, create=False) as opened:
         found = tune_strategy(
             opened,
             None if questions is None else given_questions(questions),

@@ -39,6 +39,7 @@ class Corpus:
         settings = self._index._settings
         kept = {name: getattr(settings, name) for name in ("context_sentences", "title_weight", "analyzer", "bm25")}
         options = OpenOptions(splitter=splitter, **kept)
+        yield from self._index._embedder.identity()  # which says what it is, if the index remembers it
         embedder = self._index._embedder.embedder
         made = yield from Index._open(folder, None, "kb", embedder, options, None, False, True, self._index._timeout)
         try:

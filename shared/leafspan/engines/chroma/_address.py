@@ -1,0 +1,55 @@
+"""The address of an index behind a Chroma server: ``http://localhost:8000/kb``."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from leafspan.checks import check_number, shown
+from leafspan.engines._caller import LEAST_SECONDS, Caller
+from leafspan.engines.chroma._failures import translated
+from leafspan.errors import InvalidArgument
+from leafspan.flows import Flow
+
+_SCHEMES = {"http": 8000, "https": 443}  # with the port of each if the address has none
+
+
+def is_address(path: object) -> bool:
+    """Whether the place of an index is the address of a server, and no folder."""
+    return isinstance(path, str) and path.lower().startswith(tuple(f"{scheme}://" for scheme in _SCHEMES))
+
+
+def connect(address: str, timeout: float) -> Flow[tuple[Any, str | None]]:
+    """A client of the server at an address, and the name that the address has for the index; None if it has none.
+
+    Chroma reads its own environment variables for what the address does not say, such as credentials.
+
+    Raises:
+        InvalidArgument: if it is no such address.
+        ServerTimeout: if the server does not answer within the timeout.
+        StorageFailed: if it cannot be reached.
+    """
+    check_number("timeout", timeout, at_least=0, unit="seconds")
+    parts = urlsplit(address)
+    name = unquote(parts.path.strip("/"))
+    try:
+        port = parts.port or _SCHEMES[parts.scheme]
+    except ValueError:
+        port = 0
+    if not port or not parts.hostname or "/" in name or parts.query or parts.fragment or parts.username is not None:
+        shown_address = shown(f"{parts.scheme}://...@{parts.hostname}" if parts.username is not None else address)
+        raise InvalidArgument(
+            f"the address of an index must be http://host:port/name, got {shown_address}; credentials come from Chroma's "
+            "environment variables, or pass a client that chromadb makes"
+        )
+    place = f"the Chroma server at {parts.scheme}://{parts.hostname}:{port}"
+    caller = Caller(place, timeout=max(timeout, LEAST_SECONDS), translate=translated)
+    client = yield caller.call("connect", _client, (parts.hostname, port, parts.scheme == "https"))
+    return client, name or None
+
+
+def _client(host: str, port: int, ssl: bool) -> Any:
+    import chromadb
+    from chromadb.config import Settings
+
+    return chromadb.HttpClient(host, port, ssl, settings=Settings(anonymized_telemetry=False))
