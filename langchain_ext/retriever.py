@@ -82,6 +82,7 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
     budget: int | Budget | None = None
     where: Any = None
     min_score: float | None = None
+    per_document: int | None = None
     retrieval_timeout: float | None = None
     filter_policy: FilterPolicy = "replace"
     explain: bool = False
@@ -130,7 +131,7 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         check_index(draft.index)
         strategy = draft._strategy()
         check_index(draft.index, strategy)
-        limits = Limits.of(draft.k, draft.candidates, draft.budget, draft.where, draft.min_score)
+        limits = Limits.of(draft.k, draft.candidates, draft.budget, draft.where, draft.min_score, draft.per_document)
         check_timeout(draft.retrieval_timeout, "retrieval_timeout")
         check_choice("filter_policy", draft.filter_policy, get_args(FilterPolicy))
         check_flag("explain", draft.explain)
@@ -247,6 +248,7 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
             "budget": self.budget,
             "where": self.where,
             "min_score": self.min_score,
+            "per_document": self.per_document,
             "timeout": self.retrieval_timeout,
         }
 

@@ -57,7 +57,9 @@ def as_tool(
     if not isinstance(retriever, BaseSpanRetriever):
         return _to_tool(agent_tool(retriever, **options))
     strategy = as_base(retriever._strategy(), retriever.where, None)
-    limits = Limits.of(retriever.k, retriever.candidates, retriever.budget, None, retriever.min_score)
+    limits = Limits.of(
+        retriever.k, retriever.candidates, retriever.budget, None, retriever.min_score, retriever.per_document
+    )
     return _to_tool(agent_tool(searched_index(retriever.index), strategies=strategy, limits=limits, **options))
 
 

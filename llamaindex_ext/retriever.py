@@ -105,6 +105,7 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
     budget: int | Budget | None = None
     where: Any = None
     min_score: float | None = None
+    per_document: int | None = None
     retrieval_timeout: float | None = None
     filter_policy: FilterPolicy = "replace"
     explain: bool = False
@@ -131,8 +132,9 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
         check_index(self.index, strategy)
         if self.similarity_top_k is not None:
             self.similarity_top_k = check_whole("similarity_top_k", self.similarity_top_k, 1)
-        limits = Limits.of(self.similarity_top_k, self.candidates, self.budget, self.where, self.min_score)
-        self.candidates, self.where = limits.candidates, limits.where
+        given = (self.candidates, self.budget, self.where, self.min_score, self.per_document)
+        limits = Limits.of(self.similarity_top_k, *given)
+        self.candidates, self.where, self.per_document = limits.candidates, limits.where, limits.per_document
         check_timeout(self.retrieval_timeout, "retrieval_timeout")
         check_choice("filter_policy", self.filter_policy, get_args(FilterPolicy))
         check_flag("explain", self.explain)
@@ -236,6 +238,7 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
             "budget": self.budget,
             "where": self._joined(getattr(bundle, "filters", None)),
             "min_score": self.min_score,
+            "per_document": self.per_document,
             "timeout": self.retrieval_timeout,
         }
 

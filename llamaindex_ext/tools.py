@@ -70,7 +70,8 @@ def as_tool(
     strategy = as_base(retriever._strategy(), retriever.where, None)
     for each in node_postprocessors:
         strategy = Rerank(base=strategy, rerank=as_reranker(each))
-    limits = Limits.of(retriever.similarity_top_k, retriever.candidates, retriever.budget, None, retriever.min_score)
+    given = (retriever.candidates, retriever.budget, None, retriever.min_score, retriever.per_document)
+    limits = Limits.of(retriever.similarity_top_k, *given)
     return SpanTool(agent_tool(searched_index(retriever.index), strategies=strategy, limits=limits, **options))
 
 

@@ -42,6 +42,7 @@ class Config:
         budget: Most words in all passages together, >= 1, if a call gives neither ``k`` nor ``budget``; or tokens with
             ``Budget(512, count=...)``. Default: None.
         min_score: Lowest score of a passage. Default: None.
+        per_document: Most passages of one document, >= 1. Default: None.
 
     Raises:
         InvalidArgument: if an option is out of its range.
@@ -58,6 +59,7 @@ class Config:
     candidates: int | None = None
     budget: int | Budget | None = None
     min_score: float | None = None
+    per_document: int | None = None
 
     def __repr__(self) -> str:
         return short_repr(self)
@@ -66,7 +68,7 @@ class Config:
         if self.embedder is not None:
             check_text("embedder", self.embedder)
         self.options()
-        Limits.of(self.k, self.candidates, self.budget, None, self.min_score)
+        Limits.of(self.k, self.candidates, self.budget, None, self.min_score, self.per_document)
         if self.strategy is not None:
             object.__setattr__(self, "strategy", to_strategy("strategy", self.strategy))
 
@@ -165,7 +167,7 @@ class Config:
     def defaults(self) -> Defaults:
         """What a call of ``retrieve`` that says nothing else is answered by."""
         strategy = DEFAULT if self.strategy is None else self.strategy
-        return Defaults(strategy, self.k, self.candidates, self.budget, self.min_score)
+        return Defaults(strategy, self.k, self.candidates, self.budget, self.min_score, self.per_document)
 
 
 register(Config)

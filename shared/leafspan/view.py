@@ -400,6 +400,7 @@ class View:
                 Haystack or LlamaIndex. Default: all documents.
             min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``k`` or ``budget``, all
                 that reach it are returned. Default: any.
+            per_document: Most passages of one document, >= 1, so that others have room. Default: any number.
             timeout: Seconds, > 0, after which the retrieval ends with an error, whatever it waits for. With a timeout it
                 runs in a thread, and so do functions of yours that it calls. Default: none; each single wait for the index
                 still ends within the ``timeout`` that it was opened with.
@@ -448,6 +449,7 @@ class View:
         budget: int | Budget | None = None,
         where: object = None,
         min_score: float | None = None,
+        per_document: int | None = None,
     ) -> OtherIndex:
         """What ``retrieve`` finds here, as a strategy for the retrieval of another index, or of none.
 
@@ -463,11 +465,9 @@ class View:
         Raises:
             InvalidArgument: if an option is out of its range.
         """
-        limits = Limits.of(k, candidates, budget, where, min_score)
-        made = self._strategy_of(strategy)
-        return OtherIndex(
-            self, at_least(made, min_score), k=k, candidates=candidates, budget=limits.budget, where=limits.where
-        )
+        limits = Limits.of(k, candidates, budget, where, min_score, per_document)
+        made = at_least(self._strategy_of(strategy), min_score)
+        return OtherIndex(self, made, k, candidates, limits.budget, limits.where, per_document)
 
     def build_tree(
         self,

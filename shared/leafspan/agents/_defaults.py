@@ -28,12 +28,14 @@ class ToolLimits:
         k: Most passages, None for as many as there are words for.
         candidates: Leaves to look at, None for the view's default. A call cannot change it.
         min_score: Lowest score of a passage, None for the view's default. A call cannot change it.
+        per_document: Most passages of one document, None for the view's default. A call cannot change it.
     """
 
     words: int
     k: int | None
     candidates: int | None
     min_score: float | None
+    per_document: int | None
 
     @classmethod
     def of(cls, view: View, k: int | None, budget: int | None, max_budget: int, asked: Limits | None = None) -> Self:
@@ -58,4 +60,5 @@ class ToolLimits:
             if k is None and budget is None:
                 k = None if limits.k is None else min(limits.k, MOST_PASSAGES)
                 budget = None if limits.budget is None else max(LEAST_BUDGET, limits.budget.words)
-        return cls(min(_USUAL_BUDGET if budget is None else budget, max_budget), k, asked.candidates, asked.min_score)
+        words = min(_USUAL_BUDGET if budget is None else budget, max_budget)
+        return cls(words, k, asked.candidates, asked.min_score, asked.per_document)

@@ -63,6 +63,7 @@ def search_tool(
             "where": _filter(arguments["where"]),
             "candidates": limits.candidates,
             "min_score": limits.min_score,
+            "per_document": limits.per_document,
         }
         question = arguments["question"]
         found = yield Call(view.retrieve, (question, strategy), options, native=view.aretrieve, what=name)

@@ -61,6 +61,9 @@ def query(
         float | None,
         typer.Option(help="Lowest probability, in [0, 1], that the index has an answer. For strategies over hybrid."),
     ] = None,
+    per_document: Annotated[
+        int | None, typer.Option(help="Most passages of one document. By default any number.", show_default=False)
+    ] = None,
     timeout: Annotated[float | None, typer.Option(help="Most seconds for each question. By default any number.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print why each passage was returned.")] = False,
     as_json: AsJson = False,
@@ -88,6 +91,7 @@ def query(
                 budget=budget,
                 where=condition,
                 min_score=min_score,
+                per_document=per_document,
                 timeout=timeout,
             )
             passages = [passage for passage in found if is_worth_printing(passage, min_score)]

@@ -18,7 +18,7 @@ S = TypeVar("S", bound=Strategy)
 LIMITS = ("k", "candidates", "budget", "where")
 """Options of ``View.retrieve`` that a strategy may have, too. Its retriever has those of the call."""
 
-CALL_OPTIONS = (*LIMITS, "min_score")
+CALL_OPTIONS = (*LIMITS, "min_score", "per_document")
 """The options of a call of ``View.retrieve``."""
 
 

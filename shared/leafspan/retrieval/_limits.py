@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypedDict
@@ -11,7 +12,7 @@ from leafspan.checks import check_number, check_whole, shown, with_option_names
 from leafspan.engines import MOST_RESULTS
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where, to_filter
-from leafspan.spans import Budget
+from leafspan.spans import Budget, few_of_each
 from leafspan.strategies import DEFAULT, RetrievalContext, Strategy, to_strategy
 from leafspan.values import Candidate
 
@@ -40,6 +41,7 @@ class CallOptions(TypedDict, total=False):
     budget: int | Budget | None
     where: object
     min_score: float | None
+    per_document: int | None
     timeout: float | None
 
 
@@ -57,6 +59,7 @@ class Limits:
         budget: Most words or tokens, None if it was not given.
         where: Filter on the documents, None for all.
         min_score: Lowest score of a passage, None for any.
+        per_document: Most passages of one document, None for any number.
         private: Whether a private view is asked. Default: False.
     """
 
@@ -65,6 +68,7 @@ class Limits:
     budget: Budget | None
     where: Where | None
     min_score: float | None = None
+    per_document: int | None = None
     private: bool = False
 
     @classmethod
@@ -75,6 +79,7 @@ class Limits:
         budget: int | Budget | None = None,
         where: object = None,
         min_score: float | None = None,
+        per_document: int | None = None,
     ) -> Limits:
         """The limits that a user gave.
 
@@ -91,17 +96,23 @@ class Limits:
             budget = Budget(budget)
         if min_score is not None:
             check_number("min_score", min_score)
-        return cls(k, candidates, budget, to_filter(where), min_score)
+        if per_document is not None:
+            per_document = check_whole("per_document", per_document, 1)
+        return cls(k, candidates, budget, to_filter(where), min_score, per_document)
 
     @property
     def given(self) -> dict[str, object]:
         """The options of the call by their names, None for those that were not given."""
-        names = ("k", "candidates", "budget", "where", "min_score")
+        names = ("k", "candidates", "budget", "where", "min_score", "per_document")
         return {name: getattr(self, name) for name in names}
 
     def allow(self, found: Candidate) -> bool:
         """Whether the score of a result reaches the lowest one."""
         return self.min_score is None or found.score >= self.min_score
+
+    def allowed(self, found: Sequence[Candidate]) -> list[Candidate]:
+        """The results that reach the lowest score, without those of a document that has given its most."""
+        return few_of_each(filter(self.allow, found), self.per_document)
 
     def context(self, strategy: Strategy, embedder: str | None) -> RetrievalContext:
         """What the strategy is told at first. ``look_until_full`` asks for more if that is not enough."""
@@ -133,6 +144,7 @@ class Defaults:
         candidates: Leaves to look at, None for as many as it takes.
         budget: Most words or tokens, None if it is not limited so.
         min_score: Lowest score of a passage, None for any.
+        per_document: Most passages of one document, None for any number.
     """
 
     strategy: Strategy = DEFAULT
@@ -140,6 +152,7 @@ class Defaults:
     candidates: int | None = None
     budget: int | Budget | None = None
     min_score: float | None = None
+    per_document: int | None = None
 
     def strategy_of(self, strategy: object) -> Strategy:
         """The strategy of a call.
@@ -156,7 +169,7 @@ class Defaults:
             InvalidArgument: if one is out of its range.
         """
         given: dict[str, Any] = {name: value for name, value in options.items() if value is not None and name != "timeout"}
-        own: dict[str, Any] = {"candidates": self.candidates, "min_score": self.min_score}
+        own: dict[str, Any] = {name: getattr(self, name) for name in ("candidates", "min_score", "per_document")}
         if "k" not in given and "budget" not in given:
             own |= {"k": self.k, "budget": self.budget}
         return Limits.of(**{**own, **given})

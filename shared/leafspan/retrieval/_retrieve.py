@@ -96,7 +96,7 @@ def look_at(
     def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
         answers.forget_hits()
         visible = [_visible(row, scope) for row in (yield from answers.run(strategy, asked, context))]
-        found = [list(filter(limits.allow, row)) for row in visible]
+        found = [limits.allowed(row) for row in visible]
         searched_out = answers.most_hits < context.candidates
         chosen = [shortlist(row, first.k, limits.budget) for row in found]
         texts = answers.texts
@@ -109,16 +109,18 @@ def look_at(
         kept = [within_budget(row, limits.budget, texts) for row, _ in chosen]
         rows = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := document_of(each)))
         results = []
-        for row, all_found, blank, (_, ended), (few, full) in zip(visible, found, has_blank, chosen, kept, strict=True):
+        for row, some, blank, (_, ended), (few, full) in zip(visible, found, has_blank, chosen, kept, strict=True):
+            all_found = list(filter(limits.allow, row))
+            left_out = blank or len(some) < len(all_found)
             returned = few[: first.k] if limits.where is None else _matched(few[: first.k], limits.where)
             enough = full or ended or len(returned) == first.k
             complete = searched_out or (not strategy.finds_spans and len(all_found) < context.candidates)
-            if blank and context.k is not None:
+            if left_out and context.k is not None:
                 complete = False  # the strategy may have more, but gives no more than that
             passages = [to_passage(each, texts, rows) for each in returned]
             too_low = list(filterfalse(limits.allow, row))
-            more = (blank or may_widen(context)) and not (context.exactly or enough or complete)
-            results.append(Result(all_found, passages, more=more, too_low=too_low, blank=blank))
+            more = (left_out or may_widen(context)) and not (context.exactly or enough or complete)
+            results.append(Result(all_found, passages, more=more, too_low=too_low, left_out=left_out))
         return results
 
     return (yield from look_until_full(look, queries, first))

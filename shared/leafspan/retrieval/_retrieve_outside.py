@@ -37,7 +37,7 @@ def retrieve_outside(embedder: QuestionEmbedder, asked: Any, strategy: Strategy,
         found = yield from answers.run(strategy, asked, context)
         results = []
         for all_found in found:
-            row = list(filter(limits.allow, all_found))
+            row = limits.allowed(all_found)
             chosen, ended = shortlist(row, context.k, limits.budget)
             kept, full = within_budget(chosen, limits.budget, answers.texts)
             passages = [

@@ -21,14 +21,15 @@ class Result:
         passages: What is returned of it.
         more: Whether to look at more candidates: there is room for more, and they may give more.
         too_low: What the strategy found besides, with a score below the lowest one of the call.
-        blank: Whether a leaf without a word was left out, in whose place another one may come. Default: False.
+        left_out: Whether something was left out in whose place something else may come: a leaf without a word, or what
+            is too much of one document. Default: False.
     """
 
     found: Sequence[Candidate]
     passages: list[Passage]
     more: bool
     too_low: Sequence[Candidate]
-    blank: bool = False
+    left_out: bool = False
 
     def has_more_than(self, other: Result) -> bool:
         """Whether it has leaves or summaries that the other does not have."""
@@ -53,7 +54,7 @@ def look_until_full(
     results = yield from look(queries, context)
     short = [number for number, result in enumerate(results) if result.more]
     while short:
-        k = None if any(results[number].blank for number in short) else context.k  # the strategy is to give more than k
+        k = None if any(results[number].left_out for number in short) else context.k  # the strategy is to give more than k
         context = replace(context, candidates=_WIDER * context.candidates, k=k)
         wider = yield from look([queries[number] for number in short], context)
         grown = [

@@ -3,7 +3,7 @@
 from leafspan.spans._citation import SHOWN_TO_MODELS, citation
 from leafspan.spans._growing import grown_within
 from leafspan.spans._merging import SCORES, auto_merge
-from leafspan.spans._packing import Budget, joined, longest_prefix, shortlist, within_budget
+from leafspan.spans._packing import Budget, few_of_each, joined, longest_prefix, shortlist, within_budget
 from leafspan.spans._parents import parents_of
 from leafspan.spans._repeats import without_repeats
 from leafspan.spans._uniting import unite
@@ -17,6 +17,7 @@ __all__ = [
     "auto_merge",
     "citation",
     "grown_within",
+    "few_of_each",
     "joined",
     "longest_prefix",
     "neighbours_of",

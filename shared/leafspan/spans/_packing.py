@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -67,6 +68,23 @@ def longest_prefix(items: Iterable[T], sizes: Iterable[int], limit: int, *, leas
         if len(kept) >= least and left < 0:
             break
         kept.append(item)
+    return kept
+
+
+def few_of_each(found: Iterable[Candidate], most: int | None) -> list[Candidate]:
+    """The candidates without those of a document of which as many came before them. None: any number.
+
+    What is of no single document, such as a summary of several, is not counted.
+    """
+    if most is None:
+        return list(found)
+    seen: Counter[str] = Counter()
+    kept = []
+    for each in found:
+        document = each.span.document_id
+        if not document or seen[document] < most:
+            seen[document] += 1
+            kept.append(each)
     return kept
 
 

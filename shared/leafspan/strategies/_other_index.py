@@ -24,11 +24,15 @@ _BLANK = Query(text="")
 class Searchable(Protocol):
     """An index or a view of one."""
 
-    def retrieve_many(self, queries: Any, strategy: Any, *, k: Any, candidates: Any, budget: Any, where: Any) -> Any:
+    def retrieve_many(
+        self, queries: Any, strategy: Any, *, k: Any, candidates: Any, budget: Any, where: Any, per_document: Any
+    ) -> Any:
         """The passages for each query."""
         ...
 
-    async def aretrieve_many(self, queries: Any, strategy: Any, *, k: Any, candidates: Any, budget: Any, where: Any) -> Any:
+    async def aretrieve_many(
+        self, queries: Any, strategy: Any, *, k: Any, candidates: Any, budget: Any, where: Any, per_document: Any
+    ) -> Any:
         """Like ``retrieve``."""
         ...
 
@@ -46,6 +50,7 @@ class OtherIndex(Strategy):
         candidates: Leaves to look at there, in [1, 10000]. Default: as many as it takes.
         budget: Most words or tokens of it. Default: any number.
         where: Filter on its documents, beside that of the call. Default: all documents.
+        per_document: Most passages of one document of it, >= 1. Default: any number.
 
     Raises:
         InvalidArgument: if ``view`` is none, or ``strategy`` is no strategy.
@@ -58,6 +63,7 @@ class OtherIndex(Strategy):
     candidates: int | None = None
     budget: Budget | None = None
     where: Where | None = None
+    per_document: int | None = None
 
     def __post_init__(self) -> None:
         if not callable(getattr(self.view, "aretrieve_many", None)):
@@ -87,6 +93,7 @@ class OtherIndex(Strategy):
             "k": most if self.k is None else min(self.k, most),
             "candidates": min(context.candidates, _MOST) if context.exactly else self.candidates,
             "budget": self.budget,
+            "per_document": self.per_document,
             "where": wheres[0] & wheres[1] if len(wheres) == 2 else next(iter(wheres), None),
         }
         asked = [None if query == _BLANK else query for query in queries]

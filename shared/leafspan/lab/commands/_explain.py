@@ -63,6 +63,7 @@ def explain(
     candidates: Annotated[int | None, typer.Option(help="As for query.")] = None,
     where: Where = None,
     min_score: Annotated[float | None, typer.Option(help="As for query.")] = None,
+    per_document: Annotated[int | None, typer.Option(help="As for query.")] = None,
     min_answer_probability: Annotated[float | None, typer.Option(help="As for query.")] = None,
     timeout: Annotated[float | None, typer.Option(help="Most seconds. By default any number.")] = None,
     as_json: AsJson = False,
@@ -93,6 +94,7 @@ def explain(
                 budget=budget,
                 where=condition,
                 min_score=least,
+                per_document=per_document,
                 timeout=timeout,
             )
 

@@ -83,7 +83,8 @@ def explain(
             leaves, and is returned as soon as one of them is.
         text: The piece as its words, instead of its characters; white space does not matter. Of several places the
             first one is explained, and the explanation names the others. Default: none.
-        options: Those of ``retrieve``: ``k``, ``candidates``, ``budget``, ``where``, ``min_score`` and ``timeout``.
+        options: Those of ``retrieve``: ``k``, ``candidates``, ``budget``, ``where``, ``min_score``, ``per_document`` and
+            ``timeout``.
 
     Returns:
         What is returned with its traces, what the strategy asked for and how long each answer took; and of the piece
@@ -275,7 +276,7 @@ def _without_origin(passage: Passage) -> Passage:
 
 def _order(obstacle: Obstacle) -> int:
     """Obstacles come in the order in which a retrieval meets them."""
-    return ("filter", "candidates", "min_score", "k", "budget").index(obstacle.kind)
+    return ("filter", "candidates", "min_score", "per_document", "k", "budget").index(obstacle.kind)
 
 
 def _timed(answered: Answered) -> TimedRequest:

@@ -20,7 +20,8 @@ class Obstacle:
 
     Attributes:
         kind: ``"damage"``, ``"empty"`` (a document without a text), ``"filter"``, ``"candidates"``,
-            ``"min_score"``, ``"k"`` or ``"budget"``; ``"strategy"`` if no option of the call lets the piece in.
+            ``"min_score"``, ``"per_document"``, ``"k"`` or ``"budget"``; ``"strategy"`` if no option of the call lets the
+            piece in.
         option: Name of the option of ``retrieve``, such as ``"k"``. "" if there is none.
         value: What it is. None if it was not given.
         needed: The value nearest to it that lets the piece in. None is no limit at all.

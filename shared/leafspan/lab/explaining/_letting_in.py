@@ -18,7 +18,7 @@ _MOST_WORDS = 100_000_000
 _NEAR_PASSAGES, _NEAR_CANDIDATES, _NEAR_WORDS = 100, 400, 3_000  # looking further takes long, and is rarely needed
 _TIMES = 4  # as many as the user gave are near, too
 _DIGITS = 4  # significant ones of a score
-_ORDER = ("candidates", "min_score", "budget", "k", "where")  # in which limits are tried as they were
+_ORDER = ("candidates", "min_score", "per_document", "budget", "k", "where")  # in which limits are tried as they were
 
 Retrieve = Callable[[Limits], Flow[Result]]
 
@@ -62,6 +62,8 @@ def limits_of_call(limits: Limits, strategy: Strategy, row: Row, *, far: bool) -
     number("candidates", limits.candidates, context.candidates, _NEAR_CANDIDATES, MOST_CANDIDATES)
     if limits.min_score is not None:
         found.append(Limit("min_score", limits.min_score, limits.min_score, LOWEST_SCORE))
+    if limits.per_document is not None:
+        number("per_document", limits.per_document, limits.per_document, _NEAR_PASSAGES, MOST_CANDIDATES)
     if context.k is not None:
         number("k", limits.k, context.k, _NEAR_PASSAGES, MOST_CANDIDATES)
     if limits.budget is not None:

@@ -36,6 +36,8 @@ def obstacle_of(limit: Limit, needed: object, row: Row, held: Held | None) -> Ob
         case "min_score":
             of_it = "" if held is None else f" of {held.passage.score:.6g}"
             sentence = f"its score{of_it} is below {name}={now}: {change}"
+        case "per_document":
+            sentence = f"only the {now} best passages of its document are returned: {change}"
         case "k" if held is not None and held.place != needed:
             why = "since k also decides how many leaves are looked at and joined into passages"
             sentence = f"only the {now} best passages are returned: {change}, at place {held.place}, {why}"

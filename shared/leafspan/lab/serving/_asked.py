@@ -103,7 +103,8 @@ class Asked:
             k, budget = limits.k, limits.budget
         if k is None and budget is None:
             k = USUAL_PASSAGES  # also for strategies that would return any number
-        return {"k": k, "budget": budget, "candidates": limits.candidates, "min_score": limits.min_score}
+        own = {name: getattr(limits, name) for name in ("candidates", "min_score", "per_document")}
+        return {"k": k, "budget": budget, **own}
 
     @staticmethod
     def _number(name: str, typed: str, most: int) -> int | None:
