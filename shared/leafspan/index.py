@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import partial
 from inspect import iscoroutinefunction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from leafspan import indexing
-from leafspan.checks import check_flag, shown, with_option_names
+from leafspan.checks import check_choice, check_flag, shown, with_option_names
 from leafspan.configuration import Config
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
@@ -24,6 +24,7 @@ from leafspan.retrieval import Defaults, Sources, import_numpy
 from leafspan.search import SearchIndexes
 from leafspan.splitting import Splitter
 from leafspan.store import DamageRule, EmbedderRecord, OnDamage, Store, has_index, open_store
+from leafspan.text import UnicodeErrors
 from leafspan.trees import Trees, check_summary
 from leafspan.view import View
 
@@ -69,6 +70,7 @@ class Index(View):
         read_only: bool = False,
         timeout: float = 30.0,
         on_damage: OnDamage = "raise",
+        unicode_errors: UnicodeErrors = "strict",
     ) -> Self:
         """The index in a folder, or behind a Chroma client (a server, Chroma Cloud, in memory).
 
@@ -105,6 +107,8 @@ class Index(View):
             on_damage: What becomes of documents that are not stored as they were written. ``"raise"`` is an error where one
                 is met, or where a whole result would lack it; ``"skip"`` goes on without it, says so in
                 ``trace.left_out``, and warns once. Default: ``"raise"``.
+            unicode_errors: What becomes of a document or question with half of a surrogate pair, as broken converters make
+                them. ``"strict"`` is an error, ``"replace"`` puts U+FFFD in its place. Default: ``"strict"``.
 
         Splitter, context_sentences, title_weight, analyzer and bm25 are fixed when the index is made. Leave them
         out to open it as it was made. If the index is made beside a Chroma collection of the same name that leafspan did
@@ -129,7 +133,7 @@ class Index(View):
                 f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
             )
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        how = _configured(config, embedder, options, read_only, on_damage)
+        how = _configured(config, embedder, options, read_only, on_damage, unicode_errors)
         opened = cls._open(
             path,
             client,
@@ -163,10 +167,11 @@ class Index(View):
         read_only: bool = False,
         timeout: float = 30.0,
         on_damage: OnDamage = "raise",
+        unicode_errors: UnicodeErrors = "strict",
     ) -> Self:
         """Like ``open``; the only way in with an asynchronous client, for which only the ``a...`` methods work."""
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        how = _configured(config, embedder, options, read_only, on_damage)
+        how = _configured(config, embedder, options, read_only, on_damage, unicode_errors)
         opened = cls._open(
             path,
             client,
@@ -229,6 +234,7 @@ class Index(View):
         *,
         read_only: bool = False,
         on_damage: OnDamage = "raise",
+        unicode_errors: UnicodeErrors = "strict",
         suggest: bool = False,
         defaults: Defaults | None = None,
     ) -> Flow[Self]:
@@ -264,11 +270,12 @@ class Index(View):
                 "timeout": timeout,
                 "read_only": read_only,
                 "on_damage": on_damage,
+                "unicode_errors": unicode_errors,
                 "defaults": defaults,
             }
             reopen = partial(cls._reopened, there, how)
         trees = Trees(open_trees, settings)
-        sources = Sources(SearchIndexes.of(store, settings), checked, trees, defaults or Defaults(), reopen)
+        sources = Sources(SearchIndexes.of(store, settings), checked, trees, defaults or Defaults(), reopen, unicode_errors)
         index = cls(sources, settings, timeout)
         yield from index._restore_vectors(embed=checked.local)
         return index
@@ -520,9 +527,12 @@ def _configured(
     options: OpenOptions,
     read_only: bool,
     on_damage: OnDamage,
+    unicode_errors: UnicodeErrors,
 ) -> dict[str, Any]:
     """What a user's call opens an index with: what was not given is taken from the configuration."""
     wanted = Config.of(config)
     how: dict[str, Any] = {"read_only": read_only, "on_damage": on_damage, "suggest": True}
+    check_choice("unicode_errors", unicode_errors, get_args(UnicodeErrors))
+    how["unicode_errors"] = unicode_errors
     how["embedder"] = wanted.embedder if embedder is None else embedder
     return {**how, "options": wanted.options_with(options), "defaults": wanted.defaults()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from warnings import warn
@@ -28,7 +29,7 @@ from leafspan.retrieval import (
 from leafspan.spans import Budget
 from leafspan.store import Scope
 from leafspan.strategies import OtherIndex, Strategy, StrategyLike, at_least
-from leafspan.text import display
+from leafspan.text import display, without_surrogates
 from leafspan.values import Document, Passage, Query
 
 if TYPE_CHECKING:
@@ -242,14 +243,14 @@ class View:
                 notebook, after a second.
 
         Returns:
-            The ids of the documents that were added, replaced and deleted, and of the unchanged ones; and the files that
-            could not be read, whose documents stay as they are.
+            The ids of the documents that were added, replaced and deleted, and of the unchanged ones; and the files and
+            documents that could not be read or stored, of which the index keeps what it has.
 
         Raises:
             EmptySource: if documents would be deleted because the source, or one of its paths, has nothing at all.
             InvalidArgument: if documents do not say what they cover, or an option is of a wrong type.
-            InvalidDocument: if a document cannot be stored or does not match ``within``, two different ones have the same
-                id, or a path is not there.
+            InvalidDocument: if a document does not match ``within``, two different ones have the same id, or a path is not
+                there. A document that cannot be stored is no error: it is among ``skipped``.
             IndexMismatch: if the index was made with another embedder.
             WriterBusy: if another writer holds the index for longer than the timeout.
 
@@ -569,12 +570,14 @@ class View:
     def _asked(self, asked: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[list[Passage]]:
         check_timeout(options.get("timeout"))
         chosen, limits = self._strategy_of(strategy), self._limits(options)
+        asked = self._readable(asked)
         with recorded(chosen, limits.given, several=several, private=self.is_private) as recording:
             return run_within(self._retrieve(asked, chosen, limits, recording), options.get("timeout"))
 
     async def _aasked(self, asked: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[list[Passage]]:
         check_timeout(options.get("timeout"))
         chosen, limits = self._strategy_of(strategy), self._limits(options)
+        asked = self._readable(asked)
         with recorded(chosen, limits.given, several=several, private=self.is_private) as recording:
             return await arun_within(self._retrieve(asked, chosen, limits, recording), options.get("timeout"))
 
@@ -584,6 +587,13 @@ class View:
     def _strategy_of(self, strategy: StrategyLike | None) -> Strategy:
         """The strategy of a call."""
         return self._sources.defaults.strategy_of(strategy)
+
+    def _readable(self, asked: Any) -> Any:
+        """What was asked, without halves of surrogate pairs, if these are to be replaced."""
+        return without_surrogates(asked) if self._sources.unicode_errors == "replace" else asked
+
+    def _taking_in(self, volatile_keys: object, *, dry_run: bool = False) -> Intake:
+        return replace(self._intake(volatile_keys, dry_run=dry_run), unicode_errors=self._sources.unicode_errors)
 
     def _intake(self, volatile_keys: object, *, dry_run: bool = False) -> Intake:
         """How the documents of one call get in."""
@@ -629,7 +639,7 @@ class View:
             source,
             self._settings,
             options,
-            self._intake(options.volatile_keys, dry_run=options.dry_run),
+            self._taking_in(options.volatile_keys, dry_run=options.dry_run),
             scope=self._scope,
             timeout=self._timeout,
             show=show,
@@ -676,7 +686,7 @@ class View:
             self._embed,
             documents,
             self._settings,
-            self._intake(volatile_keys),
+            self._taking_in(volatile_keys),
             scope=self._scope,
             timeout=self._timeout,
             show=show,

@@ -15,6 +15,7 @@ from leafspan.documents._identity import described, made_id
 from leafspan.documents._metadata import check_size, clean_metadata, flatten, storable
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileReading, Files
+from leafspan.text import UnicodeErrors, without_surrogates
 from leafspan.values import Chunk, Document
 
 MOST_CHARACTERS_OF_ID = 100_000
@@ -22,19 +23,42 @@ MOST_CHARACTERS_OF_ID = 100_000
 
 
 def read_documents(
-    things: Any, reading: FileReading | None = None, *, flatten_metadata: bool = False
+    things: Any,
+    reading: FileReading | None = None,
+    *,
+    flatten_metadata: bool = False,
+    unicode_errors: UnicodeErrors = "strict",
+    skip_bad: bool = False,
 ) -> Iterator[Document]:
     """The documents that a user adds, as they will be stored, in order.
 
     Raises:
-        InvalidDocument: if one of them is no document, or cannot be stored.
+        InvalidDocument: if one of them is no document, or cannot be stored and is not to be skipped.
     """
     used = reading or FileReading(check_document)
     for thing in [things] if is_single(things) else things:
         if isinstance(thing, Path | Files):
             yield from used.read(thing if isinstance(thing, Files) else Files(thing))
         else:
-            yield used.check(recognise(thing), flatten_metadata=flatten_metadata)
+            given = recognise(thing)
+            if unicode_errors == "replace":
+                given = without_surrogates(given)
+            try:
+                checked = used.check(given, flatten_metadata=flatten_metadata)
+            except InvalidDocument as error:
+                if not skip_bad:
+                    raise
+                used.skip_document(_id_of(given), str(error))
+                continue
+            yield checked
+
+
+def _id_of(given: Document | GivenDocument) -> str:
+    """The id of a document that cannot be stored; empty if it has none, or that is what is wrong."""
+    try:
+        return _checked_id(given.id)
+    except InvalidDocument:
+        return ""
 
 
 def distinct(documents: Iterable[Document]) -> Iterator[Document]:

@@ -26,10 +26,12 @@ _LONGEST_TITLE = 1_000  # characters; each leaf is indexed with it
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that was not read, or not all of it: it cannot be read, or leafspan has written it itself.
+    """A file that was not read, or not all of it: it cannot be read, or leafspan has written it itself. Or a document of a
+    ``sync`` that cannot be stored.
 
     Attributes:
-        path: Name of the file, which is its id; of a folder that could not be looked into, its path in the same form.
+        path: Name of the file, which is its id; of a folder that could not be looked into, its path in the same form; of a
+            document its id, or "" if that is what is wrong.
         reason: Why, or what of it was left out. Of several reasons the first, and how many there are.
     """
 
@@ -50,6 +52,7 @@ class FileReading:
         self._unread: set[Path] = set()
         self._own: dict[Path, Skipped] = {}  # files that leafspan has written itself
         self._left_out: dict[Path, str] = {}  # files that are not read, with what kind they are of
+        self._unread_documents: set[str] = set()
         self._reasons: dict[str, list[str]] = {}  # the first reason, and an empty one for each other
 
     @property
@@ -75,6 +78,15 @@ class FileReading:
     def may_be_unread(self, path: Path | None) -> bool:
         """Whether the file with this path may be there, and be one that could not be read."""
         return path is not None and any(each in self._unread for each in (path, *path.parents))
+
+    def skip_document(self, id_: str, reason: str) -> None:
+        """Note that a document of the user's could not be stored."""
+        self._unread_documents.add(self._stored_name(id_))
+        self._reasons.setdefault(self._stored_name(id_), []).append(reason)
+
+    def is_skipped_document(self, id_: str) -> bool:
+        """Whether the document with this id was skipped, or one whose id is not known."""
+        return id_ in self._unread_documents or "" in self._unread_documents
 
     def found_below(self, path: Path) -> bool:
         """Whether a file was found at this path or below it, read or not."""

@@ -17,6 +17,7 @@ def search(index: View | None, query: Any, strategy: Strategy, options: CallOpti
     Raises:
         InvalidArgument: if it is no query; for a list of them, the message says to call ``for_several``.
     """
+    query = query if index is None else index._readable(query)
     to_query(query, needed=strategy.needs_query, for_several=for_several)
     return (retrieve if index is None else index.retrieve)(query, strategy, **options)
 
@@ -25,6 +26,7 @@ async def asearch(
     index: View | None, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str
 ) -> list[Passage]:
     """Like ``search``."""
+    query = query if index is None else index._readable(query)
     to_query(query, needed=strategy.needs_query, for_several=for_several)
     return await (aretrieve if index is None else index.aretrieve)(query, strategy, **options)
 

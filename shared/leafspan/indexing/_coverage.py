@@ -14,6 +14,7 @@ from leafspan.files import FileNames, FileReading, Files, below_folder, check_pa
 from leafspan.filters import Where, constant, to_filter
 from leafspan.indexing._known_files import file_path
 from leafspan.store import Row, Scope
+from leafspan.text import UnicodeErrors
 from leafspan.values import Document
 
 EVERYTHING = "everything"
@@ -48,6 +49,7 @@ def to_coverage(
     source_key: str | None,
     allow_empty: bool,
     flatten_metadata: bool,
+    unicode_errors: UnicodeErrors,
 ) -> Coverage:
     """What a user's source covers.
 
@@ -65,7 +67,8 @@ def to_coverage(
             "a sync of documents must say what they cover: give either within, a filter or 'everything', or source_key, "
             f"got within={shown(within)} and source_key={shown(source_key)}"
         )
-    documents = read_documents(source, reading, flatten_metadata=flatten_metadata)
+    how: dict[str, Any] = {"flatten_metadata": flatten_metadata, "unicode_errors": unicode_errors}
+    documents = read_documents(source, reading, **how, skip_bad=True)
     if source_key is not None:
         check_text("source_key", source_key)
         return SourceKeyCoverage(documents, source_key)

@@ -77,7 +77,9 @@ def ingest(
     done = yield from take_in(
         store,
         embed,
-        intake.keep(read_documents(documents, reading, flatten_metadata=flatten_metadata)),
+        intake.keep(
+            read_documents(documents, reading, flatten_metadata=flatten_metadata, unicode_errors=intake.unicode_errors)
+        ),
         settings,
         scope=scope,
         timeout=timeout,

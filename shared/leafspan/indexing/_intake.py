@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from leafspan.files import FileReading
 from leafspan.store import Row
+from leafspan.text import UnicodeErrors
 from leafspan.values import Document
 
 
@@ -19,6 +20,7 @@ class Intake:
         keep: Function from the documents, as they will be written, to the same, called before anything of them is written.
             Default: nothing happens to them.
         known: Function from rows of the index to the same, as the source knows the files in them. Default: as they are.
+        unicode_errors: What becomes of texts with half of a surrogate pair. Default: they are an error.
         row_keys: Metadata keys of a document that stand in its row alone, and not with each of its leaves. Default: none.
     """
 
@@ -26,3 +28,4 @@ class Intake:
     keep: Callable[[Iterable[Document]], Iterable[Document]] = iter
     known: Callable[[Sequence[Row]], Sequence[Row]] = list
     row_keys: frozenset[str] = frozenset()
+    unicode_errors: UnicodeErrors = "strict"

@@ -31,7 +31,8 @@ class Synced:
         replaced: Ids of the documents that were there, and have changed.
         deleted: Ids of the documents that the source no longer has.
         unchanged: Ids of the documents that were there as they are.
-        skipped: Files that could not be read, or not all of them, and why. Their documents stay as they are. Also files
+        skipped: Files that could not be read, or not all of them, and documents that cannot be stored, and why. What the
+            index has of them stays as it is; if the id of one is what is wrong, nothing is deleted at all. Also files
             of which a field was left out, and files that leafspan has written itself, such as reports, which have no
             documents.
         moved: For each new document that has the text of a document whose file is no longer there, and which stays since
@@ -111,6 +112,7 @@ def sync(
         source_key=options.source_key,
         allow_empty=options.allow_empty,
         flatten_metadata=options.flatten_metadata,
+        unicode_errors=intake.unicode_errors,
     )
     if not options.dry_run:
         yield from finish_interrupted(store)
@@ -162,5 +164,6 @@ def _rows(reader: Reader, scope: Scope | None) -> Flow[tuple[Mapping[str, Row], 
 
 
 def _doomed(left: Sequence[Row], coverage: Coverage, reading: FileReading, names: FileNames) -> list[Row]:
-    """The documents that were not in the source, and are to be deleted: not those of files that could not be read."""
-    return [row for row in left if coverage.covers(row) and not reading.may_be_unread(file_path(row, names))]
+    """The documents that were not in the source, and are to be deleted: not those that could not be read."""
+    gone = [row for row in left if coverage.covers(row) and not reading.is_skipped_document(row.document_id)]
+    return [row for row in gone if not reading.may_be_unread(file_path(row, names))]

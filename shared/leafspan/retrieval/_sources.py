@@ -10,6 +10,7 @@ from leafspan.embedding import CheckedEmbedder
 from leafspan.retrieval._limits import Defaults
 from leafspan.search import SearchIndexes
 from leafspan.store import Store
+from leafspan.text import UnicodeErrors
 from leafspan.trees import Trees
 
 
@@ -24,6 +25,7 @@ class Sources:
         defaults: What a call that says nothing else is answered by.
         reopen: Function that opens the same index again, in another process, too; it can be pickled. None for one behind a
             client.
+        unicode_errors: What becomes of documents and questions with half of a surrogate pair.
     """
 
     indexes: SearchIndexes
@@ -31,6 +33,7 @@ class Sources:
     trees: Trees
     defaults: Defaults
     reopen: Callable[[], Any] | None = None
+    unicode_errors: UnicodeErrors = "strict"
 
     @property
     def store(self) -> Store:

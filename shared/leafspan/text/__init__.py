@@ -3,6 +3,7 @@
 from leafspan.text._displays import display
 from leafspan.text._folding import INVISIBLE, fold, fold_with_places, normalize, without_invisible
 from leafspan.text._markdown import name_in_markdown
+from leafspan.text._surrogates import UnicodeErrors, without_surrogates
 from leafspan.text._visible import escaped_in_json, visible
 from leafspan.text._words import LETTERS_IN_A_ROW, WITHOUT_SPACES, count_words, end_of_words, first_words, has_word
 
@@ -10,6 +11,7 @@ __all__ = [
     "display",
     "INVISIBLE",
     "LETTERS_IN_A_ROW",
+    "UnicodeErrors",
     "WITHOUT_SPACES",
     "count_words",
     "end_of_words",
@@ -22,4 +24,5 @@ __all__ = [
     "normalize",
     "visible",
     "without_invisible",
+    "without_surrogates",
 ]
