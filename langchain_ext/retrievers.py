@@ -89,7 +89,7 @@ class HybridRetriever(LeafRetriever):
     weights: tuple[float, float] = (0.55, 0.45)
     fusion: Fusion = "relative_score"
     depth: int | tuple[int, int] = (100, 50)
-    scales: tuple[float, float, float] = (0.2, 0.2, 0.2)
+    scales: tuple[float, float, float] = (0.3, 0.3, 0.3)
     soft_matches: float = 0.5
     neighbour_bonus: float = 0.3
     calibrate: bool = True

@@ -432,7 +432,8 @@ async def test_asynchronous_retrieval_leaves_the_event_loop_free(index: Index):
         assert go_on.wait(30)
         return [_embed(text).tolist() for text in texts]
 
-    index._embedder._embedder = Embedder("slow", default_embedder().documents, slow)
+    index._embedder._is_given = True
+    index._embedder._use(Embedder("slow", default_embedder().documents, slow))
     task = asyncio.create_task(index.aretrieve(QUESTIONS[0]))
     await asyncio.wait_for(entered.wait(), 30)
     # The embedder is at work, and this line runs: the loop is not blocked.

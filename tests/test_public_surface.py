@@ -101,6 +101,7 @@ class Option:
 LIMITS = {
     "index": Option(REQUIRED, leafspan.View),
     "min_score": Option(None, float | None),
+    "per_document": Option(None, int | None),
     "retrieval_timeout": Option(None, float | None),
     "filter_policy": Option("replace", leafspan.hosting.FilterPolicy),
     "k": Option(None, int | None),

@@ -120,13 +120,11 @@ class Calibrated:
     Attributes:
         ordinal: Ordinal of the leaf.
         probability: The probability, in [0, 1].
-        trusted: Whether the index has the embedder that the probabilities were measured with.
         query: Phrasing of the question. None if there was only one.
     """
 
     ordinal: int
     probability: float
-    trusted: bool
     query: str | None = None
 
 
@@ -413,7 +411,7 @@ class Trace:
         lines += [_fusion(fused, leaves(fused.first, fused.last)) for fused in self.fused]
         lines += [
             f"the score of {leaves(each.ordinal, each.ordinal)}{_query(each)} stands for a probability of "
-            f"{each.probability:.2f}" + ("" if each.trusted else ", not calibrated for this embedder")
+            f"{each.probability:.2f}"
             for each in self.calibrated
         ]
         lines += [

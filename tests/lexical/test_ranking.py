@@ -221,7 +221,7 @@ def test_settings_of_one_query_are_not_those_of_the_next():
 
 def ranked(scores, count, order=lambda row: row, present=None):
     present = [True] * len(scores) if present is None else present
-    scored = Scores(np.array(scores, dtype=float), np.array(present, dtype=bool), 1.0)
+    scored = Scores(np.array(scores, dtype=float), np.array(present, dtype=bool), 1.0, 0)
     return best(scored, count, lambda rows: list(map(order, rows)))
 
 

@@ -19,7 +19,7 @@ from leafspan.strategies import (
     VectorSearch,
 )
 from leafspan.strategies._hybrid_pool import Pool, fused_pool
-from leafspan.strategies.scoring import neighbour_bonuses
+from leafspan.strategies.scoring import answer_probability, neighbour_bonuses
 from leafspan.trace import Contribution, Trace
 from leafspan.values import SUMMARY_VERSION, Candidate, Covered, Hit, LeafId, Span, Summary
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
@@ -170,7 +170,7 @@ def test_calibrated_scores_are_probabilities_in_the_same_order():
     plain, calibrated = found_by(Hybrid(calibrate=False), *searches), found_by(Hybrid(), *searches)
     assert list(plain) == list(calibrated)
     assert all(0 <= each.score <= 1 for each in calibrated.values())
-    assert "not calibrated for this embedder" in calibrated["a0"].trace.explain()[-1]
+    assert "stands for a probability of 0." in calibrated["a0"].trace.explain()[-1]
 
 
 def test_results_below_the_lowest_score_are_left_out():
@@ -220,7 +220,6 @@ def test_a_vector_alone_is_searched_by_vectors_alone(index: Index):
 def test_the_trace_names_each_search_that_found_a_leaf_and_its_rank(index: Index):
     best = index.retrieve(QUESTIONS[0], Hybrid(), k=1)[0]
     assert [(hit.source, hit.rank) for hit in best.trace.hits] == [("bm25", 1), ("vector", 3)]
-    assert best.trace.calibrated[0].trusted
     assert best.score == best.trace.calibrated[0].probability
 
 
@@ -305,7 +304,7 @@ def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
         neighbour_bonus=0,
         with_summaries=True,
     )
-    assert pool.coverage == 0
+    assert pool.answer_probability == answer_probability(0.0, 1)
     pool = fused_pool(
         LexicalMatches(hits({SUMMARY: 9.0, "a1": 6.0}), 10.0),
         [],
@@ -316,7 +315,7 @@ def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
         neighbour_bonus=0,
         with_summaries=True,
     )
-    assert pool.coverage == 6 / 10
+    assert pool.answer_probability == answer_probability(6 / 10, 1)
 
 
 def test_whether_there_is_an_answer_is_told_by_how_much_of_the_question_is_found(index: Index):

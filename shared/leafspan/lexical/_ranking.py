@@ -41,11 +41,13 @@ class Scores:
             ``tf + absent``. A leaf that has each term very often comes close to it. A term that no leaf has counts as the
             rarest term there could be, so that a leaf with all other terms still scores below ``ideal``. A negative idf
             (okapi) adds 0.
+        leaves: The number of leaves that count.
     """
 
     scores: NDArray[np.float64]
     marked: Mask | None
     ideal: float
+    leaves: int
 
     @property
     def present(self) -> Mask:
@@ -189,7 +191,7 @@ class Corpus:
                 scores[part.place][rows] += weights
                 if present is not None:
                     present[part.place][rows] = True
-        return Scores(scores, present, _ideal(query_terms))
+        return Scores(scores, present, _ideal(query_terms), counted.leaves)
 
     def frequencies(self, terms: Iterable[str], counting: Mask | None = None) -> tuple[dict[str, int], int]:
         """The number of leaves that have each term, and the number of all leaves."""

@@ -186,7 +186,9 @@ class LexicalIndex:
             rows = best(scores, request.count, order)
             values = scores.scores[rows].tolist()
             if request.scales is None:
-                found.append(LexicalMatches(to_hits(shown(rows), values), scores.ideal, has_words=has_words))
+                found.append(
+                    LexicalMatches(to_hits(shown(rows), values), scores.ideal, has_words=has_words, leaves=scores.leaves)
+                )
                 continue
             evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves)
             words = words_of(question, self.analyzer, idf)
@@ -195,7 +197,7 @@ class LexicalIndex:
             hits = to_hits(map(leaves.__getitem__, rows), values)
             larger = MatchingNodes(first_leaf, tuple(evidence.nodes))
             among_hits = to_hits(leaves.values(), shares)
-            found.append(LexicalMatches(hits, scores.ideal, larger, among_hits, words, has_words))
+            found.append(LexicalMatches(hits, scores.ideal, larger, among_hits, words, has_words, scores.leaves))
         return found
 
     def _read(self, texts: Sequence[str], readings: Sequence[int]) -> list[dict[int, dict[str, float]]]:

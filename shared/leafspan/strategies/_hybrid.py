@@ -22,7 +22,6 @@ from leafspan.strategies._hybrid_pool import (
     best_of,
     fused_pool,
     leaves_to_compare,
-    probability_of_an_answer,
     vouched_for,
 )
 from leafspan.strategies._requests import (
@@ -38,7 +37,6 @@ from leafspan.strategies._requests import (
 )
 from leafspan.strategies._searching import note_too_low, query_vectors, search
 from leafspan.strategies._strategy import Strategy
-from leafspan.strategies.scoring import EMBEDDER
 from leafspan.trace import Calibrated, Contribution, Fused, Trace, TracedHit
 from leafspan.values import Candidate, LeafId, Query
 
@@ -64,14 +62,14 @@ class Hybrid(Strategy):
             Default: (100, 50).
         scales: Weights of BM25 of a leaf's parent, section and document, >= 0 each, where BM25 and vectors of leaves have 1
             together. The best parent gives its leaves its weight, others less, the lower their BM25. Needs
-            ``fusion="relative_score"``, and has no effect otherwise. Default: (0.2, 0.2, 0.2).
+            ``fusion="relative_score"``, and has no effect otherwise. Default: (0.3, 0.3, 0.3).
         soft_matches: Weight of the words of the leaf that are most similar to each of the query's, by vectors of single
             words, >= 0. The 40 best leaves so far are compared: the best gets the weight, others less. Needs one of
             ``scales``, and an index that analyses words as English; without, it has no effect. Default: 0.5.
         neighbour_bonus: Share of the better neighbour's score to add, in [0, 1]. Default: 0.3.
         calibrate: Whether a score is the probability that the leaf holds (part of) what was asked for, which means the
-            same across queries and keeps the order. Needs ``fusion="relative_score"``; otherwise scores are sums. For an
-            embedder other than the default one, the trace says that scores are not calibrated. Default: True.
+            same across queries, and keeps the order. Needs ``fusion="relative_score"``; otherwise scores are sums.
+            Default: True.
         min_score: Lowest score of a result. Without ``k`` or a budget of the call, all that reach it are returned.
             Default: any.
         min_answer_probability: Lowest probability, in [0, 1], that the index holds an answer at all: a query below it
@@ -97,7 +95,7 @@ class Hybrid(Strategy):
     weights: tuple[float, float] = (0.55, 0.45)
     fusion: Fusion = "relative_score"
     depth: int | tuple[int, int] = (100, 50)
-    scales: tuple[float, float, float] = (0.2, 0.2, 0.2)
+    scales: tuple[float, float, float] = (0.3, 0.3, 0.3)
     soft_matches: float = 0.5
     neighbour_bonus: float = 0.3
     calibrate: bool = True
@@ -220,10 +218,9 @@ class Hybrid(Strategy):
                 self._best(pool, context.results) if pool.references else row for pool, row in zip(pools, rows, strict=True)
             ]
             loaded = yield from self._load(rows, loaded)
-        trusted = context.embedder == EMBEDDER and not self.summary_bonus
         there = [[(found, each) for each in row if (found := loaded[str(each.leaf)]) is not None] for row in rows]
         good = [[pair for pair in row[: context.results] if self._is_good_enough(pair[1])] for row in there]
-        results = [self._candidates(pool, row, trusted) for pool, row in zip(pools, good, strict=True)]
+        results = [self._candidates(pool, row) for pool, row in zip(pools, good, strict=True)]
         for query, pool, result in zip(queries, pools, results, strict=True):
             if pool.sums and not result:
                 yield from self._note_why_empty(query, pool)
@@ -232,7 +229,7 @@ class Hybrid(Strategy):
     def _note_why_empty(self, query: Query, pool: Pool) -> StrategyFlow[None]:
         """Note which option keeps out all that was found."""
         if self.min_answer_probability is not None:
-            answered = probability_of_an_answer(pool)
+            answered = pool.answer_probability
             if answered < self.min_answer_probability:
                 yield NoteWhyEmpty(
                     query,
@@ -326,14 +323,12 @@ class Hybrid(Strategy):
             known |= {id_: more.get(id_) for id_ in (*found, *guessed)}
         return known
 
-    def _candidates(self, pool: Pool, row: Sequence[tuple[Candidate, ScoredLeaf]], trusted: bool) -> list[Candidate]:
+    def _candidates(self, pool: Pool, row: Sequence[tuple[Candidate, ScoredLeaf]]) -> list[Candidate]:
         """What is returned for a query."""
         contributions = pool.contributions([scored.leaf for _, scored in row])
-        return [self._candidate(*pair, made_of, trusted) for pair, made_of in zip(row, contributions, strict=True)]
+        return [self._candidate(*pair, made_of) for pair, made_of in zip(row, contributions, strict=True)]
 
-    def _candidate(
-        self, found: Candidate, scored: ScoredLeaf, contributions: tuple[Contribution, ...], trusted: bool
-    ) -> Candidate:
+    def _candidate(self, found: Candidate, scored: ScoredLeaf, contributions: tuple[Contribution, ...]) -> Candidate:
         ordinal = scored.leaf.ordinal
         fused = Fused(
             ordinal,
@@ -350,7 +345,7 @@ class Hybrid(Strategy):
                 TracedHit(ordinal, each.score, each.source, each.rank) for each in contributions if each.source in SEARCHES
             ),
             fused=(fused,),
-            calibrated=(Calibrated(ordinal, scored.score, trusted),) if self.scores_are_probabilities else (),
+            calibrated=(Calibrated(ordinal, scored.score),) if self.scores_are_probabilities else (),
             layer=found.summary.layer if found.summary else 0,
         )
         return Candidate(found.span, scored.score, trace, found.metadata, found.words, found.leaf, found.summary)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from leafspan.strategies._fuse import Fusion, only_the_best, shares_beside, shares_of
 from leafspan.strategies._matching_nodes import MatchingNodes, NodeHit
 from leafspan.strategies._requests import LexicalMatches, Mention
-from leafspan.strategies.scoring import answer_probability, neighbour_bonuses, probability, same_absence, total_weight
+from leafspan.strategies.scoring import answer_probability, neighbour_bonuses, probability, total_weight
 from leafspan.trace import Contribution, Reference
 from leafspan.values import Hit, LeafId
 
@@ -97,7 +97,7 @@ class Pool:
     """What was found for one query.
 
     Attributes:
-        coverage: Best BM25 score as a share of the highest score that any leaf could have.
+        answer_probability: The probability that the index holds an answer.
         fusion: How the scores of BM25 and of vectors become one.
         words: The words of the question that soft matches are looked for, each with its weight.
         leaves: Fused score of each leaf.
@@ -115,7 +115,7 @@ class Pool:
         references: What is added to a leaf's score since others mention its document.
     """
 
-    coverage: float
+    answer_probability: float
     fusion: Fusion = "relative_score"
     words: Mapping[str, float] = field(default_factory=dict)
     leaves: dict[LeafId, float] = field(default_factory=dict)
@@ -217,7 +217,7 @@ def fused_pool(
     if matches is not None:
         searches.insert(0, (by_words, matches.hits, weights[0]))
     total = 1.0 if fusion == "maximum" else sum(weight for _, _, weight in searches)
-    pool = Pool(_coverage(matches), fusion, neighbour_bonus=neighbour_bonus)
+    pool = Pool(_answer_probability(matches), fusion, neighbour_bonus=neighbour_bonus)
     if matches is not None and matches.nodes is not None:
         pool.unit = 1 / (1 + sum(scales) + (soft_matches if matches.words else 0.0))
         pool.words, pool.nodes, pool.scales = matches.words, matches.nodes, [scale * pool.unit for scale in scales]
@@ -267,11 +267,6 @@ def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[floa
         pool.soft[leaf] = Contribution("soft matches", rank, score, share, weight)
 
 
-def probability_of_an_answer(pool: Pool) -> float:
-    """The probability that one of the leaves of a pool holds an answer, in [0, 1]."""
-    return answer_probability(pool.coverage, total_weight(pool.sums.values(), pool.coverage))
-
-
 def best_of(
     pool: Pool,
     count: int,
@@ -287,21 +282,18 @@ def best_of(
     ``count`` of them are sure to exist. Among them can be neighbours of leaves that were found, which perhaps do not.
     """
     bonuses, sums = pool.neighbour_bonuses, pool.sums
-    # Of the leaves alone: summaries must not make them less probable.
-    total = total_weight(sums.values(), pool.coverage) if probabilities else 1.0
-    if min_answer_probability is not None and answer_probability(pool.coverage, total) < min_answer_probability:
+    if min_answer_probability is not None and pool.answer_probability < min_answer_probability:
         return []
     if pool.references:
-        raised = {leaf: sums.get(leaf, 0.0) + reference.bonus for leaf, reference in pool.references.items()}
-        if probabilities:
-            total = same_absence(total, pool.coverage, [(sums.get(leaf, -inf), score) for leaf, score in raised.items()])
-        sums = {**sums, **raised}
+        sums = {**sums, **{leaf: sums.get(leaf, 0.0) + given.bonus for leaf, given in pool.references.items()}}
+    # Of the leaves alone: summaries must not make them less probable.
+    total = total_weight(sums.values()) if probabilities else 1.0
     if summaries:
         sums = sums | pool.summaries
     best: list[ScoredLeaf] = []
     left = count
     for leaf in _best_first(sums):
-        score = probability(sums[leaf], total) if probabilities else sums[leaf]
+        score = probability(sums[leaf], total, pool.answer_probability) if probabilities else sums[leaf]
         if left == 0 or (min_score is not None and score < min_score and count - left >= whatever):
             break
         left -= pool.is_there(leaf)
@@ -339,8 +331,9 @@ def _shares(hits: Sequence[Hit], weight: float, fusion: Fusion, *, with_summarie
     return [(leaf, given[leaf]) for leaf, _ in ranking]
 
 
-def _coverage(matches: LexicalMatches | None) -> float:
-    """The best leaf's BM25 score as a share of the highest that any could have."""
-    if matches is None or matches.ideal <= 0:
-        return 0.0
-    return next((hit.score for hit in matches.hits if not hit.leaf.is_summary), 0.0) / matches.ideal
+def _answer_probability(matches: LexicalMatches | None) -> float:
+    """The probability that the index holds an answer. Without words of the question, it is that of one which has none."""
+    if matches is None:
+        return answer_probability(0.0, 1)
+    best = next((hit.score for hit in matches.hits if not hit.leaf.is_summary), 0.0)
+    return answer_probability(best / matches.ideal if matches.ideal > 0 else 0.0, matches.leaves)

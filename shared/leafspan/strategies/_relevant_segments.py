@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from leafspan.checks import check_number, keep_whole
 from leafspan.spans import runs_within_budget, short_gaps
@@ -12,6 +12,7 @@ from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._requests import Load, StrategyFlow
 from leafspan.strategies._strategy import Strategy
+from leafspan.strategies.scoring import relevances
 from leafspan.values import Candidate, Query
 
 _LEAST = 24  # leaves asked of the base, and passages chosen where no number is wanted
@@ -22,7 +23,8 @@ _WORDS_A_LEAF = 15  # more leaves are asked for than a budget can hold, since so
 class RelevantSegments(Strategy):
     """Runs of leaves that hold as much relevance as the words asked for can, each as long as its text stays relevant.
 
-    A leaf's relevance is its score in ``base``. A run is worth the relevance of its leaves, less a price for each of its
+    A leaf's relevance is its score in ``base``, if that is a probability. Other scores become shares of 1, as those of
+    ``Hybrid`` do: docs/scores.md. A run is worth the relevance of its leaves, less a price for each of its
     words and for ``run_cost`` more words. Of all ways to choose runs that do not overlap, the best one is found, exactly.
     The price of a word is the score of one of the leaves divided by its words: the lowest at which the runs fit the budget.
     If they fit at each of these, the price falls until every leaf is worth a run of its own. The runs at that price fill
@@ -38,9 +40,8 @@ class RelevantSegments(Strategy):
     for each word of ``run_cost``.
 
     Args:
-        base: Strategy that finds single leaves, whose scores can be added up, such as probabilities. Unless the call says
-            how many ``candidates``, it is asked for 24 leaves and one more for every 15 words of the budget, or more.
-            Default: ``Hybrid()``.
+        base: Strategy that finds single leaves. Unless the call says how many ``candidates``, it is asked for 24 leaves and
+            one more for every 15 words of the budget, or more. Default: ``Hybrid()``.
         words: Most words in all runs together, >= 1. Default: see above.
         max_words: Longest passage, in words, >= 1; only a single leaf can be longer. Default: 300. None: any.
         run_cost: What a run costs besides its own words, in words, >= 0. The higher it is, the longer the gaps that are
@@ -85,8 +86,12 @@ class RelevantSegments(Strategy):
         found = []
         for hits, ids in zip(results, gaps, strict=True):
             between = [loaded[id_] for id_ in ids]
+            relevant, scores = _with_relevance(hits)
             runs, others = runs_within_budget(
-                hits, budget, max_words=self.max_words, run_cost=self.run_cost, between=between
+                relevant, budget, max_words=self.max_words, run_cost=self.run_cost, between=between
+            )
+            runs, others = (
+                [replace(each, score=scores.get(each.score, each.score)) for each in some] for some in (runs, others)
             )
             if context.words is None:
                 found.append(sorted(runs + others, key=lambda run: run.order))
@@ -96,6 +101,17 @@ class RelevantSegments(Strategy):
                 # Behind the runs, since a better leaf that did not fit would end the list before runs that do.
                 found.append(runs + others)
         return found
+
+
+def _with_relevance(hits: Sequence[Candidate]) -> tuple[Sequence[Candidate], dict[float, float]]:
+    """The hits with their relevance as their score, and the score of each relevance, if the two differ."""
+    if all(each.trace.calibrated and each.trace.calibrated[-1].probability == each.score for each in hits):
+        return hits, {}
+    shares = relevances([each.score for each in hits])
+    scores: dict[float, float] = {}
+    for share, each in zip(shares, hits, strict=True):
+        scores[share] = max(each.score, scores.get(share, each.score))
+    return [replace(each, score=share) for each, share in zip(hits, shares, strict=True)], scores
 
 
 DEFAULT: Strategy = RelevantSegments()

@@ -119,6 +119,7 @@ class LexicalMatches:
         words: The words of the question for ``SoftMatches``, each with its idf; empty if ``scales`` is None, or the index
             analyses words in another way than as English.
         has_words: Whether the analyzer keeps any word of the question. It leaves out stop words.
+        leaves: The number of leaves that are searched and counted.
     """
 
     hits: list[Hit]
@@ -127,6 +128,7 @@ class LexicalMatches:
     among: Sequence[Hit] = ()
     words: Mapping[str, float] = field(default_factory=dict)
     has_words: bool = True
+    leaves: int = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

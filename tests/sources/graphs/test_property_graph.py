@@ -429,7 +429,7 @@ except SourceTimeout:
         ({"graph": None}, "graph must be a PropertyGraphIndex of LlamaIndex, one of its property graph stores, or a retr"),
         ({"graph": SimplePropertyGraphStore}, r"call SimplePropertyGraphStore\(\.\.\.\) first"),
         ({"kinds": ["nodes"]}, "each of kinds must be one of"),
-        ({"embedder": "model"}, "an embedder must be"),
+        ({"embedder": "model"}, "an embedder.s name must be"),
         ({"generate": 3}, "generate must be a function"),
         ({"agenerate": str}, "agenerate must have generate beside it"),
         ({"keywords": 0}, "keywords must be a whole number >= 1, got 0"),

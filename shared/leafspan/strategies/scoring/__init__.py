@@ -1,6 +1,6 @@
 """Fusion of ranked lists, scores from neighbours, probabilities from scores, diversity, and decay with age."""
 
-from leafspan.strategies.scoring._calibration import EMBEDDER, answer_probability, probability, same_absence, total_weight
+from leafspan.strategies.scoring._calibration import answer_probability, probability, relevances, total_weight
 from leafspan.strategies.scoring._decay import SHAPES, Shape, decay_factor
 from leafspan.strategies.scoring._diversity import Chosen, maximal_marginal_relevance
 from leafspan.strategies.scoring._fusion import (
@@ -16,7 +16,6 @@ from leafspan.strategies.scoring._neighbours import neighbour_bonuses
 from leafspan.strategies.scoring._ranked_scores import scores_in_order
 
 __all__ = [
-    "EMBEDDER",
     "SHAPES",
     "Chosen",
     "Shape",
@@ -30,9 +29,9 @@ __all__ = [
     "probability",
     "reciprocal_rank_fusion",
     "relative_score_fusion",
-    "same_absence",
     "scores_in_order",
     "sum_fusion",
     "three_sigma",
+    "relevances",
     "total_weight",
 ]
