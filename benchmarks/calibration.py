@@ -1,16 +1,14 @@
-"""How reliable the probabilities of Hybrid are, and how the numbers behind them are fitted.
+"""How reliable the probabilities of Hybrid are. How the numbers behind them are fitted, ``answerable.py`` says.
 
-    python benchmarks/calibration.py --data FOLDER [--fit] [--json FILE]
+    python benchmarks/calibration.py --data FOLDER [--embedder NAME] [--json FILE]
 
 FOLDER holds a folder for each question set: see ``build_data.py``. An index of each set is asked the set's own questions,
 and as many questions of the other two sets, which its documents say nothing about: foreign questions. A leaf is right if it
-overlaps an answer, so no leaf is right for a foreign question. The questions are not those that the numbers were fitted on:
-of squad and covidqa the 400 evenly spaced ones that ``quality.py`` asks, of scifact the test claims that have a rationale.
+overlaps an answer, so no leaf is right for a foreign question. The questions are of squad and covidqa the 400 evenly spaced
+ones that ``quality.py`` asks, of scifact the test claims that have a rationale.
 
 Prints as Markdown how well right leaves are told from wrong ones and answerable questions from others, how far the
-probabilities are off, and what thresholds do.
-With ``--fit``, the numbers of ``leafspan.strategies.scoring`` are fitted by maximum likelihood, and printed beside those
-in use. They are fitted on at most 700 other questions of each set and as many foreign ones; each set weighs the same.
+probabilities are off, and what thresholds do. With ``--embedder``, for another embedder than the bundled one.
 
 Ends with 1 if a bound is missed, with 2 if there is no data.
 """
@@ -19,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import inf
@@ -42,14 +40,12 @@ from results import Figure, Sign, add_json_option, all_passed, write_results
 
 from leafspan import BM25, Hybrid, Index, Query, Strategy
 from leafspan.strategies import Candidate, LeafId, LexicalSearch, RetrievalContext, StrategyFlow, VectorSearch
-from leafspan.strategies.scoring import answer_probability, neighbour_bonuses, probability, total_weight
-from leafspan.strategies.scoring._calibration import ABSENCE, COVERAGE, DOUBT, SHARPNESS
+from leafspan.strategies.scoring import absence_weight, answer_probability, neighbour_bonuses, probability, total_weight
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 SETS = ("squad", "covidqa", "scifact")
-MOST_FITTED = 700  # questions of each set
 BATCH = 100
 PLAIN = Hybrid(calibrate=False)
 EVERY_LEAF = 10_000  # more than both searches find, with the neighbours of what they find
@@ -59,7 +55,6 @@ TENTHS = (*(tenth / 10 for tenth in range(10)), inf)
 MIN_SCORES = (0.02, 0.05, 0.1, 0.2, 0.5, 0.7)
 MIN_ANSWERABLE = (0.3, 0.5, 0.7)
 KEEPING = "foreign without a result / own with a right leaf / own with any"
-NUMBERS = {"SHARPNESS": SHARPNESS, "ABSENCE": ABSENCE, "COVERAGE": COVERAGE, "DOUBT": DOUBT}
 BOUNDS: dict[str, tuple[Sign, float]] = {  # for each set, its own and foreign questions together
     "log loss as a share of a constant's": ("<=", 0.75),
     "AUC of leaves": (">=", 0.94),
@@ -81,14 +76,14 @@ class Asked:
         fused: Scores of all leaves that Hybrid weighs.
         right: Whether each leaf holds the answer.
         there: Whether each leaf exists: Hybrid also weighs the place behind the end of a document.
-        coverage: Best BM25 score as a share of the highest score that any leaf could have.
+        absence: Weight of the case that there is no answer.
     """
 
     own: bool
     fused: Floats
     right: Flags
     there: Flags
-    coverage: float
+    absence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,53 +130,40 @@ class EveryLeaf(Strategy):
 def main() -> int:
     parser = argparse.ArgumentParser(description="How reliable the probabilities of Hybrid are.")
     add_data_option(parser, required=True)
-    parser.add_argument("--fit", action="store_true", help="fit the numbers, on other questions")
+    parser.add_argument("--embedder", help="the embedder (default: the bundled one)")
     add_json_option(parser)
     arguments = parser.parse_args()
     if problem := what_is_absent(arguments.data, SETS):
         print(problem, file=sys.stderr)
         return 2
-    choose = questions_to_fit if arguments.fit else questions_to_judge
-    asked = ask_all(arguments.data, {name: choose(arguments.data, name) for name in SETS})
-    if arguments.fit:
-        figures = report_fit(asked)
-    else:
-        figures = report({name: [judge(each) for each in rows] for name, rows in asked.items()})
+    questions = {name: questions_to_judge(arguments.data, name) for name in SETS}
+    asked = ask_all(arguments.data, questions, arguments.embedder)
+    figures = report({name: [judge(each) for each in rows] for name, rows in asked.items()})
     write_results("calibration", arguments, figures)
     return int(not all_passed(figures))
 
 
 def questions_to_judge(data: Path, name: str) -> Questions:
-    """The questions that no number was fitted on."""
+    """The questions of a set that are asked."""
     every = load_questions(data, name)
     if name == "scifact":
         return [each for each in every if each["split"] == "test" and each.get("answers")]
     return evenly_spaced(every, ASKED)
 
 
-def questions_to_fit(data: Path, name: str) -> Questions:
-    """Questions that are not judged."""
-    every = load_questions(data, name)
-    if name == "scifact":
-        left = [each for each in every if each["split"] == "train" and each.get("answers")]
-    else:
-        judged = {each["id"] for each in questions_to_judge(data, name)}
-        left = [each for each in every if each["id"] not in judged]
-    return evenly_spaced(left, MOST_FITTED)
-
-
-def ask_all(data: Path, questions: Mapping[str, Questions]) -> dict[str, list[Asked]]:
+def ask_all(data: Path, questions: Mapping[str, Questions], embedder: str | None) -> dict[str, list[Asked]]:
     """What each set finds for its own questions, and for as many questions of the other sets."""
     found = {}
     for name, own in questions.items():
         half = (len(own) + 1) // 2
         foreign = [each for other in questions if other != name for each in evenly_spaced(questions[other], half)]
-        with index_of(load_documents(data, name)) as index:
+        with index_of(load_documents(data, name), embedder=embedder) as index:
             found[name] = [*ask(index, own, own=True), *ask(index, foreign, own=False)]
     return found
 
 
 def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Asked]:
+    leaves = index.stats().leaves
     for first in range(0, len(questions), BATCH):
         batch = questions[first : first + BATCH]
         texts = [question["text"] for question in batch]
@@ -212,15 +194,15 @@ def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Asked]:
                 np.array(list(scores.values())),
                 np.array([right.get(leaf, False) for leaf in scores]),
                 np.array([leaf in right for leaf in scores]),
-                top[0].score if top else 0.0,
+                absence_weight(top[0].score if top else 0.0, leaves),
             )
 
 
 def judge(asked: Asked) -> Judged:
     """The probabilities as Hybrid gives them."""
-    total = total_weight(asked.fused.tolist(), asked.coverage)
+    total = total_weight(asked.fused.tolist(), asked.absence)
     predicted = np.array([probability(score, total) for score in asked.fused.tolist()])
-    return Judged(asked.own, predicted[asked.there], asked.right[asked.there], answer_probability(asked.coverage, total))
+    return Judged(asked.own, predicted[asked.there], asked.right[asked.there], answer_probability(asked.absence, total))
 
 
 def report(judged: Mapping[str, Sequence[Judged]]) -> list[Figure]:
@@ -385,79 +367,6 @@ def calibration_error(predicted: Floats, right: Flags, edges: Sequence[float]) -
     """Expected calibration error: the distance of predicted and observed in each bin, weighted by the number in it."""
     bins = np.digitize(predicted, edges)
     return float(sum(abs((predicted - right)[bins == each].sum()) for each in np.unique(bins)) / len(predicted))
-
-
-def report_fit(asked: Mapping[str, Sequence[Asked]]) -> list[Figure]:
-    """Print the numbers that fit best, those in use, and how likely each make the questions; and return them."""
-    likelihood = likelihood_of(asked)
-    fitted = maximum(likelihood, start=np.array([5.0, 10.0, 15.0, 5.0]))
-    in_use = np.array(list(NUMBERS.values()))
-    figures = []
-    print(f"{'':<12}{'fitted':>10}{'in use':>10}")
-    for name, new, old in zip(NUMBERS, fitted, in_use, strict=True):
-        print(f"{name:<12}{new:>10.2f}{old:>10.2f}")
-        figures += [Figure(name, new, part="fitted"), Figure(name, old, part="in use")]
-    losses = -likelihood(fitted)[0], -likelihood(in_use)[0]
-    print(f"{'log loss':<12}{losses[0]:>10.4f}{losses[1]:>10.4f}  a question, of the three sets")
-    return [*figures, Figure("log loss", losses[0], part="fitted"), Figure("log loss", losses[1], part="in use")]
-
-
-Likelihood = Callable[[Floats], tuple[float, Floats, Floats]]
-
-
-def likelihood_of(asked: Mapping[str, Sequence[Asked]]) -> Likelihood:
-    """The mean log likelihood of a question as a function of the four numbers, with its gradient and curvature.
-
-    The outcomes of a question are its leaves and two ways in which there is no answer. The logarithm of an outcome's weight
-    is linear in the numbers: its coefficients are a row of ``factors``.
-    """
-    blocks, true, sizes, weights = [], [], [], []
-    for rows in asked.values():
-        for each in rows:
-            block = np.zeros((len(each.fused) + 2, len(NUMBERS)))
-            block[:-2, 0] = each.fused
-            block[-2, 1:3] = 1.0, -each.coverage
-            block[-1, 3] = 1.0
-            answered = bool(each.right.any())
-            blocks.append(block)
-            true.append(np.append(each.right, [not answered, not answered]))
-            sizes.append(len(block))
-            weights.append(1 / (len(asked) * len(rows)))
-    factors, came_true, weight = np.concatenate(blocks), np.concatenate(true), np.array(weights)
-    question = np.repeat(np.arange(len(sizes)), sizes)
-    starts = np.cumsum([0, *sizes[:-1]])
-
-    def likelihood(numbers: Floats) -> tuple[float, Floats, Floats]:
-        logits = factors @ numbers
-        logits -= np.maximum.reduceat(logits, starts)[question]
-        odds = np.exp(logits)
-        total, true_total = np.add.reduceat(odds, starts), np.add.reduceat(odds * came_true, starts)
-        expected = (odds / total[question])[:, None] * factors
-        means = np.add.reduceat(expected, starts)
-        true_means = np.add.reduceat((odds * came_true / true_total[question])[:, None] * factors, starts)
-        curvature = (expected * weight[question][:, None]).T @ factors - (means * weight[:, None]).T @ means
-        return float(weight @ np.log(true_total / total)), weight @ (true_means - means), curvature
-
-    return likelihood
-
-
-def maximum(likelihood: Likelihood, start: Floats) -> Floats:
-    """The numbers with the highest likelihood, by Newton's method. A step that does not lead upwards is halved.
-
-    The curvature leaves out which of several outcomes came true, as in expectation maximisation, so that its sign never
-    changes.
-    """
-    numbers = start
-    value, gradient, curvature = likelihood(numbers)
-    for _ in range(300):
-        step = np.linalg.solve(curvature, gradient)
-        while (after := likelihood(numbers + step))[0] < value and np.abs(step).max() > 1e-6:
-            step /= 2
-        if np.abs(step).max() < 1e-3:
-            break
-        numbers = numbers + step
-        value, gradient, curvature = after
-    return numbers
 
 
 if __name__ == "__main__":

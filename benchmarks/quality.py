@@ -169,7 +169,7 @@ def main() -> int:
 
 
 @contextmanager
-def index_of(documents: Documents, *, tree: bool = True, embedder: Embedder | None = None) -> Iterator[Index]:
+def index_of(documents: Documents, *, tree: bool = True, embedder: Embedder | str | None = None) -> Iterator[Index]:
     """An index of the documents that lasts as long as the block.
 
     Args:

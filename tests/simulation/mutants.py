@@ -389,8 +389,8 @@ MUTANTS = (
     Mutant(
         "a sync deletes what it does not cover",
         "indexing._sync",
-        "    return [row for row in left if coverage.covers(row) and not reading.may_be_unread(file_path(row, names))]\n",
-        "    return list(left)\n",
+        "    gone = [row for row in left if coverage.covers(row) and not reading.is_skipped_document(row.document_id)]\n",
+        "    gone = list(left)\n",
     ),
     Mutant(
         "a sync deletes what others have added meanwhile",

@@ -19,7 +19,7 @@ from leafspan.strategies import (
     VectorSearch,
 )
 from leafspan.strategies._hybrid_pool import Pool, fused_pool
-from leafspan.strategies.scoring import answer_probability, neighbour_bonuses
+from leafspan.strategies.scoring import absence_weight, neighbour_bonuses
 from leafspan.trace import Contribution, Trace
 from leafspan.values import SUMMARY_VERSION, Candidate, Covered, Hit, LeafId, Span, Summary
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
@@ -304,7 +304,7 @@ def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
         neighbour_bonus=0,
         with_summaries=True,
     )
-    assert pool.answer_probability == answer_probability(0.0, 1)
+    assert pool.absence == absence_weight(0.0, 1)
     pool = fused_pool(
         LexicalMatches(hits({SUMMARY: 9.0, "a1": 6.0}), 10.0),
         [],
@@ -315,7 +315,7 @@ def test_a_summary_with_the_words_of_the_question_is_no_answer_to_it():
         neighbour_bonus=0,
         with_summaries=True,
     )
-    assert pool.answer_probability == answer_probability(6 / 10, 1)
+    assert pool.absence == absence_weight(6 / 10, 1)
 
 
 def test_whether_there_is_an_answer_is_told_by_how_much_of_the_question_is_found(index: Index):

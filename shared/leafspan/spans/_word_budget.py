@@ -56,7 +56,8 @@ def _best_fitting_runs(
     """The runs at the lowest price of a word at which they fit into the budget, found by bisection."""
     gapless = [_Gapless.of(run) for run in _gapless_runs(hits)]
     paying = [(hit.score, hit.words) for hit in hits if hit.words and hit.score > 0]
-    prices = sorted({score / words for score, words in paying}, reverse=True)
+    # A little more, so that rounding does not decide whether a leaf is worth its own price.
+    prices = sorted({score / words * _ABOVE for score, words in paying}, reverse=True)
     chosen: list[list[Candidate]] = []
     low, high = 0, len(prices)
     while low < high:  # at a lower price, runs have more words

@@ -22,6 +22,7 @@ from leafspan.strategies._hybrid_pool import (
     best_of,
     fused_pool,
     leaves_to_compare,
+    probability_of_an_answer,
     vouched_for,
 )
 from leafspan.strategies._requests import (
@@ -229,7 +230,7 @@ class Hybrid(Strategy):
     def _note_why_empty(self, query: Query, pool: Pool) -> StrategyFlow[None]:
         """Note which option keeps out all that was found."""
         if self.min_answer_probability is not None:
-            answered = pool.answer_probability
+            answered = probability_of_an_answer(pool)
             if answered < self.min_answer_probability:
                 yield NoteWhyEmpty(
                     query,

@@ -12,7 +12,14 @@ from typing import NamedTuple
 from leafspan.strategies._fuse import Fusion, only_the_best, shares_beside, shares_of
 from leafspan.strategies._matching_nodes import MatchingNodes, NodeHit
 from leafspan.strategies._requests import LexicalMatches, Mention
-from leafspan.strategies.scoring import answer_probability, neighbour_bonuses, probability, total_weight
+from leafspan.strategies.scoring import (
+    absence_weight,
+    answer_probability,
+    neighbour_bonuses,
+    probability,
+    same_absence,
+    total_weight,
+)
 from leafspan.trace import Contribution, Reference
 from leafspan.values import Hit, LeafId
 
@@ -97,7 +104,7 @@ class Pool:
     """What was found for one query.
 
     Attributes:
-        answer_probability: The probability that the index holds an answer.
+        absence: The weight of the case that the index holds no answer.
         fusion: How the scores of BM25 and of vectors become one.
         words: The words of the question that soft matches are looked for, each with its weight.
         leaves: Fused score of each leaf.
@@ -115,7 +122,7 @@ class Pool:
         references: What is added to a leaf's score since others mention its document.
     """
 
-    answer_probability: float
+    absence: float
     fusion: Fusion = "relative_score"
     words: Mapping[str, float] = field(default_factory=dict)
     leaves: dict[LeafId, float] = field(default_factory=dict)
@@ -217,7 +224,7 @@ def fused_pool(
     if matches is not None:
         searches.insert(0, (by_words, matches.hits, weights[0]))
     total = 1.0 if fusion == "maximum" else sum(weight for _, _, weight in searches)
-    pool = Pool(_answer_probability(matches), fusion, neighbour_bonus=neighbour_bonus)
+    pool = Pool(_absence(matches), fusion, neighbour_bonus=neighbour_bonus)
     if matches is not None and matches.nodes is not None:
         pool.unit = 1 / (1 + sum(scales) + (soft_matches if matches.words else 0.0))
         pool.words, pool.nodes, pool.scales = matches.words, matches.nodes, [scale * pool.unit for scale in scales]
@@ -267,6 +274,11 @@ def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[floa
         pool.soft[leaf] = Contribution("soft matches", rank, score, share, weight)
 
 
+def probability_of_an_answer(pool: Pool) -> float:
+    """The probability that one of the leaves of a pool holds an answer, in [0, 1]."""
+    return answer_probability(pool.absence, total_weight(pool.sums.values(), pool.absence))
+
+
 def best_of(
     pool: Pool,
     count: int,
@@ -282,18 +294,21 @@ def best_of(
     ``count`` of them are sure to exist. Among them can be neighbours of leaves that were found, which perhaps do not.
     """
     bonuses, sums = pool.neighbour_bonuses, pool.sums
-    if min_answer_probability is not None and pool.answer_probability < min_answer_probability:
+    # Of the leaves alone: summaries must not make them less probable.
+    total = total_weight(sums.values(), pool.absence) if probabilities else 1.0
+    if min_answer_probability is not None and answer_probability(pool.absence, total) < min_answer_probability:
         return []
     if pool.references:
-        sums = {**sums, **{leaf: sums.get(leaf, 0.0) + given.bonus for leaf, given in pool.references.items()}}
-    # Of the leaves alone: summaries must not make them less probable.
-    total = total_weight(sums.values()) if probabilities else 1.0
+        raised = {leaf: sums.get(leaf, 0.0) + reference.bonus for leaf, reference in pool.references.items()}
+        if probabilities:
+            total = same_absence(total, pool.absence, [(sums.get(leaf, -inf), score) for leaf, score in raised.items()])
+        sums = {**sums, **raised}
     if summaries:
         sums = sums | pool.summaries
     best: list[ScoredLeaf] = []
     left = count
     for leaf in _best_first(sums):
-        score = probability(sums[leaf], total, pool.answer_probability) if probabilities else sums[leaf]
+        score = probability(sums[leaf], total) if probabilities else sums[leaf]
         if left == 0 or (min_score is not None and score < min_score and count - left >= whatever):
             break
         left -= pool.is_there(leaf)
@@ -331,9 +346,9 @@ def _shares(hits: Sequence[Hit], weight: float, fusion: Fusion, *, with_summarie
     return [(leaf, given[leaf]) for leaf, _ in ranking]
 
 
-def _answer_probability(matches: LexicalMatches | None) -> float:
-    """The probability that the index holds an answer. Without words of the question, it is that of one which has none."""
+def _absence(matches: LexicalMatches | None) -> float:
+    """The weight of the case that there is no answer. Without words of the question, it is that of one which has none."""
     if matches is None:
-        return answer_probability(0.0, 1)
+        return absence_weight(0.0, 1)
     best = next((hit.score for hit in matches.hits if not hit.leaf.is_summary), 0.0)
-    return answer_probability(best / matches.ideal if matches.ideal > 0 else 0.0, matches.leaves)
+    return absence_weight(best / matches.ideal if matches.ideal > 0 else 0.0, matches.leaves)

@@ -1,6 +1,13 @@
 """Fusion of ranked lists, scores from neighbours, probabilities from scores, diversity, and decay with age."""
 
-from leafspan.strategies.scoring._calibration import answer_probability, probability, relevances, total_weight
+from leafspan.strategies.scoring._calibration import (
+    absence_weight,
+    answer_probability,
+    probability,
+    relevances,
+    same_absence,
+    total_weight,
+)
 from leafspan.strategies.scoring._decay import SHAPES, Shape, decay_factor
 from leafspan.strategies.scoring._diversity import Chosen, maximal_marginal_relevance
 from leafspan.strategies.scoring._fusion import (
@@ -19,6 +26,7 @@ __all__ = [
     "SHAPES",
     "Chosen",
     "Shape",
+    "absence_weight",
     "answer_probability",
     "decay_factor",
     "distribution_based_fusion",
@@ -33,5 +41,6 @@ __all__ = [
     "sum_fusion",
     "three_sigma",
     "relevances",
+    "same_absence",
     "total_weight",
 ]

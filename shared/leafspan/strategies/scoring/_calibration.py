@@ -1,52 +1,66 @@
 """From the fused scores of a question's leaves to probabilities, which mean the same across questions.
 
-The probability that the index holds an answer follows from two numbers:
+Each leaf that was looked at is weighed against the others and against the case that none holds the answer:
 
-    odds = exp(a) * (share + 0.02) ** b / leaves ** c
+    p(leaf) = exp(d * fused(leaf)) / (sum of exp(d * fused) over all leaves + absence)
+    absence = leaves ** c / (exp(a) * (share + 0.02) ** b)
 
-``share`` is the best leaf's BM25 score as a share of the most that a leaf could score for the question: where even the best
-match lacks most of the question's rare words, the answer is likely not there. ``leaves`` is the number of leaves that are
-searched: among many, some have a few of the words by chance. Neither depends on the embedder or on the language.
+``share`` is the best leaf's BM25 score as a share of the most that a leaf could score for the question: where even the
+best match lacks most of the question's rare words, the answer is likely not there at all. ``leaves`` is the number of
+leaves that are searched: among many, some have a few of the words by chance. So the probabilities of one question add up to
+the probability that the index holds an answer, and they leave the order of the leaves as it is. Of several leaves that hold
+the answer each gets its part: a probability is that of being the one, not one among others. Vectors come in by ``fused``
+alone, whose scale does not depend on the embedder, so that one formula holds for all.
 
-The leaves share that probability by their fused scores: p(leaf) = p(answer) * exp(d * fused(leaf)) / sum of exp(d * fused).
-So the probabilities of one question add up to that of an answer, and leave the order of the leaves as it is. Of several
-leaves that hold the answer each gets its part: a probability is that of being the one, not one among others. Vectors come
-in by ``fused`` alone, whose scale does not depend on the embedder.
-
-The numbers were fitted by maximum likelihood (logistic regression, and a softmax) on questions of eight sets in four
-languages, in indexes of 13 to 18,628 leaves, with questions that the documents say nothing about.
-``python benchmarks/calibration.py`` prints how reliable they are on other questions, and with ``--fit`` fits them again.
+The numbers were fitted by maximum likelihood (logistic regression; ``d`` by a softmax) on questions of eight sets in four
+languages, in indexes of 13 to 32,032 leaves, with questions that the documents say nothing about.
+``python benchmarks/answerable.py --fit`` fits them again, and ``benchmarks/calibration.py`` prints how reliable they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import exp, fsum, log
+from math import exp, fsum
 
-ODDS = 13.7  # a
-COVERAGE = 5.7  # b
-SIZE = 0.74  # c
+ODDS = 0.9  # a
+COVERAGE = 4.95  # b
+SIZE = 0.54  # c
 SHARPNESS = 9.0  # d
 
 _LEAST_SHARE = 0.02  # so that a question without a known word has odds, too
 _LARGEST = 700.0  # exponent of a float
 
 
-def answer_probability(share: float, leaves: int) -> float:
-    """The probability that one of so many leaves holds an answer, in [0, 1]."""
-    logit = ODDS + COVERAGE * log(min(max(share, 0.0), 1.0) + _LEAST_SHARE) - SIZE * log(max(leaves, 1))
-    return 1 / (1 + exp(-logit))
+def absence_weight(share: float, leaves: int) -> float:
+    """The weight of the case that none of so many leaves holds an answer."""
+    known = min(max(share, 0.0), 1.0) + _LEAST_SHARE
+    return float(max(leaves, 1) ** SIZE / (exp(ODDS) * known**COVERAGE))
 
 
-def total_weight(fused: Iterable[float]) -> float:
-    """The weights of all leaves together."""
-    return fsum(exp(SHARPNESS * score) for score in fused)
+def total_weight(fused: Iterable[float], absence: float) -> float:
+    """The denominator: the weights of all leaves, and the weight of the case that none holds the answer."""
+    return fsum([*(exp(SHARPNESS * score) for score in fused), absence])
 
 
-def probability(fused: float, total: float, answer: float) -> float:
-    """The probability that a leaf holds the answer, in [0, 1], given that of an answer."""
+def same_absence(total: float, absence: float, changed: Iterable[tuple[float, float]]) -> float:
+    """The denominator when fused scores have changed that say nothing of whether there is an answer.
+
+    The probability that the index holds an answer stays the same, and the leaves share it by their new scores.
+    """
+    before = total - absence
+    more = fsum(exp(SHARPNESS * new) - exp(SHARPNESS * old) for old, new in changed)
+    return total * (before + more) / before if before > 0 else total + more
+
+
+def probability(fused: float, total: float) -> float:
+    """The probability that a leaf holds the answer, in [0, 1]."""
     # A summary, whose weight is not in the total, can score any number of times as much as the leaves.
-    return min(1.0, answer * exp(min(SHARPNESS * fused, _LARGEST)) / total)
+    return min(1.0, exp(min(SHARPNESS * fused, _LARGEST)) / total)
+
+
+def answer_probability(absence: float, total: float) -> float:
+    """The probability that one of the leaves holds an answer, in [0, 1]."""
+    return 1 - absence / total
 
 
 def relevances(scores: Sequence[float]) -> list[float]:

@@ -1,0 +1,258 @@
+"""Whether an index has an answer at all: in indexes of any size, in several languages; and how the formula is fitted.
+
+    python benchmarks/answerable.py --data FOLDER [--embedder NAME] [--fit] [--json FILE]
+
+FOLDER holds a folder for each question set: see ``build_data.py``. Of each set, indexes of about 10, 40, 150 and 600 leaves
+are made, and one of all. They are asked questions whose answers are in them, and foreign ones: in English those of other
+sets, in other languages those about documents that were left out. For each index, it prints how well the probabilities tell
+them apart (AUC), and the shares that ``Hybrid(min_answer_probability=0.5)`` keeps and refuses.
+
+Then come the twelve rules of a company, each a document of one sentence, in German and in English.
+
+With ``--fit``, the numbers of ``leafspan.strategies.scoring`` are fitted by logistic regression, and printed beside those
+in use; each index weighs the same, and its own questions as much as the foreign ones. Each set is also left out once: the
+numbers that the others give are measured on it.
+
+Ends with 1 if a bound is missed, with 2 if there is no data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+from calibration import EVERY_LEAF, EveryLeaf, area_under_curve
+from numpy.typing import NDArray
+from question_sets import Documents, Questions, add_data_option, load_documents, load_questions, what_is_absent
+from results import Figure, add_json_option, all_passed, print_figures, write_results
+from rules import FOREIGN, QUESTIONS, RULES
+
+from leafspan import BM25, Document, Hybrid, Index
+from leafspan.strategies.scoring import absence_weight, answer_probability, total_weight
+from leafspan.strategies.scoring._calibration import COVERAGE, ODDS, SIZE
+
+SETS = {
+    "squad": "",
+    "covidqa": "",
+    "scifact": "",
+    "hotpotqa": "",
+    "en": "xquad",
+    "de": "xquad",
+    "tr": "xquad",
+    "ar": "xquad",
+}
+"""The sets, each with the folder that it is in."""
+ENGLISH = ("squad", "covidqa", "scifact", "hotpotqa", "en")
+SAME = {"squad": "en", "en": "squad"}  # both have paragraphs of Wikipedia with the same questions
+LEAVES = (10, 40, 150, 600, 1_000_000)
+MOST = 120  # questions of an index, own and foreign ones each
+LEAST_OWN = 3
+WORDS_A_LEAF = 30
+SHARE = 0.02  # see the formula
+LEAST_AUC, LEAST_KEPT, LEAST_REFUSED = 0.95, 0.85, 0.85  # means over the indexes
+LEAST_RULES = 10  # of the twelve, found and kept; one less must come first
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question to an index.
+
+    Attributes:
+        name: The set.
+        leaves: The number of leaves.
+        own: Whether its answer is in the index.
+        share: Best BM25 score as a share of the highest score that any leaf could have.
+        fused: Scores of all leaves that Hybrid weighs.
+    """
+
+    name: str
+    leaves: int
+    own: bool
+    share: float
+    fused: Sequence[float]
+
+    @property
+    def factors(self) -> list[float]:
+        """What the formula multiplies with its numbers."""
+        return [1.0, log(self.share + SHARE), -log(self.leaves)]
+
+    @property
+    def weight(self) -> float:
+        """The logarithm of the weight of all leaves."""
+        return log(total_weight(self.fused, 0.0) or 1.0)
+
+    @property
+    def answer_probability(self) -> float:
+        """The probability that there is an answer."""
+        absence = absence_weight(self.share, self.leaves)
+        return answer_probability(absence, total_weight(self.fused, absence))
+
+
+def part_of(documents: Documents, leaves: int, chance: random.Random) -> Documents:
+    """Some documents with about so many leaves. The last one is cut at the end of a paragraph or sentence."""
+    taken: list[dict[str, object]] = []
+    words = 0
+    for each in chance.sample(list(documents), len(documents)):
+        left = leaves * WORDS_A_LEAF - words
+        if left <= 0:
+            break
+        text, length = each["text"], len(each["text"].split())
+        if length > 2 * left:
+            near = int(len(text) * 1.3 * left / length)
+            end = text.find("\n", near)
+            text = text[: end if end > 0 else text.find(". ", near) + 1 or len(text)]
+        taken.append({**each, "text": text})
+        words += len(text.split())
+    return taken  # type: ignore[return-value]
+
+
+def questions_of(folder: Path, name: str, documents: Documents, chance: random.Random) -> tuple[Questions, Questions]:
+    """The questions whose answers are in the documents, and foreign ones."""
+    lengths = {each["id"]: len(each["text"]) for each in documents}
+    every = [each for each in load_questions(folder / SETS[name], name) if each.get("answers")]
+    own = [
+        each
+        for each in every
+        if any(answer["doc_id"] in lengths and answer["end"] <= lengths[answer["doc_id"]] for answer in each["answers"])
+    ]
+    if name in ENGLISH:
+        others = [other for other in ENGLISH if other not in (name, SAME.get(name))]
+        foreign = [each for other in others for each in _some(load_questions(folder / SETS[other], other), 40, chance)]
+    else:
+        foreign = [each for each in every if not any(answer["doc_id"] in lengths for answer in each["answers"])]
+    return _some(own, MOST, chance), _some(foreign, MOST, chance)
+
+
+def _some(questions: Questions, count: int, chance: random.Random) -> Questions:
+    return chance.sample(list(questions), min(count, len(questions)))
+
+
+def ask_all(folder: Path, embedder: str | None) -> Iterator[Asked]:
+    """The questions of all sets, to indexes of all sizes."""
+    chance = random.Random(0)
+    for name, parent in SETS.items():
+        documents = load_documents(folder / parent, name)
+        for leaves in LEAVES:
+            some = part_of(documents, leaves, chance)
+            own, foreign = questions_of(folder, name, some, chance)
+            if len(own) < LEAST_OWN or not foreign:
+                continue
+            with tempfile.TemporaryDirectory() as place, Index.open(place, embedder=embedder) as index:
+                index.add([Document(each["id"], each["text"], each.get("title")) for each in some], progress=False)
+                size = index.stats().leaves
+                for questions, is_own in ((own, True), (foreign, False)):
+                    texts = [each["text"] for each in questions]
+                    best = index.retrieve_many(texts, BM25(scale=True), k=1)
+                    every = index.retrieve_many(texts, EveryLeaf(), k=EVERY_LEAF)
+                    for top, row in zip(best, every, strict=True):
+                        fused = [each.trace.fused[0].score for each in row]
+                        yield Asked(name, size, is_own, top[0].score if top else 0.0, fused)
+
+
+def report(asked: Sequence[Asked]) -> Iterator[Figure]:
+    """What the probabilities say of each index, and the means."""
+    means: dict[str, list[float]] = {"AUC": [], "own kept at 0.5": [], "foreign refused at 0.5": []}
+    print(f"{'':<12}{'leaves':>8}{'own':>6}{'AUC':>8}{'kept':>8}{'refused':>9}")
+    for name, leaves in dict.fromkeys((each.name, each.leaves) for each in asked):
+        rows = [each for each in asked if (each.name, each.leaves) == (name, leaves)]
+        own = np.array([each.own for each in rows])
+        found = np.array([each.answer_probability for each in rows])
+        values = area_under_curve(found, own), float((found[own] >= 0.5).mean()), float((found[~own] < 0.5).mean())
+        print(f"{name:<12}{leaves:>8,}{own.sum():>6}{values[0]:>8.3f}{values[1]:>8.2f}{values[2]:>9.2f}", flush=True)
+        for (row, of_row), value in zip(means.items(), values, strict=True):
+            of_row.append(value)
+            yield Figure(row, value, part=f"{name}, {leaves:,} leaves")
+    for (row, values_of_row), least in zip(means.items(), (LEAST_AUC, LEAST_KEPT, LEAST_REFUSED), strict=True):
+        yield Figure(row, fmean(values_of_row), ">=", least, "mean")
+
+
+def report_rules(embedder: str | None) -> Iterator[Figure]:
+    """How many of the twelve rules are found first, how many are kept, and how many foreign questions are refused."""
+    for language, rules in RULES.items():
+        with tempfile.TemporaryDirectory() as place, Index.open(place, embedder=embedder) as index:
+            index.add([Document(id_, text) for id_, text in rules.items()], progress=False)
+            asked = list(QUESTIONS[language].values())
+            first = sum(
+                row[0].document_id == id_
+                for id_, row in zip(QUESTIONS[language], index.retrieve_many(asked, Hybrid(), k=1), strict=True)
+            )
+            strict = Hybrid(min_answer_probability=0.5)
+            kept = sum(map(bool, index.retrieve_many(asked, strict, k=1)))
+            refused = sum(not row for row in index.retrieve_many(FOREIGN[language], strict, k=1))
+        part = f"twelve rules, {language}"
+        yield Figure("first", first, ">=", LEAST_RULES + 1, part)
+        yield Figure("kept at 0.5", kept, ">=", LEAST_RULES, part)
+        yield Figure("foreign refused at 0.5, of ten", refused, ">=", LEAST_RULES - 2, part)
+
+
+def fitted(asked: Sequence[Asked]) -> NDArray[np.float64]:
+    """The numbers with the highest likelihood, by Newton's method. A step that does not lead upwards is halved."""
+    factors, own = np.array([each.factors for each in asked]), np.array([each.own for each in asked])
+    of_leaves = np.array([each.weight for each in asked])
+    kinds = [(each.name, each.leaves, each.own) for each in asked]
+    weights = np.array([1 / kinds.count(kind) for kind in kinds])
+
+    def logits(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        return factors @ numbers + of_leaves  # type: ignore[no-any-return]
+
+    def loss(numbers: NDArray[np.float64]) -> float:
+        return float(weights @ np.logaddexp(0, np.where(own, -logits(numbers), logits(numbers))))
+
+    numbers = np.array([0.0, 1.0, 0.0])
+    for _ in range(100):
+        said = 0.5 * (1 + np.tanh(logits(numbers) / 2))
+        curvature = (factors * (weights * (said * (1 - said) + 1e-9))[:, None]).T @ factors
+        step = np.linalg.solve(curvature, factors.T @ (weights * (own - said)))
+        while loss(numbers + step) > loss(numbers) and np.abs(step).max() > 1e-9:
+            step /= 2
+        numbers = numbers + step
+    return numbers
+
+
+def report_fit(asked: Sequence[Asked]) -> Iterator[Figure]:
+    """The numbers that fit best, beside those in use; and what those of the other sets say of each set."""
+    in_use: Mapping[str, float] = {"ODDS": ODDS, "COVERAGE": COVERAGE, "SIZE": SIZE}
+    for (name, old), new in zip(in_use.items(), fitted(asked), strict=True):
+        print(f"{name:<12}fitted {new:>7.2f}   in use {old:>7.2f}")
+        yield Figure(name, float(new), part="fitted")
+    for left_out in SETS:
+        numbers = fitted([each for each in asked if each.name != left_out])
+        rows = [each for each in asked if each.name == left_out]
+        said = np.array([each.factors for each in rows]) @ numbers + [each.weight for each in rows] > 0
+        own = np.array([each.own for each in rows])
+        kept, refused = float(said[own].mean()), float((~said[~own]).mean())
+        shown = ", ".join(f"{each:.2f}" for each in numbers)
+        print(f"{left_out:<12}left out: {shown}; kept {kept:.2f}, refused {refused:.2f}")
+        yield Figure("own kept", kept, part=f"{left_out}, left out")
+        yield Figure("foreign refused", refused, part=f"{left_out}, left out")
+
+
+def main() -> int:
+    """Measure, print and write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_data_option(parser, required=True)
+    parser.add_argument("--embedder", help="the embedder (default: the bundled one)")
+    parser.add_argument("--fit", action="store_true", help="fit the numbers, too")
+    add_json_option(parser)
+    options = parser.parse_args()
+    for name, folder in SETS.items():
+        if absent := what_is_absent(options.data / folder, [name]):
+            print(absent, file=sys.stderr)
+            return 2
+    asked = list(ask_all(options.data, options.embedder))
+    figures = [*report(asked), *report_rules(options.embedder), *(report_fit(asked) if options.fit else ())]
+    print_figures([each for each in figures if each.bound is not None])
+    write_results("answerable", options, figures)
+    return int(not all_passed(figures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
