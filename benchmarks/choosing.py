@@ -3,9 +3,9 @@
     python benchmarks/choosing.py --data FOLDER [--queries 100] [--json FILE]
     python benchmarks/choosing.py --data FOLDER --other-embedders [--queries 400] [--json FILE]
 
-FOLDER holds a folder for each of the five question sets: see ``build_data.py`` and ``quality.py``. For each set, the
+FOLDER holds a folder for each of the seven question sets: see ``build_data.py`` and ``quality.py``. For each set, the
 weights are chosen on the other four and measured on the one left out, beside the defaults and beside Hybrid without
-references, larger nodes and soft matches ("before"). Then they are chosen on all five. The questions are not those that
+references, larger nodes and soft matches ("before"). Then they are chosen on all seven. The questions are not those that
 ``quality.py`` asks: others of squad and covidqa, and the training claims of scifact. Of hotpotqa and cranfield there are no
 others.
 
@@ -40,12 +40,17 @@ from quality import (
     LESS_THAN_BEFORE,
     LESS_THAN_EITHER,
     NDCG,
+    PAGE_BUDGETS,
+    PAGE_SETS,
     PLAIN,
     RANKED,
+    RANKED_FOR_PAGES,
     RANKED_LEAVES,
+    SETS,
     SPAN_SETS,
     index_of,
     ndcg,
+    pages_reached,
     rank,
 )
 from question_sets import (
@@ -64,11 +69,11 @@ from span_recall import BUDGETS, Place, span_recall
 
 from leafspan import BM25, Hybrid, Strategy, Vector
 
-SETS = (*SPAN_SETS, *DOCUMENT_SETS)
 CHOSEN_ON = 100  # questions of each set
 CANDIDATES = {
     **dict.fromkeys(SPAN_SETS, RANKED_LEAVES),
     **dict.fromkeys(DOCUMENT_SETS, 100),
+    **dict.fromkeys(PAGE_SETS, RANKED_FOR_PAGES),
 }  # as quality.py
 
 SCALES = (0.0, 0.1, 0.2, 0.3, 0.5)
@@ -154,7 +159,10 @@ def measure(folder: Path, count: int, stack: ExitStack) -> dict[str, Measured]:
         texts = {document["id"]: document["text"] for document in documents}
         index = stack.enter_context(index_of(documents, tree=False))
         remembered = Remembered(index, [each["text"] for each in questions], CANDIDATES[name])
-        judge = judge_documents(questions) if name in DOCUMENT_SETS else judge_spans(questions, texts)
+        if name in PAGE_SETS:
+            judge = judge_pages(questions, texts)
+        else:
+            judge = judge_documents(questions) if name in DOCUMENT_SETS else judge_spans(questions, texts)
         measured[name] = Measured(judge, remembered)
     return measured
 
@@ -173,6 +181,11 @@ def questions_to_choose_on(folder: Path, name: str, count: int) -> Questions:
 def judge_spans(questions: Questions, texts: Mapping[str, str]) -> Callable[[Sequence[Sequence[Place]]], Figures]:
     """A function to the recall of each budget."""
     return lambda rows: {f"{words} words": span_recall(rows, questions, texts, words) for words in BUDGETS}
+
+
+def judge_pages(questions: Questions, texts: Mapping[str, str]) -> Callable[[Sequence[Sequence[Place]]], Figures]:
+    """A function to the share of questions whose page is reached within each budget."""
+    return lambda rows: {f"{words} words": fmean(pages_reached(rows, questions, texts, words)) for words in PAGE_BUDGETS}
 
 
 def judge_documents(questions: Questions) -> Callable[[Sequence[Sequence[Place]]], Figures]:
@@ -279,8 +292,8 @@ def report(measured: Mapping[str, Measured]) -> list[Figure]:
 
 def report_all(measured: Mapping[str, Measured], best: Hybrid, tried: Iterable[Hybrid]) -> list[Figure]:
     """Print what the settings that are chosen on all sets find, and how many are as good, and return it."""
-    part = "all five"
-    print(f"\n{'chosen on all five':<24}" + "".join(f"{row:>10}" for row in RIVALS))
+    part = "all"
+    print(f"\n{'chosen on all':<24}" + "".join(f"{row:>10}" for row in RIVALS))
     figures: list[Figure] = []
     for name in SETS:
         for column in measured[name].figures(best):

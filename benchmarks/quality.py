@@ -2,21 +2,23 @@
 
     python benchmarks/quality.py --data FOLDER [--set squad] [--queries 400] [--peer] [--json FILE]
 
-FOLDER holds a folder for each question set: see ``build_data.py``. Two sets that it does not make, hotpotqa and cranfield,
-are measured where they are there. Every strategy runs with its public defaults. How good those of ``Hybrid`` are beside
-others, ``choosing.py`` says: on other questions than the 400 that are asked here, but for hotpotqa and cranfield, which are
-too small for that. The defaults of the splitter and of the strategies over vectors were chosen on the questions in even
-positions, so the figures of both halves are printed, too.
+FOLDER holds a folder for each question set: see ``build_data.py``. Four sets that it does not make, hotpotqa,
+long_documents, filings and cranfield, are measured where they are there. Every strategy runs with its public defaults. How
+good those of ``Hybrid`` are beside others, ``choosing.py`` says: on other questions than the 400 that are asked here, but
+for hotpotqa and cranfield, which are too small for that. The defaults of the splitter and of the strategies over vectors
+were chosen on the questions in even positions, so the figures of both halves are printed, too.
 
-On squad, covidqa and hotpotqa the measure is span recall (see ``span_recall.py``). A question of hotpotqa needs spans of
-two documents. There are two ways to fill a number of words:
+On squad, covidqa, hotpotqa and long_documents the measure is span recall (see ``span_recall.py``). A question of hotpotqa
+needs spans of two documents. There are two ways to fill a number of words:
 
 - A user's call, ``index.retrieve(text, strategy, budget=words)``, which leaves out a leaf that does not fit whole. All
   strategies are measured by it.
 - All ranked leaves count, and the one in which the words end is cut there. What ``Hybrid`` must find is bounded by this
   measure: on its own, beside BM25 and vectors, and beside what it found before.
 
-On scifact (its test claims) and cranfield the measure is nDCG@10 of documents, ranked by their best passage.
+On filings, reports full of tables, the measure is the share of questions for which a passage reaches the page with the
+evidence within so many words, over all reports and within the right one. On scifact (its test claims) and cranfield the
+measure is nDCG@10 of documents, ranked by their best passage.
 
 What ``Hybrid`` gains by references, larger nodes and soft matches is printed for each strategy that uses it: the figure
 before, which is that of ``Hybrid`` without them and with the other weights that it had then, the figure after, and the
@@ -48,7 +50,7 @@ from question_sets import (
     what_is_absent,
 )
 from results import Figure, add_json_option, all_passed, print_figures, write_results
-from span_recall import BUDGETS, answered_by
+from span_recall import BUDGETS, answered_by, first_words
 
 from leafspan import (
     BM25,
@@ -70,8 +72,12 @@ from leafspan.lab import Evaluation
 Recall = Mapping[int, float]  # by budget in words
 Scores = Mapping[str, Mapping[str, Sequence[float]]]  # of each question, by strategy and by what is measured
 
-SPAN_SETS, DOCUMENT_SETS = ("squad", "covidqa", "hotpotqa"), ("scifact", "cranfield")
-NOT_MADE = ("hotpotqa", "cranfield")  # by build_data.py
+SPAN_SETS, DOCUMENT_SETS = ("squad", "covidqa", "hotpotqa", "long_documents"), ("scifact", "cranfield")
+PAGE_SETS = ("filings",)
+SETS = (*SPAN_SETS, *PAGE_SETS, *DOCUMENT_SETS)
+NOT_MADE = ("hotpotqa", "long_documents", "filings", "cranfield")  # by build_data.py
+PAGE_BUDGETS = (300, 600, 1_200, 2_400)
+RANKED_FOR_PAGES = 150  # leaves, some of which are short rows of tables
 NDCG = "nDCG@10"
 RANKED_LEAVES = 50  # more than 1,200 words
 TOLERANCE = 0.015
@@ -114,6 +120,7 @@ RANKED_TARGETS: dict[str, dict[int, float]] = {  # of Hybrid, where all ranked l
     "squad": {150: 0.90, 300: 0.945},
     "covidqa": {300: 0.76, 600: 0.82},
     "hotpotqa": {150: 0.58, 300: 0.86, 600: 0.94},
+    "long_documents": {150: 0.58, 300: 0.70, 600: 0.78},
 }
 NO_WORSE = {  # than the strategy named, at these budgets, by more than this
     SEGMENTS: ("Hybrid", (150, 300), 0.01),
@@ -136,12 +143,12 @@ MEASURED = {  # of LlamaIndex 0.14, with 24 chunks, on all 400 questions
 def main() -> int:
     parser = argparse.ArgumentParser(description="What the strategies find.")
     add_data_option(parser, required=True)
-    parser.add_argument("--set", choices=[*SPAN_SETS, *DOCUMENT_SETS], action="append", help="one set; all by default")
+    parser.add_argument("--set", choices=SETS, action="append", help="one set; all by default")
     parser.add_argument("--queries", type=int, default=ASKED, help="number of questions of each set, evenly spaced")
     parser.add_argument("--peer", action="store_true", help="run LlamaIndex itself on the same questions")
     add_json_option(parser)
     arguments = parser.parse_args()
-    there = [name for name in (*SPAN_SETS, *DOCUMENT_SETS) if name not in NOT_MADE or (arguments.data / name).is_dir()]
+    there = [name for name in SETS if name not in NOT_MADE or (arguments.data / name).is_dir()]
     sets = list(dict.fromkeys(arguments.set or there))
     if problem := what_is_absent(arguments.data, sets):
         print(problem, file=sys.stderr)
@@ -154,6 +161,9 @@ def main() -> int:
         documents, questions = load_documents(arguments.data, name), load_questions(arguments.data, name)
         if name in DOCUMENT_SETS:
             figures += report_documents(name, documents, questions)
+            continue
+        if name in PAGE_SETS:
+            figures += report_pages(name, documents, questions)
             continue
         asked = evenly_spaced(questions, arguments.queries)
         with index_of(documents) as index:
@@ -368,6 +378,48 @@ def report_documents(name: str, documents: Documents, questions: Questions) -> l
         *figures,
         *before_and_after(f"{name}, test", asked, compared),
         *bounds_of_hybrid(f"{name}, test", scores, targets),
+    ]
+
+
+def report_pages(name: str, documents: Documents, questions: Questions) -> list[Figure]:
+    """Print how soon passages reach the page with the evidence, over all reports and within the right one."""
+    strategies = {"Vector": Vector(), "BM25": BM25(), "Hybrid": Hybrid(), SEGMENTS: RelevantSegments()}
+    texts = {document["id"]: document["text"] for document in documents}
+    figures: list[Figure] = []
+    with tempfile.TemporaryDirectory() as folder, Index.open(folder) as index:
+        given = [Document(each["id"], each["text"], each["title"], {"report": each["id"]}) for each in documents]
+        index.add(given, progress=False)
+        for part, within in ((f"{name}, all reports", False), (f"{name}, within the right one", True)):
+            print(f"\n{part}: {len(questions)} questions")
+            print(f"{'words':<36}" + "".join(f"{budget:>8}" for budget in PAGE_BUDGETS) + f"{'mean':>8}")
+            table: dict[str, list[float]] = {}
+            for row, strategy in strategies.items():
+                table[row] = []
+                for budget in PAGE_BUDGETS:
+                    wheres = [{"report": each["scope_doc"]} if within else None for each in questions]
+                    found = [
+                        index.retrieve(each["text"], strategy, budget=budget, where=where)
+                        for each, where in zip(questions, wheres, strict=True)
+                    ]
+                    table[row].append(fmean(pages_reached(places_of(found), questions, texts, budget)))
+                shares = [*table[row], fmean(table[row])]
+                print(f"{row:<36}" + "".join(f"{share:>8.3f}" for share in shares))
+                columns = [*(f"{budget} words" for budget in PAGE_BUDGETS), "mean"]
+                figures += [
+                    Figure(f"{row}: {column}", share, part=part) for column, share in zip(columns, shares, strict=True)
+                ]
+    return figures
+
+
+def pages_reached(results: Results, questions: Questions, texts: Mapping[str, str], budget: int) -> list[bool]:
+    """Whether a passage of each question reaches a page with the evidence before the words are used up."""
+    return [
+        any(
+            document_id == answer["doc_id"] and start < answer["end"] and end > answer["start"]
+            for document_id, start, end in first_words(row, texts, budget)
+            for answer in question["answers"]
+        )
+        for row, question in zip(results, questions, strict=True)
     ]
 
 
