@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Self, get_args
+from typing import Any, Self, cast, get_args
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
@@ -17,6 +17,7 @@ from langchain_ext.documents import to_document
 from langchain_ext.host_objects import as_generate, as_strategy
 from leafspan import Budget, InvalidArgument, LeafspanError, Passage, Strategy, View
 from leafspan.hosting import (
+    CALL_OPTIONS,
     CallOptions,
     FilterPolicy,
     HostWords,
@@ -242,15 +243,8 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         return query, self._strategy(), self._limits()
 
     def _limits(self) -> CallOptions:
-        return {
-            "k": self.k,
-            "candidates": self.candidates,
-            "budget": self.budget,
-            "where": self.where,
-            "min_score": self.min_score,
-            "per_document": self.per_document,
-            "timeout": self.retrieval_timeout,
-        }
+        own = {name: getattr(self, name) for name in CALL_OPTIONS}
+        return cast(CallOptions, {**own, "timeout": self.retrieval_timeout})
 
     def _documents(self, passages: Sequence[Passage]) -> list[Document]:
         return [to_document(passage, explain=self.explain) for passage in passages]

@@ -48,8 +48,7 @@ def as_tool(
 ) -> StructuredTool:
     """A retriever as a tool that searches, or the tool ``search`` of an index or view alone.
 
-    A tool's message is JSON
-    with citations, and its artifact has the passages as Documents.
+    A tool's message is JSON with citations, and its artifact has the passages as Documents.
 
     Raises:
         InvalidArgument: if an option is unknown or out of its range, or the retriever has no index.

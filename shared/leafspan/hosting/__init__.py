@@ -11,6 +11,7 @@ from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.hosting._docs import HostWords, described, described_as
 from leafspan.hosting._given import Given, recognised
 from leafspan.hosting._options import (
+    CALL_OPTIONS,
     check_base_retriever,
     check_index,
     is_plain,
@@ -50,6 +51,7 @@ __all__ = [
     "DEFAULT_PROMPT",
     "SHOWN_TO_MODELS",
     "AgentTool",
+    "CALL_OPTIONS",
     "CallOptions",
     "FilterPolicy",
     "Fusion",

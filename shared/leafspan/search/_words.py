@@ -11,7 +11,7 @@ from typing import Any
 
 from leafspan.checks import check_choice
 from leafspan.errors import IndexMismatch
-from leafspan.flows import Flow
+from leafspan.flows import Call, Flow
 from leafspan.lexical import (
     Analysis,
     BM25Settings,
@@ -140,7 +140,9 @@ class LexicalIndex:
         """
         if self._mirror is not None:
             snapshot = yield from self._mirror.current(reader)
-            yield from self._mirror.computed(self._corpus, snapshot, "postings")
+            corpus = yield from self._mirror.computed(self._corpus, snapshot, "postings")
+            if len(corpus.readings) > 1:
+                yield Call(find_language, ("",))  # which is asked for the language of each question
 
     def _search(
         self,
