@@ -1,6 +1,6 @@
 """Finding answers in several languages, with the defaults.
 
-    python benchmarks/languages.py --data FOLDER [--languages en de tr ar zh th] [--queries 150] [--json FILE]
+    python benchmarks/languages.py --data FOLDER [--languages en de tr ar zh th] [--queries 400] [--json FILE]
 
 The folder has ``xquad``: paragraphs of Wikipedia and questions, the same in each language. A question is answered if the
 span with its answer is among the first 1,800, or 5,400, characters of the passages. Nothing is said to the index about the
@@ -105,7 +105,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_data_option(parser, required=True)
     parser.add_argument("--languages", nargs="+", default=list(LEAST), help="languages (default: all)")
-    parser.add_argument("--queries", type=int, default=150, help="questions of each language (default: 150)")
+    parser.add_argument("--queries", type=int, default=400, help="questions of each language (default: 400)")
     add_json_option(parser)
     options = parser.parse_args()
     if absent := what_is_absent(options.data / "xquad", options.languages):

@@ -120,7 +120,7 @@ RANKED_TARGETS: dict[str, dict[int, float]] = {  # of Hybrid, where all ranked l
     "squad": {150: 0.90, 300: 0.945},
     "covidqa": {300: 0.76, 600: 0.82},
     "hotpotqa": {150: 0.58, 300: 0.86, 600: 0.94},
-    "long_documents": {150: 0.58, 300: 0.70, 600: 0.78},
+    "long_documents": {150: 0.50, 300: 0.66, 600: 0.79},
 }
 NO_WORSE = {  # than the strategy named, at these budgets, by more than this
     SEGMENTS: ("Hybrid", (150, 300), 0.01),

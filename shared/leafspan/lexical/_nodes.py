@@ -54,11 +54,15 @@ class NodeScores(NamedTuple):
 
 
 class FoundTerm(NamedTuple):
-    """A term that stands in a query this many times, with the leaves that have it, in order, and how often each has it."""
+    """A term that stands in a query this many times, with the leaves that have it, in order, and how often each has it.
+
+    ``kept`` says which of them get something for it, None for all; the others only make it less rare.
+    """
 
     times: float
     leaves: NDArray[np.intp]
     counts: NDArray[Any]
+    kept: NDArray[np.bool_] | None = None
 
 
 class Nodes:
@@ -89,10 +93,14 @@ class Nodes:
         rows = np.concatenate([np.zeros(0, np.intp), *(term.leaves for term in terms)])
         times = np.concatenate([np.zeros(0, np.int64), *(term.counts for term in terms)])
         bounds = np.cumsum([0, *(len(term.leaves) for term in terms)])
+        kept = None
+        if any(term.kept is not None for term in terms):
+            every = [np.ones(len(term.leaves), np.bool_) if term.kept is None else term.kept for term in terms]
+            kept = np.concatenate(every)
         found = []
         for scale, nodes in zip(self._scales, counts, strict=True):
             # From one scale to the next, since there are fewer nodes the larger they are.
-            numbers, times, bounds = _by_node(scale.numbers.take(rows), times, bounds)
+            places, numbers, times, bounds = _by_node(scale.numbers.take(rows), times, bounds)
             rows = scale.firsts.take(numbers)
             frequencies = np.diff(bounds)
             weights = [
@@ -101,6 +109,9 @@ class Nodes:
             ]
             norms = settings.norms(scale.lengths.take(numbers), length / nodes if length else 1.0)
             added = settings.tf(times, norms) * np.repeat(weights, frequencies)
+            if kept is not None:  # all leaves of a node are of one document, and so were read in one way
+                kept = kept.take(places)
+                added = np.where(kept, added, 0.0)
             scores = np.bincount(numbers, added, len(scale.firsts)).astype(np.float64, copy=False)
             found.append(NodeScores(scores, scale.firsts, scale.lasts))
         return found
@@ -133,15 +144,15 @@ class _Scale(NamedTuple):
 
 def _by_node(
     numbers: NDArray[np.int32], counts: NDArray[Any], bounds: NDArray[np.intp]
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.intp]]:
-    """For each term: its nodes, their counts, and where its slice of the arrays begins and ends."""
+) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.int64], NDArray[np.intp]]:
+    """For each term: where its nodes begin, its nodes, their counts, and where its slice of the arrays begins and ends."""
     import numpy as np
 
     changes = np.ones(len(numbers) + 1, np.bool_)
     np.not_equal(numbers[1:], numbers[:-1], out=changes[1:-1])
     changes[bounds] = True
     places = np.flatnonzero(changes[:-1])
-    return numbers.take(places), _sums(counts, places), np.searchsorted(places, bounds)
+    return places, numbers.take(places), _sums(counts, places), np.searchsorted(places, bounds)
 
 
 def _sums(numbers: NDArray[Any], firsts: NDArray[np.intp]) -> NDArray[np.int64]:

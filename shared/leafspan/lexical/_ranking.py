@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from itertools import groupby
@@ -128,7 +128,9 @@ class Corpus:
         for term in known:
             if term.leaves:
                 rows = np.concatenate([rows + part.place.start for part, rows, _ in term.leaves])
-                found.append(FoundTerm(term.times, rows, np.concatenate([counts for _, _, counts in term.leaves])))
+                counts = np.concatenate([counts for _, _, counts in term.leaves])
+                kept = None if term.kept is None else np.concatenate(term.kept)
+                found.append(FoundTerm(term.times, rows, counts, kept))
         length = counted.average * counted.leaves
         idf = {term.name: term.weight / term.times for term in known}
         nodes = self._nodes.score(found, counted.nodes, length, settings)
@@ -185,7 +187,7 @@ class Corpus:
             for part, mask in zip(self._parts, counted.masks, strict=True):
                 scores[part.place][slice(None) if mask is None else mask] = absent
         for term in known:
-            for part, rows, counts in term.leaves:
+            for part, rows, counts in term.read_leaves:
                 weights = settings.tf(counts, self._norms_of(part, rows, counted, settings))
                 weights *= term.weight
                 scores[part.place][rows] += weights
@@ -211,7 +213,7 @@ class Corpus:
     def _find(
         self, term: str, times: float, readings: Sequence[int] | None, counted: _CountedLeaves, settings: BM25Settings
     ) -> _Term:
-        """A term that stands in the query this many times, with the leaves that count, were read so and have it."""
+        """A term that stands in the query for leaves that were read so, with the leaves that count and have it."""
         import numpy as np
 
         leaves = []
@@ -228,12 +230,10 @@ class Corpus:
         if idf < 0:
             idf = self._floor(counted, settings)
         bound = settings.max_tf([counts for _, _, counts in leaves]) + settings.absent
+        readable = None
         if readings is not None and len(readings) < len(self.readings):
-            read_so = (
-                (part, rows, counts, np.isin(part.postings.readings[rows], readings)) for part, rows, counts in leaves
-            )
-            leaves = [(part, rows[mask], counts[mask]) for part, rows, counts, mask in read_so if mask.any()]
-        return _Term(term, leaves, frequency, times, times * idf, bound, readings)
+            readable = [np.isin(part.postings.readings[rows], readings) for part, rows, _ in leaves]
+        return _Term(term, leaves, readable, frequency, times, times * idf, bound, readings)
 
     def _norms_of(
         self, part: _Part, rows: NDArray[np.intp], counted: _CountedLeaves, settings: BM25Settings
@@ -376,7 +376,8 @@ class _Term(NamedTuple):
 
     Attributes:
         name: The term.
-        leaves: The leaves that count, were read so and have it, for each part that has any, and how often they have it.
+        leaves: The leaves that count and have it, for each part that has any, and how often they have it.
+        kept: For each part in ``leaves``, whether the leaves were read so that they have the term of the query. None: all.
         frequency: Number of the leaves that count and have it.
         times: How often it stands in the query.
         weight: Its idf, times ``times``.
@@ -386,11 +387,19 @@ class _Term(NamedTuple):
 
     name: str
     leaves: list[tuple[_Part, NDArray[np.intp], NDArray[Any]]]
+    kept: list[Mask] | None
     frequency: int
     times: float
     weight: float
     bound: float
     readings: Sequence[int] | None
+
+    @property
+    def read_leaves(self) -> Iterator[tuple[_Part, NDArray[np.intp], NDArray[Any]]]:
+        """The leaves that were read so."""
+        if self.kept is None:
+            return iter(self.leaves)
+        return ((part, rows[mask], counts[mask]) for (part, rows, counts), mask in zip(self.leaves, self.kept, strict=True))
 
 
 def _ideal(terms: Sequence[_Term]) -> float:

@@ -172,10 +172,11 @@ class LexicalIndex:
         settings = request.bm25 or self._settings
         assert self.analyzer is not None
         terms_of_all = self._read(request.texts, corpus.readings)
+        own = self._own(request.texts, corpus.readings)
         if self._mirror is not None and self._mirror.is_shared:
             asked = {term for read in terms_of_all for bag in read.values() for term in bag}
             collect(partial(part.find, term) for part in corpus.postings for term in asked)
-        for question, terms in zip(request.texts, terms_of_all, strict=True):
+        for question, terms, reading in zip(request.texts, terms_of_all, own, strict=True):
             has_words = any(terms.values())
             nodes: list[NodeScores] = []
             idf: dict[str, float] = {}
@@ -193,7 +194,7 @@ class LexicalIndex:
                 )
                 continue
             evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves)
-            words = words_of(question, self.analyzer, idf)
+            words = words_of(question, self.analyzer if reading is None else read_as(self.analyzer, reading), idf)
             among, shares = evidence.among(request.count)
             leaves = dict(zip(among, shown(among), strict=True))  # the hits are among them
             hits = to_hits(map(leaves.__getitem__, rows), values)
@@ -202,16 +203,22 @@ class LexicalIndex:
             found.append(LexicalMatches(hits, scores.ideal, larger, among_hits, words, has_words, scores.leaves))
         return found
 
+    def _own(self, texts: Sequence[str], readings: Sequence[int]) -> list[int | None]:
+        """The reading of each question's own language; None if that is not certain, or no leaf is in it."""
+        assert self.analyzer is not None
+        if len(readings) == 1:
+            return [readings[0]] * len(texts)
+        own = [reading_number(self.analyzer, find_language(text)) for text in texts]
+        return [each if each in readings else None for each in own]
+
     def _read(self, texts: Sequence[str], readings: Sequence[int]) -> list[dict[int, dict[str, float]]]:
         """The terms of questions, as each reading of leaves finds them, and how often each counts."""
         assert self.analyzer is not None
-        readings = readings or (0,)
         bags: list[dict[int, dict[str, float]]] = [{} for _ in texts]
-        own = [reading_number(self.analyzer, find_language(text)) for text in texts] if len(readings) > 1 else []
-        for reading in readings:
+        own = self._own(texts, readings)
+        for reading in readings or (0,):
             for place, terms in enumerate(to_terms(read_as(self.analyzer, reading), texts, asked=True)):
-                foreign = own and own[place] != reading and own[place] in readings
-                weight = _FOREIGN if foreign else 1
+                weight = 1 if own[place] in (None, reading) else _FOREIGN
                 bags[place][reading] = {term: times * weight for term, times in Counter(terms).items()}
         return bags
 
