@@ -1,10 +1,10 @@
 """What embedders find and what they cost: the bundled one, minilm and e5, side by side.
 
-    python benchmarks/embedders.py --data FOLDER [--embedders wordllama minilm e5] [--queries 100] [--leaves 2000]
+    python benchmarks/embedders.py --data FOLDER [--embedders wordllama minilm e5] [--queries 60] [--leaves 600]
         [--json FILE]
 
-FOLDER holds a folder for each question set: see ``build_data.py``. Of each set, the documents with the answers are taken,
-and others up to about so many leaves. The figures:
+FOLDER holds a folder for each question set: see ``build_data.py``. Of each set, documents with about so many leaves are
+taken, and questions whose answers are in them. The figures:
 
 - Recall: the share of questions that are answered within 150, 300, 600 and 1,200 words, as the mean of the four; of
   scifact, which has no spans for all, of those that have.
@@ -68,16 +68,21 @@ WORDS_A_LEAF = 30
 
 
 def documents_and_questions(folder: Path, name: str, queries: int, leaves: int) -> tuple[Documents, Questions]:
-    """The questions of a set that have answers, and the documents that are indexed."""
-    documents = load_documents(folder / SETS[name], name)
-    questions = evenly_spaced([each for each in load_questions(folder / SETS[name], name) if each.get("answers")], queries)
-    needed = {answer["doc_id"] for each in questions for answer in each["answers"]}
-    taken, words = [], 0
-    for each in sorted(documents, key=lambda document: document["id"] not in needed):
-        if each["id"] in needed or words < leaves * WORDS_A_LEAF:
-            taken.append(each)
-            words += len(each["text"].split())
-    return taken, questions
+    """Documents of a set with about so many leaves, and questions whose answers are in them."""
+    documents = {each["id"]: each for each in load_documents(folder / SETS[name], name)}
+    questions = [each for each in load_questions(folder / SETS[name], name) if each.get("answers")]
+    taken: dict[str, Any] = {}
+    words = 0
+    for id_ in [*(id_ for each in evenly_spaced(questions, len(questions) // 3) for id_ in _needed(each)), *documents]:
+        if id_ not in taken and words < leaves * WORDS_A_LEAF:
+            taken[id_] = documents[id_]
+            words += len(documents[id_]["text"].split())
+    inside = [each for each in questions if _needed(each) <= taken.keys()]
+    return list(taken.values()), evenly_spaced(inside, queries)
+
+
+def _needed(question: Any) -> set[str]:
+    return {answer["doc_id"] for answer in question["answers"]}
 
 
 def measure(folder: Path, name: str, embedders: Sequence[str], queries: int, leaves: int) -> Iterator[Figure]:
@@ -171,8 +176,8 @@ def main() -> int:
         "--embedders", nargs="+", default=["wordllama", "minilm", "e5"], help="embedders (default: all three)"
     )
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), help="question sets (default: all)")
-    parser.add_argument("--queries", type=int, default=100, help="questions of each set (default: 100)")
-    parser.add_argument("--leaves", type=int, default=2_000, help="leaves of each set (default: 2000)")
+    parser.add_argument("--queries", type=int, default=60, help="questions of each set (default: 60)")
+    parser.add_argument("--leaves", type=int, default=600, help="leaves of each set (default: 600)")
     add_json_option(parser)
     options = parser.parse_args()
     for name in options.sets:
