@@ -91,7 +91,8 @@ class Index(View):
             title_weight: Weight, >= 0, of the title and the headings in a leaf's vector, beside 1 for its text.
                 Default: 0.3.
             analyzer: How texts become the terms that BM25 counts: an ``Analyzer``, or a function from a text to a list of
-                terms, which gets title, headings and text one by one. Default: ``Analyzer("english")``.
+                terms, which gets title, headings and text one by one. Default: ``Analyzer()``, which reads each document in
+                its own language.
             bm25: k1, b and the variant of BM25. Default: ``BM25Settings()``.
             config: A ``Config``, the path of one in YAML or JSON, or a mapping: the six options above, for those that are
                 not given here, and the strategy and limits of each ``retrieve`` that names none. Default: none.
@@ -244,10 +245,10 @@ class Index(View):
         create = create and not read_only
         rule = DamageRule.of(on_damage)
         used = None if embedder is None else to_embedder(embedder)
+        vectors = find_cache(embedding_cache, used or default_embedder())
         if is_address(path) and client is None:
             client, named = yield from connect(str(path), timeout)
             path, name = None, named or name
-        vectors = find_cache(embedding_cache, used or default_embedder())
         if create:
             yield from cls._check_new_name(path, client, name, timeout)
         wanted = IndexSettings.made(options).record()
