@@ -155,14 +155,14 @@ def test_each_leaf_has_the_score_of_the_question_as_its_reading_has_it(first, se
 
     corpus = Corpus([(arrays_of(first), None), (arrays_of(second), None)])
     bags = {reading: {term: float(times) for term, times in Counter(terms).items()} for reading, terms in questions.items()}
-    found = corpus.score({reading: bags[reading] for reading in corpus.readings}, settings=_SETTINGS)
+    found = corpus.score({reading: bags[reading] for reading in corpus.readings()}, settings=_SETTINGS)
     alone = {reading: corpus.score(terms, settings=_SETTINGS) for reading, terms in questions.items()}
     of_leaves = [reading for _, reading in first + second]
     expected = [alone[reading].scores[row] for row, reading in enumerate(of_leaves)]
     np.testing.assert_allclose(found.scores, expected)
     assert found.ideal == pytest.approx(max(alone[reading].ideal for reading in set(of_leaves)))
     merged = Corpus([(merge_postings([(arrays_of(first), None), (arrays_of(second), None)]), None)])
-    again = merged.score({reading: bags[reading] for reading in merged.readings}, settings=_SETTINGS)
+    again = merged.score({reading: bags[reading] for reading in merged.readings()}, settings=_SETTINGS)
     np.testing.assert_array_equal(again.scores, found.scores)
 
 
@@ -172,3 +172,18 @@ def test_rank_bm25_reads_a_question_for_each_reading_too():
     okapi = BM25Settings(variant="okapi")
     found = corpus.score({0: {"a": 1}, 1: {"b": 1}, 7: {"c": 1}}, settings=okapi).scores
     assert [bool(score) for score in found] == [True, True, False, False, False, False]
+
+
+def test_the_language_of_another_tenants_documents_changes_nothing(tmp_path):
+    own = [Document("de", TEXTS["de"], metadata={"tenant": "a"}), Document("tr", TEXTS["tr"], metadata={"tenant": "a"})]
+    other = [Document(code, TEXTS[code], metadata={"tenant": "b"}) for code in ("en", "fr", "ru", "th")]
+    with Index.open(tmp_path / "both") as both, Index.open(tmp_path / "alone") as alone:
+        both.add(own + other)
+        alone.add(own)
+        for strategy in (BM25(), BM25(scale=True), Hybrid()):
+            for question in ("Wie lange ist die Rückgabe möglich?", "How long is it possible?", "30"):
+                rows = [
+                    [(each.id, each.score) for each in index.scoped({"tenant": "a"}).retrieve(question, strategy)]
+                    for index in (both, alone)
+                ]
+                assert rows[0] == rows[1]

@@ -44,10 +44,9 @@ class RankBM25:
         """The index of each part."""
         return self._corpus.postings
 
-    @property
-    def readings(self) -> tuple[int, ...]:
-        """The readings that live leaves have."""
-        return self._corpus.readings
+    def readings(self, counting: NDArray[np.bool_] | None = None) -> tuple[int, ...]:
+        """The readings of the leaves that count."""
+        return self._corpus.readings(counting)
 
     def score(self, terms: QueryTerms, *, settings: BM25Settings, counting: NDArray[np.bool_] | None = None) -> Scores:
         """The scores of all leaves, in the form of ``Corpus.score``, which also computes ``present`` and ``ideal``.
@@ -71,7 +70,7 @@ class RankBM25:
         with np.errstate(invalid="ignore"):  # the library divides 0 by 0 for an empty leaf if b is 1
             if isinstance(terms, Mapping):
                 readings = np.concatenate([part.readings for part in self.postings])
-                for reading in self.readings:
+                for reading in terms:
                     found = library.get_scores([term for term, times in terms[reading].items() for _ in range(ceil(times))])
                     scores[counted & (readings == reading)] = found[readings[counted] == reading]
             else:

@@ -92,12 +92,20 @@ class Corpus:
         """The index of each part."""
         return [part.postings for part in self._parts]
 
-    @property
-    def readings(self) -> tuple[int, ...]:
-        """The readings that live leaves have: see ``leafspan.lexical._postings``."""
-        if self._readings is None:
-            self._readings = self._readings_of(self._all_live)
-        return self._readings
+    def readings(self, counting: Mask | None = None) -> tuple[int, ...]:
+        """The readings of the leaves that count: see ``leafspan.lexical._postings``.
+
+        Raises:
+            InvalidArgument: if ``counting`` is not a bool for each leaf.
+        """
+        _check_mask(counting, self.leaves)
+        if counting is None and self._readings is not None:
+            return self._readings
+        counted = self._all_live if counting is None else self._counted_leaves(counting)
+        found = self._readings_of(counted)
+        if counting is None:
+            self._readings = found
+        return found
 
     def score(self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None) -> Scores:
         """The scores of all leaves for a query.
@@ -155,15 +163,15 @@ class Corpus:
         counted = self._all_live if counting is None else self._counted_leaves(counting)
         if not isinstance(terms, Mapping):
             return [self._find(term, times, None, counted, settings) for term, times in Counter(terms).items()], counted
-        if len(terms) == 1:
-            (bag,) = terms.values()
-            return [self._find(term, times, None, counted, settings) for term, times in bag.items()], counted
-        there = self.readings if counting is None else self._readings_of(counted)
         found: defaultdict[tuple[str, float], list[int]] = defaultdict(list)
-        for reading in there:
-            for each in terms[reading].items():
+        for reading, bag in terms.items():
+            for each in bag.items():
                 found[each].append(reading)
-        return [self._find(*each, readings, counted, settings) for each, readings in found.items()], counted
+        in_all = len(terms)
+        return [
+            self._find(*each, None if len(readings) == in_all else readings, counted, settings)
+            for each, readings in found.items()
+        ], counted
 
     def _readings_of(self, counted: _CountedLeaves) -> tuple[int, ...]:
         """The readings of the leaves that count."""
@@ -231,7 +239,7 @@ class Corpus:
             idf = self._floor(counted, settings)
         bound = settings.max_tf([counts for _, _, counts in leaves]) + settings.absent
         readable = None
-        if readings is not None and len(readings) < len(self.readings):
+        if readings is not None:
             readable = [np.isin(part.postings.readings[rows], readings) for part, rows, _ in leaves]
         return _Term(term, leaves, readable, frequency, times, times * idf, bound, readings)
 

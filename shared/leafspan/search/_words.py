@@ -121,8 +121,8 @@ class LexicalIndex:
     ) -> list[float]:
         assert self.analyzer is not None
         corpus = self._corpus(snapshot, "postings")
-        rows = self._read([name for name, _ in names], corpus.readings)
         counting = None if counted is None else snapshot.mask(counted)
+        rows = self._read([name for name, _ in names], corpus.readings(counting))
         terms = [term for row in rows for read in row.values() for term in read]
         frequencies, leaves = corpus.frequencies(terms, counting)
         rarities = []
@@ -141,7 +141,7 @@ class LexicalIndex:
         if self._mirror is not None:
             snapshot = yield from self._mirror.current(reader)
             corpus = yield from self._mirror.computed(self._corpus, snapshot, "postings")
-            if len(corpus.readings) > 1:
+            if len(corpus.readings()) > 1:
                 yield Call(find_language, ("",))  # which is asked for the language of each question
 
     def _search(
@@ -171,8 +171,9 @@ class LexicalIndex:
         found = []
         settings = request.bm25 or self._settings
         assert self.analyzer is not None
-        terms_of_all = self._read(request.texts, corpus.readings)
-        own = self._own(request.texts, corpus.readings)
+        readings = corpus.readings(counting)
+        terms_of_all = self._read(request.texts, readings)
+        own = self._own(request.texts, readings)
         if self._mirror is not None and self._mirror.is_shared:
             asked = {term for read in terms_of_all for bag in read.values() for term in bag}
             collect(partial(part.find, term) for part in corpus.postings for term in asked)
