@@ -21,7 +21,7 @@ Ends with 1 if a bound is missed, with 2 if there is no data.
 from __future__ import annotations
 
 import argparse
-import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -148,13 +148,20 @@ def _answerable(
     yield Figure(f"{embedder}: foreign questions refused at 0.5", refused, part=name)
 
 
+_MEASURE = """
+import resource, sys
+from leafspan.embedding import to_embedder
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+to_embedder(sys.argv[1]).documents(["Load the model."])
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+"""
+
+
 def memory(embedders: Sequence[str]) -> Iterator[Figure]:
-    """The memory that loading each model takes, in megabytes."""
+    """The memory that loading each model takes, in megabytes, in a process of its own."""
     for embedder in embedders:
-        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        to_embedder(embedder).documents(["Load the model."])
-        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        yield Figure(f"{embedder}: megabytes of the model", (after - before) / 1024)
+        done = subprocess.run([sys.executable, "-c", _MEASURE, embedder], capture_output=True, text=True, check=True)
+        yield Figure(f"{embedder}: megabytes of the model", float(done.stdout))
 
 
 def bounds(figures: Sequence[Figure], embedders: Sequence[str]) -> Iterator[Figure]:
