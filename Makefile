@@ -70,6 +70,9 @@ benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/choosing.py --data "$(DATA)"
 	$(BIN)/python benchmarks/choosing.py --data "$(DATA)" --other-embedders
 	$(BIN)/python benchmarks/calibration.py --data "$(DATA)"
+	$(BIN)/python benchmarks/answerable.py --data "$(DATA)" --fit
+	$(BIN)/python benchmarks/languages.py --data "$(DATA)"
+	$(BIN)/python benchmarks/embedders.py --data "$(DATA)"
 	$(BIN)/python benchmarks/tuning.py --data "$(DATA)"
 
 # All figures anew take some ten minutes and 2 GB of disk; make bench FULL=1 some hours, and 12 GB.
