@@ -197,9 +197,8 @@ class Index(View):
         show: bool | None,
     ) -> Flow[Adopted]:
         check_flag("dry_run", dry_run)
-        if is_address(place["path"]) and place["client"] is None:
-            client, named = yield from connect(str(place["path"]), place["timeout"])
-            place = {**place, "path": None, "client": client, "name": named or place["name"]}
+        path, client, name = yield from _reached(place["path"], place["client"], place["name"], place["timeout"])
+        place = {**place, "path": path, "client": client, "name": name}
         # All that can be wrong is found before the index is made.
         there = yield from has_index(place["path"], place["client"], place["name"], place["timeout"])
         source = yield from adopting.open_source(thing, found["collection"], found["docstore"], place["timeout"])
@@ -246,9 +245,7 @@ class Index(View):
         rule = DamageRule.of(on_damage)
         used = None if embedder is None else to_embedder(embedder)
         vectors = find_cache(embedding_cache, used or default_embedder())
-        if is_address(path) and client is None:
-            client, named = yield from connect(str(path), timeout)
-            path, name = None, named or name
+        path, client, name = yield from _reached(path, client, name, timeout)
         if create:
             yield from cls._check_new_name(path, client, name, timeout)
         wanted = IndexSettings.made(options).record()
@@ -520,6 +517,14 @@ async def aadopt(
     place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache_dir": cache_dir, "timeout": timeout}
     found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
     return await arun(Index._adopt(source, place, found, embedder, options, dry_run, progress))
+
+
+def _reached(path: Any, client: Any, name: str, timeout: float) -> Flow[tuple[Any, Any, str]]:
+    """The path, the client and the name of an index, where an address in place of the path has become a client."""
+    if not is_address(path) or client is not None:
+        return path, client, name
+    client, named = yield from connect(path, timeout)
+    return None, client, named or name
 
 
 def _configured(

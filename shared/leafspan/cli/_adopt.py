@@ -38,8 +38,7 @@ def adopt(
 ) -> None:
     """Make an index of a collection that LangChain, LlamaIndex or Chroma alone has written, with its vectors.
 
-    The collection must have been made with this embedder. It is only read. The exit
-    code is 1 if records were skipped.
+    The collection must have been made with this embedder. It is only read. The exit code is 1 if records were skipped.
     """
     renamed = dict(map(_renamed, rename or []))
     report = adopt_collection(

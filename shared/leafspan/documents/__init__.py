@@ -12,7 +12,7 @@ from leafspan.documents._accepting import (
 from leafspan.documents._chunks import chunks_of
 from leafspan.documents._frameworks import GivenDocument
 from leafspan.documents._identity import checked_keys, made_id
-from leafspan.documents._language import LANGUAGE_KEY, language_of, with_language
+from leafspan.documents._language import language_of, with_language
 from leafspan.documents._leaves import (
     TABLE_DEPTH,
     find_sections,
@@ -30,7 +30,6 @@ from leafspan.documents._settings import FORMAT, TREE_SETTINGS, IndexSettings, O
 __all__ = [
     "CHUNK_ID",
     "FORMAT",
-    "LANGUAGE_KEY",
     "TABLE_DEPTH",
     "TREE_SETTINGS",
     "GivenDocument",

@@ -15,6 +15,7 @@ from typing import Any
 from leafspan.embedding._embedders import Embedder
 from leafspan.embedding._model_files import model_file
 from leafspan.errors import MissingExtra
+from leafspan.text import without_surrogates
 
 NAME = "e5"
 _MODEL = ("e5-small-q4.bin",), "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
@@ -35,7 +36,7 @@ def _embed_queries(texts: list[str]) -> Any:
 
 def _readable(text: str) -> str:
     """The text as the engine takes it: it would end at a NUL, and cannot encode half a surrogate pair."""
-    return text.replace("\0", " ").encode(errors="replace").decode()
+    return without_surrogates(text.replace("\0", " "))  # type: ignore[no-any-return]
 
 
 @cache

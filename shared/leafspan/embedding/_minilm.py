@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.embedding._embedders import Embedder
 from leafspan.embedding._model_files import model_file
+from leafspan.text import without_surrogates
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -46,7 +47,7 @@ class _Model:
         """The mean of the vectors of each text's tokens, of length 1."""
         import numpy as np
 
-        encoded = self._tokenizer.encode_batch([text.encode(errors="replace").decode() for text in texts])
+        encoded = self._tokenizer.encode_batch(without_surrogates(texts))
         means = np.zeros((len(texts), 384), np.float32)
         for rows in _batches(encoded):
             ids = np.zeros((len(rows), len(encoded[rows[-1]].ids)), np.int64)

@@ -98,14 +98,20 @@ class Corpus:
         Raises:
             InvalidArgument: if ``counting`` is not a bool for each leaf.
         """
+        import numpy as np
+
         _check_mask(counting, self.leaves)
         if counting is None and self._readings is not None:
             return self._readings
-        counted = self._all_live if counting is None else self._counted_leaves(counting)
-        found = self._readings_of(counted)
+        found: set[int] = set()
+        masks = (self._all_live if counting is None else self._counted_leaves(counting)).masks
+        for part, mask in zip(self._parts, masks, strict=True):
+            readings = part.postings.readings
+            found.update(np.flatnonzero(np.bincount(readings if mask is None else readings[mask])).tolist())
+        there = tuple(sorted(found))
         if counting is None:
-            self._readings = found
-        return found
+            self._readings = there
+        return there
 
     def score(self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None) -> Scores:
         """The scores of all leaves for a query.
@@ -162,7 +168,7 @@ class Corpus:
         _check_mask(counting, self.leaves)
         counted = self._all_live if counting is None else self._counted_leaves(counting)
         if not isinstance(terms, Mapping):
-            return [self._find(term, times, None, counted, settings) for term, times in Counter(terms).items()], counted
+            terms = {0: Counter(terms)}
         found: defaultdict[tuple[str, float], list[int]] = defaultdict(list)
         for reading, bag in terms.items():
             for each in bag.items():
@@ -172,16 +178,6 @@ class Corpus:
             self._find(*each, None if len(readings) == in_all else readings, counted, settings)
             for each, readings in found.items()
         ], counted
-
-    def _readings_of(self, counted: _CountedLeaves) -> tuple[int, ...]:
-        """The readings of the leaves that count."""
-        import numpy as np
-
-        found: set[int] = set()
-        for part, mask in zip(self._parts, counted.masks, strict=True):
-            readings = part.postings.readings
-            found.update(np.flatnonzero(np.bincount(readings if mask is None else readings[mask])).tolist())
-        return tuple(sorted(found))
 
     def _add_up(self, query_terms: Sequence[_Term], counted: _CountedLeaves, settings: BM25Settings) -> Scores:
         """The scores of all leaves, from the terms that were found."""

@@ -122,7 +122,8 @@ class LexicalIndex:
         assert self.analyzer is not None
         corpus = self._corpus(snapshot, "postings")
         counting = None if counted is None else snapshot.mask(counted)
-        rows = self._read([name for name, _ in names], corpus.readings(counting))
+        readings, texts = corpus.readings(counting), [name for name, _ in names]
+        rows = self._read(texts, readings, [None] * len(texts))
         terms = [term for row in rows for read in row.values() for term in read]
         frequencies, leaves = corpus.frequencies(terms, counting)
         rarities = []
@@ -172,8 +173,8 @@ class LexicalIndex:
         settings = request.bm25 or self._settings
         assert self.analyzer is not None
         readings = corpus.readings(counting)
-        terms_of_all = self._read(request.texts, readings)
         own = self._own(request.texts, readings)
+        terms_of_all = self._read(request.texts, readings, own)
         if self._mirror is not None and self._mirror.is_shared:
             asked = {term for read in terms_of_all for bag in read.values() for term in bag}
             collect(partial(part.find, term) for part in corpus.postings for term in asked)
@@ -212,11 +213,12 @@ class LexicalIndex:
         own = [reading_number(self.analyzer, find_language(text)) for text in texts]
         return [each if each in readings else None for each in own]
 
-    def _read(self, texts: Sequence[str], readings: Sequence[int]) -> list[dict[int, dict[str, float]]]:
+    def _read(
+        self, texts: Sequence[str], readings: Sequence[int], own: Sequence[int | None]
+    ) -> list[dict[int, dict[str, float]]]:
         """The terms of questions, as each reading of leaves finds them, and how often each counts."""
         assert self.analyzer is not None
         bags: list[dict[int, dict[str, float]]] = [{} for _ in texts]
-        own = self._own(texts, readings)
         for reading in readings or (0,):
             for place, terms in enumerate(to_terms(read_as(self.analyzer, reading), texts, asked=True)):
                 weight = 1 if own[place] in (None, reading) else _FOREIGN

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from json import JSONDecoder
 from typing import NamedTuple
@@ -45,7 +44,8 @@ def read_title(packed: bytes) -> tuple[str | None, Mapping[str, object], str | N
     """The title, the metadata and the language of a row that is as ``Row.packed`` has made it."""
     end_of_language = packed.index(_TITLE)
     start = end_of_language + len(_TITLE)
-    language = json.loads(packed[packed.index(_LANGUAGE) + len(_LANGUAGE) : end_of_language])
+    code = packed[packed.index(_LANGUAGE) + len(_LANGUAGE) : end_of_language]
+    language = None if code == b"null" else code[1:-1].decode()
     if packed.startswith(_NOTHING, start):
         return None, {}, language
     text = packed[start:].decode()

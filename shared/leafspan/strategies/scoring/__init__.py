@@ -37,10 +37,10 @@ __all__ = [
     "probability",
     "reciprocal_rank_fusion",
     "relative_score_fusion",
+    "relevances",
+    "same_absence",
     "scores_in_order",
     "sum_fusion",
     "three_sigma",
-    "relevances",
-    "same_absence",
     "total_weight",
 ]
