@@ -3,9 +3,9 @@
     python benchmarks/answerable.py --data FOLDER [--embedder NAME] [--fit] [--json FILE]
 
 FOLDER holds a folder for each question set: see ``build_data.py``. Of each set, indexes of about 10, 40, 150 and 600 leaves
-are made, and one of all. They are asked questions whose answers are in them, and foreign ones: in English those of other
-sets, in other languages those about documents that were left out. For each index, it prints how well the probabilities tell
-them apart (AUC), and the shares that ``Hybrid(min_answer_probability=0.5)`` keeps and refuses.
+are made, and one of all documents. Each index gets questions that it can answer, and foreign questions. In English, foreign
+questions come from other sets; in other languages, they are about documents that were left out. For each index, the command
+prints how well the probabilities tell the two kinds apart (AUC), and the shares that ``Hybrid(min_answer_probability=0.5)`` keeps and refuses.
 
 Then come the twelve rules of a company, each a document of one sentence, in German and in English.
 
@@ -97,7 +97,7 @@ class Asked:
 
 
 def part_of(documents: Documents, leaves: int, chance: random.Random) -> Documents:
-    """Some documents with about so many leaves. The last one is cut at the end of a paragraph or sentence."""
+    """Draw documents with about this number of leaves. The last document is cut at the end of a paragraph or sentence."""
     taken: list[dict[str, object]] = []
     words = 0
     for each in chance.sample(list(documents), len(documents)):
@@ -218,7 +218,7 @@ def fitted(asked: Sequence[Asked]) -> NDArray[np.float64]:
 
 
 def report_fit(asked: Sequence[Asked]) -> Iterator[Figure]:
-    """The numbers that fit best, beside those in use; and what those of the other sets say of each set."""
+    """Print the fitted numbers beside the numbers in use. Then fit without each set, and measure that set."""
     in_use: Mapping[str, float] = {"ODDS": ODDS, "COVERAGE": COVERAGE, "SIZE": SIZE}
     for (name, old), new in zip(in_use.items(), fitted(asked), strict=True):
         print(f"{name:<12}fitted {new:>7.2f}   in use {old:>7.2f}")

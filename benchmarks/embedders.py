@@ -3,14 +3,14 @@
     python benchmarks/embedders.py --data FOLDER [--embedders wordllama minilm e5] [--queries 60] [--leaves 600]
         [--json FILE]
 
-FOLDER holds a folder for each question set: see ``build_data.py``. Of each set, documents with about so many leaves are
-taken, and questions whose answers are in them. The figures:
+FOLDER holds a folder for each question set: see ``build_data.py``. The command takes documents with about this
+number of leaves from each set, and questions that these documents answer. The figures:
 
 - Recall: the share of questions that are answered within 150, 300, 600 and 1,200 words, as the mean of the four; of
   scifact, which has no spans for all, of those that have.
 - RelevantSegments over each of four bases, beside the base itself: it must be no more than 0.01 below it, as the mean over
   the sets.
-- How often answers are told from foreign questions: the share of own questions that ``min_answer_probability=0.5`` keeps,
+- Questions with and without an answer: the share of own questions that ``min_answer_probability=0.5`` keeps,
   and of foreign ones that it refuses.
 - The time of adding and of a question with Hybrid, as a multiple of that with the bundled embedder in the same run, and the
   memory that the process gained when the model was loaded.
@@ -68,7 +68,7 @@ WORDS_A_LEAF = 30
 
 
 def documents_and_questions(folder: Path, name: str, queries: int, leaves: int) -> tuple[Documents, Questions]:
-    """Documents of a set with about so many leaves, and questions whose answers are in them."""
+    """Take documents with about this number of leaves from a set, and questions that these documents answer."""
     documents = {each["id"]: each for each in load_documents(folder / SETS[name], name)}
     questions = [each for each in load_questions(folder / SETS[name], name) if each.get("answers")]
     taken: dict[str, Any] = {}

@@ -63,7 +63,7 @@ def measure(folder: Path, language: str, count: int) -> Iterator[Figure]:
 
 
 def measure_mixed(folder: Path, languages: Sequence[str], count: int, alone: Sequence[Figure]) -> Iterator[Figure]:
-    """The figures of each language in one index of all of them, beside those of an index of its own."""
+    """Measure each language in one index that has all languages. The bound is the figure of the language's own index."""
     by_name = {(figure.name, figure.part): figure.value for figure in alone}
     with tempfile.TemporaryDirectory() as place, Index.open(Path(place) / "kb", embedding_cache=False) as index:
         for language in languages:
