@@ -5,7 +5,8 @@
 FOLDER holds a folder for each question set: see ``build_data.py``. Of each set, indexes of about 10, 40, 150 and 600 leaves
 are made, and one of all documents. Each index gets questions that it can answer, and foreign questions. In English, foreign
 questions come from other sets; in other languages, they are about documents that were left out. For each index, the command
-prints how well the probabilities tell the two kinds apart (AUC), and the shares that ``Hybrid(min_answer_probability=0.5)`` keeps and refuses.
+prints how well the probabilities tell the two kinds apart (AUC), and the shares of questions that
+``Hybrid(min_answer_probability=0.5)`` keeps and refuses.
 
 Then come the twelve rules of a company, each a document of one sentence, in German and in English.
 
