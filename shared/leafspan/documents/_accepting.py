@@ -81,15 +81,15 @@ def distinct(documents: Iterable[Document]) -> Iterator[Document]:
             )
 
 
-def content_hash(document: Document, lines_before: int = 0) -> str:
-    """A hash of everything that is stored of a document, also of the number of lines of its file before its text."""
+def content_hash(document: Document, of_file: Mapping[str, object] | None = None) -> str:
+    """A hash of everything that is stored of a document, also of how it stands in its file."""
     content: list[object] = [document.text, document.title, sorted(document.metadata.items())]
     if document.chunks:
         content.append([(chunk.end, sorted(chunk.metadata.items())) for chunk in document.chunks])
     if document.hidden:
         content.append({"hidden": sorted(document.hidden)})
-    if lines_before:
-        content.append({"lines_before": lines_before})
+    if of_file:
+        content.append(of_file)
     return hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()
 
 

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from leafspan.splitting import MARKDOWN
 from leafspan.values import Document
 
 
@@ -17,6 +18,7 @@ class FileDocument(Document):
     path: Path = Path()
     spelling: str = ""
     lines_before: int = 0
+    markup: str = MARKDOWN
 
 
 @dataclass(frozen=True, slots=True)

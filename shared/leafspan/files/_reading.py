@@ -155,6 +155,7 @@ class FileReading:
             file=self._stored_name(name),
             path=path,
             lines_before=record.lines_before,
+            markup=record.markup,
         )
 
     def _skip(self, path: Path, name: str, reason: str, *, strict: bool) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from leafspan.files._source import Files
+from leafspan.splitting import MARKDOWN
 
 
 class Record(NamedTuple):
@@ -20,6 +21,7 @@ class Record(NamedTuple):
         id: Its id, if the file gives it one. None for the name of the file and the part.
         left_out: What of it was left out, and why.
         lines_before: Number of lines of the file before the text.
+        markup: What the text is written in.
     """
 
     text: str
@@ -29,6 +31,7 @@ class Record(NamedTuple):
     id: str | None = None
     left_out: Sequence[str] = ()
     lines_before: int = 0
+    markup: str = MARKDOWN
 
 
 class BadRecord(NamedTuple):

@@ -11,7 +11,7 @@ from leafspan.files._front_matter import read_front_matter
 from leafspan.files._opening import read_bytes
 from leafspan.files._record import Record
 from leafspan.files._source import Files
-from leafspan.splitting import LINE_END, find_headings, front_matter
+from leafspan.splitting import LINE_END, RST, find_headings, front_matter, layout_of
 
 # What may stand before the title, or in its line, without being text; but not within code, which comes first. A comment
 # without an end goes up to the end, and no other part has its own first character within it: no text is searched twice.
@@ -29,19 +29,27 @@ _FURNITURE = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
-# Labels, comments and directives of reStructuredText with what is indented below them, and fields such as ":orphan:".
-_RST_FURNITURE = re.compile(
-    r"""(?:[ \t]*+(?:\r\n?+|\n)
-    |(?:\.\.(?!\S)|:[^:\r\n]++:(?!`))[^\r\n]*+(?:\r\n?+|\n)(?:[ \t]++[^\r\n]*+(?:\r\n?+|\n))*+)*+""",
-    re.VERBOSE,
-)
-
 # Up to the first blank line after a line that is not: a heading at the start is in it, and parsing all takes longer.
 _FIRST_BLOCK = re.compile(r"\s*(?:[^\r\n]*\S[^\r\n]*(?:\r\n?|\n|\Z))*")
 _BEGINNING = 1 << 16  # characters in which the title is looked for
 
-# A title that is underlined, and perhaps overlined, by one repeated character.
-_RST_TITLE = re.compile(r"\s*+(?:([^\w\s])\1++[ \t]*+\r?\n)?[ \t]*+(\S[^\r\n]*+)\r?\n([^\w\s])\3++[ \t]*+(?:\r?\n|\Z)")
+# What reStructuredText has and Markdown does not: directives, targets, roles, and titles below or between other lines.
+_RST = re.compile(
+    r"""^[ \t]*+\.\.[ ](?:[\w:+.-]+::(?:[ \t]|$)|_[^:\r\n]+:(?:[ \t]|$))
+    |(?<![\w:`]):[a-z][\w:+.-]*+:`[^`\r\n]++`
+    |^(?![ \t])(?=[^\r\n]*\w)[^\r\n]++\r?\n([~^"'*+.:])\1{3,}+[ \t]*+$
+    |^([=~^"'*+-])\2{3,}+[ \t]*+\r?\n[ \t]*+\w[^\r\n]*+\r?\n\2{4,}+[ \t]*+$
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+_MARKDOWN = re.compile(r"^(?:#{1,6}[ \t]+\S|```|~~~+[ \t]*\w)", re.MULTILINE)
+
+
+def read_text(path: Path, files: Files) -> Iterator[Record]:
+    """See Reader. What is plainly reStructuredText is read as such, everything else as Markdown."""
+    text = decode(read_bytes(path), files.encoding or "utf-8")
+    beginning = text[:_BEGINNING]
+    return _of_rst(text) if _RST.search(beginning) and not _MARKDOWN.search(beginning) else _of_markdown(text)
 
 
 def read_markdown(path: Path, files: Files) -> Iterator[Record]:
@@ -49,7 +57,10 @@ def read_markdown(path: Path, files: Files) -> Iterator[Record]:
 
     Comments, pictures and labels may stand before the heading.
     """
-    page = decode(read_bytes(path), files.encoding or "utf-8")
+    return _of_markdown(decode(read_bytes(path), files.encoding or "utf-8"))
+
+
+def _of_markdown(page: str) -> Iterator[Record]:
     front = read_front_matter(page)
     title = front.title or _first_heading(page[max(front.end, len(front_matter(page))) :][:_BEGINNING])
     lines = sum(1 for _ in LINE_END.finditer(page, 0, front.end))
@@ -69,8 +80,13 @@ def _first_heading(text: str) -> str | None:
 
 
 def read_rst(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is a heading at its start, perhaps behind comments, labels, directives and fields."""
-    text = decode(read_bytes(path), files.encoding or "utf-8")
-    furniture = _RST_FURNITURE.match(text)
-    title = _RST_TITLE.match(text, furniture.end() if furniture else 0)
-    yield Record(text, title[2].rstrip() if title else None, {})
+    """See Reader. Its title is the heading before any paragraph, perhaps behind comments, labels, directives and fields."""
+    return _of_rst(decode(read_bytes(path), files.encoding or "utf-8"))
+
+
+def _of_rst(text: str) -> Iterator[Record]:
+    found = layout_of(text[:_BEGINNING], RST)
+    title = next((heading for heading in found.headings[:1] if heading.depth == 1), None)
+    if title and found.paragraphs and found.paragraphs[0][0] < title.start:
+        title = None
+    yield Record(text, title.text if title else None, {}, markup=RST)

@@ -17,7 +17,7 @@ from leafspan.files import FileDocument, Skipped
 from leafspan.flows import Call, Flow, run_together
 from leafspan.indexing._add_progress import AddProgress
 from leafspan.indexing._intake import Intake
-from leafspan.indexing._known_files import KnownFiles, file_values, lines_before, other_than_the_file
+from leafspan.indexing._known_files import KnownFiles, content_in_file, file_values, other_than_the_file
 from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
 from leafspan.indexing._write_group import finish, finish_interrupted, write_group
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
@@ -236,7 +236,7 @@ class _Ingestion:
         old = rows.get(document.id)
         if old is not None and old.version is not None and (reason := self._objection(given, old)):
             raise InvalidDocument(reason)
-        hash_ = yield Call(content_hash, (document, lines_before(file_values(document))))
+        hash_ = yield Call(content_hash, (document, content_in_file(file_values(document))))
         if old is None or old.version is None or old.hash != hash_:
             if self.dry_run:
                 self.were_there[document.id] = old is not None and old.version is not None

@@ -11,6 +11,7 @@ from typing import Any
 
 from leafspan.files import FileDocument, FileNames
 from leafspan.flows import Call, Flow
+from leafspan.splitting import MARKDOWN
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
 
@@ -21,7 +22,7 @@ SPELLING_KEY = "spelled"
 """The key for what stands in the place of that name in the document's id, if that is another spelling of it."""
 
 
-_LINES_KEY = "lines_before"
+_LINES_KEY, _MARKUP_KEY = "lines_before", "markup"
 
 
 def file_values(document: Document) -> dict[str, Any]:
@@ -30,7 +31,18 @@ def file_values(document: Document) -> dict[str, Any]:
         return {}
     values: dict[str, Any] = {FILE_KEY: document.file}
     values |= {SPELLING_KEY: document.spelling} if document.spelling else {}
-    return values | ({_LINES_KEY: document.lines_before} if document.lines_before else {})
+    values |= {_LINES_KEY: document.lines_before} if document.lines_before else {}
+    return values | ({_MARKUP_KEY: document.markup} if document.markup != MARKDOWN else {})
+
+
+def content_in_file(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """How a document stands in its file, from the further values of its row: what belongs to its content."""
+    return {key: stored[key] for key in (_LINES_KEY, _MARKUP_KEY) if key in stored}
+
+
+def markup_of(stored: Mapping[str, Any]) -> str:
+    """What a document is written in, from the further values of its row."""
+    return str(stored.get(_MARKUP_KEY, MARKDOWN))
 
 
 def lines_before(stored: Mapping[str, Any]) -> int:

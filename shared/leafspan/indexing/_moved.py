@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from leafspan.documents import content_hash
 from leafspan.files import FileDocument, FileNames
-from leafspan.indexing._known_files import file_name, file_path, lines_before
+from leafspan.indexing._known_files import content_in_file, file_name, file_path
 from leafspan.store import Row
 from leafspan.values import Document
 
@@ -72,7 +72,7 @@ def _name(id_: str) -> str:
 
 def _same(document: Document, row: Row) -> bool:
     renamed = Document("", document.text, row.title, row.metadata, hidden=row.hidden)
-    return content_hash(renamed, lines_before(row.extra)) == row.hash
+    return content_hash(renamed, content_in_file(row.extra)) == row.hash
 
 
 def _is_there(row: Row, names: FileNames) -> bool:

@@ -17,9 +17,9 @@ from leafspan.documents import (
     unpack_place,
 )
 from leafspan.engines import Record
-from leafspan.indexing._known_files import lines_before
+from leafspan.indexing._known_files import content_in_file, lines_before, markup_of
 from leafspan.indexing._whole_document import chunks_of_leaves
-from leafspan.splitting import find_headings, find_tables
+from leafspan.splitting import layout_of
 from leafspan.store import LooseRow, Row, pack_checksums, read_loosely
 from leafspan.values import Document, Leaf, LeafId, leaf_ids
 
@@ -57,13 +57,14 @@ def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Record]
     plain = Row(document_id, "", version, len(ids), title=loose.title, metadata=loose.metadata, extra=loose.extra)
     chunks = chunks_of_leaves(plain, leaves) if loose.extra.get("chunks") else ()
     document = Document(document_id, "".join(texts), loose.title, loose.metadata, chunks, hidden=plain.hidden)
-    places, before = [leaf for leaf, _ in leaves], lines_before(loose.extra)
+    places, layout = [leaf for leaf, _ in leaves], layout_of(document.text, markup_of(loose.extra))
+    before = lines_before(loose.extra)
     checksums = pack_checksums((text, metadata[STRUCTURE_KEY]) for text, (_, metadata) in zip(texts, leaves, strict=True))
     return replace(
         plain,
-        hash=content_hash(document, before),
+        hash=content_hash(document, content_in_file(loose.extra)),
         language=language_of(document),
-        sections=tuple(find_sections(places, find_headings(document.text), find_tables(document.text))),
+        sections=tuple(find_sections(places, layout.headings, layout.tables)),
         characters=len(document.text),
         words=top.words,
         lines="" if chunks or place_of(loose.metadata) else moved_down(pack_lines(document.text, places), before),

@@ -20,8 +20,8 @@ from leafspan.documents import (
     place_of,
 )
 from leafspan.errors import IndexMismatch, InvalidDocument
-from leafspan.indexing._known_files import file_values, lines_before
-from leafspan.splitting import Cut, HierarchicalSplitter, Splitter, check_cuts, find_headings, find_tables, to_cuts
+from leafspan.indexing._known_files import file_values, lines_before, markup_of
+from leafspan.splitting import Cut, HierarchicalSplitter, Layout, Splitter, check_cuts, layout_of, to_cuts
 from leafspan.store import HIDDEN_KEY, DocumentToWrite, Row, Store
 from leafspan.values import Document, Leaf
 
@@ -88,12 +88,13 @@ def split_document(
         FunctionFailed: if the splitter fails, or returns anything but cuts that partition the text.
     """
     version = hash_[8:16] if old is not None and old.version == hash_[:8] and old.hash != hash_ else hash_[:8]
+    of_file = file_values(document)
+    layout = layout_of(document.text, markup_of(of_file))
     try:
-        leaves = make_leaves(document, version, _cuts(document, settings.splitter, done))
+        leaves = make_leaves(document, version, _cuts(document, layout, settings.splitter, done))
     except InvalidDocument as error:
         raise InvalidDocument(f"document {shown(document.id)} cannot be split: {error}") from error
-    sections = find_sections(leaves, find_headings(document.text), find_tables(document.text)) if leaves else []
-    of_file = file_values(document)
+    sections = find_sections(leaves, layout.headings, layout.tables) if leaves else []
     of_parts = document.chunks or place_of(document.metadata)
     row = Row(
         document.id,
@@ -118,14 +119,14 @@ def split_document(
     return SplitDocument(document, row, leaves, texts, indexed_heads(document.title, sections, len(leaves)))
 
 
-def _cuts(document: Document, splitter: Splitter | None, done: Callable[[int], None]) -> Sequence[Cut]:
+def _cuts(document: Document, layout: Layout, splitter: Splitter | None, done: Callable[[int], None]) -> Sequence[Cut]:
     """The cuts of the document's text: where its chunks end, or else where the splitter cuts."""
     text, ends = document.text, [chunk.end for chunk in document.chunks]
     default = splitter if isinstance(splitter, HierarchicalSplitter) else None
     if default and not ends:
-        return default(text, done)
+        return default.cuts(text, layout, done)
     if ends:
-        cuts: Sequence[Cut] = default.above(text, ends) if default else [*map(Cut, ends)]
+        cuts: Sequence[Cut] = default.above(text, ends, layout) if default else [*map(Cut, ends)]
     else:
         cuts = _cut_by(splitter, document) if splitter else ()
     done(len(text))  # other splitters do not say how far they are

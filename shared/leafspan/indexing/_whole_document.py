@@ -8,7 +8,7 @@ from typing import Any
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import content_hash, copy_metadata
 from leafspan.engines import Record
-from leafspan.indexing._known_files import lines_before
+from leafspan.indexing._known_files import content_in_file
 from leafspan.store import Row
 from leafspan.values import Chunk, Document, Leaf, LeafId
 
@@ -17,7 +17,7 @@ def problem_of_content(row: Row, document: Document) -> str | None:
     """What is wrong with a document whose leaves are all there; None if nothing is."""
     if len(document.text) != row.characters:
         return f"its leaves have {len(document.text)} characters, and it had {row.characters}"
-    if row.hash and content_hash(document, lines_before(row.extra)) == row.hash:
+    if row.hash and content_hash(document, content_in_file(row.extra)) == row.hash:
         return None
     # Each leaf is as it was written. The hash is empty, since something else is missing; or the document has chunks with
     # metadata under keys of the document, of which the leaves have only the document's.

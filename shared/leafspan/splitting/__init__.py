@@ -4,13 +4,17 @@ from leafspan.splitting._chunks import ChunkSplitter, cuts_at
 from leafspan.splitting._cuts import Cut, Splitter, check_cuts, describe_splitter, to_cuts
 from leafspan.splitting._headings import LINE_END, Heading, Table, find_headings, find_tables, front_matter
 from leafspan.splitting._hierarchical import HierarchicalSplitter
+from leafspan.splitting._layout import MARKDOWN, RST, Layout, layout_of
 
 __all__ = [
     "LINE_END",
+    "MARKDOWN",
+    "RST",
     "ChunkSplitter",
     "Cut",
     "Heading",
     "HierarchicalSplitter",
+    "Layout",
     "Splitter",
     "Table",
     "check_cuts",
@@ -19,5 +23,6 @@ __all__ = [
     "find_headings",
     "find_tables",
     "front_matter",
+    "layout_of",
     "to_cuts",
 ]

@@ -15,7 +15,8 @@ from leafspan.errors import InvalidArgument
 from leafspan.splitting._cuts import Cut
 from leafspan.splitting._graphemes import at_grapheme_ends
 from leafspan.splitting._grouping import group
-from leafspan.splitting._headings import Heading, find_headings
+from leafspan.splitting._headings import Heading
+from leafspan.splitting._layout import Layout, layout_of
 from leafspan.splitting._sentences import cut_sentences
 from leafspan.text import count_words
 
@@ -67,15 +68,18 @@ class HierarchicalSplitter:
             raise InvalidArgument(f"unit must be 'words', 'characters' or a function, got {shown(self.unit)}")
 
     def __call__(self, text: str, done: Callable[[int], None] = lambda _: None) -> list[Cut]:
-        """The cuts of a text. Leaves are level 0, and nodes of ``parent_words[i]`` are level i + 1."""
+        """The cuts of a text in Markdown. Leaves are level 0, and nodes of ``parent_words[i]`` are level i + 1."""
+        return self.cuts(text, layout_of(text), done)
+
+    def cuts(self, text: str, layout: Layout, done: Callable[[int], None] = lambda _: None) -> list[Cut]:
+        """The cuts of a text of this layout."""
         if not text:
             return []
-        headings = find_headings(text)
-        return self._with_parents(text, self._leaf_ends(text, headings, done), headings)
+        return self._with_parents(text, self._leaf_ends(text, layout, done), layout.headings)
 
-    def above(self, text: str, ends: Sequence[int]) -> list[Cut]:
+    def above(self, text: str, ends: Sequence[int], layout: Layout) -> list[Cut]:
         """The cuts of a text whose leaves end at these characters already: only the nodes above them are made."""
-        return self._with_parents(text, ends, find_headings(text)) if ends else []
+        return self._with_parents(text, ends, layout.headings) if ends else []
 
     def _with_parents(self, text: str, ends: Sequence[int], headings: Sequence[Heading]) -> list[Cut]:
         """The leaves' ends with the levels that end there: leaves in groups, these in groups, and so on."""
@@ -126,13 +130,15 @@ class HierarchicalSplitter:
             raise unusable("unit of the splitter,", unit, "return a whole number >= 0", length, text)
         return whole
 
-    def _leaf_ends(self, text: str, headings: Sequence[Heading], done: Callable[[int], None]) -> list[int]:
+    def _leaf_ends(self, text: str, layout: Layout, done: Callable[[int], None]) -> list[int]:
         """Where leaves end. Each section is cut by itself, so that no leaf reaches across a heading."""
         ends: list[int] = []
         measure = partial(_words_or_too_many, self.leaf_words) if self.unit == "words" else self._measure
-        for begin, body, end in self._sections(text, headings):
+        for begin, body, end in self._sections(text, layout.headings):
             done(body - begin)
-            cuts = cut_sentences(text[body:end], self.leaf_words, measure, markdown=bool(headings), done=done)
+            found = layout.paragraphs_within(body, end)
+            markdown = found is None and bool(layout.headings)
+            cuts = cut_sentences(text[body:end], self.leaf_words, measure, markdown=markdown, paragraphs=found, done=done)
             ends += [body + cut for cut in cuts] or ([end] if begin < end else [])
         return at_grapheme_ends(text, ends)
 

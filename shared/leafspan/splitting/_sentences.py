@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from leafspan.splitting._graphemes import grapheme_end
-from leafspan.splitting._unwrapping import unwrapped, with_marks
+from leafspan.splitting._unwrapping import joined, unwrapped, with_marks
 
 _WORD = re.compile(r"[^\W_]")
 
@@ -22,6 +22,7 @@ def cut_sentences(
     measure: Callable[[str], int],
     *,
     markdown: bool = False,
+    paragraphs: Sequence[tuple[int, int]] | None = None,
     done: Callable[[int], None] = lambda _: None,
 ) -> list[int]:
     """Where leaves end, the last one at the end of the text.
@@ -30,6 +31,14 @@ def cut_sentences(
     (Unicode Annex 29), and cuts a sentence that is longer than a leaf between words. A piece of white space alone joins the
     leaf before it, at the start of the text the one behind it. A piece of marks alone, such as that of a list or the end of
     a table, joins the leaf that it belongs to, if there is room.
+
+    Args:
+        text: The text.
+        size: The longest leaf.
+        measure: The length of a text.
+        markdown: Whether the text is Markdown.
+        paragraphs: Where its paragraphs start and end, if that is known.
+        done: Called with numbers of characters that are done.
     """
     from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
@@ -37,9 +46,10 @@ def cut_sentences(
         return measure(with_marks(piece))
 
     kind = MarkdownSplitter if markdown else TextSplitter
-    splitter = kind.from_callback(measure_original if markdown else measure, size, trim=False)
+    replaced = markdown or paragraphs is not None
+    splitter = kind.from_callback(measure_original if replaced else measure, size, trim=False)
     ends: list[int] = []
-    lines = unwrapped(text, markdown=markdown)
+    lines = unwrapped(text, markdown=markdown) if paragraphs is None else joined(text, paragraphs)
     for start, end in _blocks(lines):
         pieces = [(start + offset, piece) for offset, piece in splitter.chunk_indices(lines[start:end])]
         # A leaf ends where the next one begins, so that no character between two pieces is lost.

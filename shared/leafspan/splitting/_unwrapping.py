@@ -7,12 +7,12 @@ places to cut than the end of the sentence. So these are replaced, each characte
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
-from leafspan.splitting._headings import split_lines
+from leafspan.splitting._headings import LINE_END, split_lines
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -52,6 +52,17 @@ def unwrapped(text: str, *, markdown: bool) -> str:
             characters[place] = " "
         if markdown:
             characters[start:end] = _without_marks("".join(characters[start:end]))
+    return "".join(characters)
+
+
+def joined(text: str, paragraphs: Iterable[tuple[int, int]]) -> str:
+    """The text with each of these paragraphs in one line, without the marks of its words. Its length stays the same."""
+    characters = list(text)
+    for start, end in paragraphs:
+        stop = start + len(text[start:end].rstrip())
+        for match in LINE_END.finditer(text, start, stop):
+            characters[match.start() : match.end()] = " " * (match.end() - match.start())
+        characters[start:stop] = _without_marks("".join(characters[start:stop]))
     return "".join(characters)
 
 

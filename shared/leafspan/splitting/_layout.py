@@ -1,0 +1,51 @@
+"""What a text consists of, by the markup that it is written in: its headings, its tables, its paragraphs."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from leafspan.splitting._headings import Heading, Table, find_headings, find_tables
+from leafspan.splitting._rst import parse_rst
+
+MARKDOWN, RST = "markdown", "rst"
+
+
+class Layout(NamedTuple):
+    """What a text consists of.
+
+    Attributes:
+        headings: Its headings, in order.
+        tables: Its tables whose columns have names, in order.
+        paragraphs: The first character of each paragraph, and the one behind it, in order. None if they are found in each
+            section by itself, as in Markdown and plain text.
+    """
+
+    headings: Sequence[Heading]
+    tables: Sequence[Table] = ()
+    paragraphs: Sequence[tuple[int, int]] | None = None
+
+    def paragraphs_within(self, start: int, end: int) -> list[tuple[int, int]] | None:
+        """The paragraphs of a part of the text, counted from its start. None if they are found there."""
+        if self.paragraphs is None:
+            return None
+        some = self.paragraphs[bisect_left(self.paragraphs, (start, 0)) : bisect_left(self.paragraphs, (end, 0))]
+        return [(first - start, min(after, end) - start) for first, after in some]
+
+
+def layout_of(text: str, markup: str = MARKDOWN) -> Layout:
+    """What a text consists of."""
+    return _LAYOUTS.get(markup, _markdown)(text)
+
+
+def _markdown(text: str) -> Layout:
+    return Layout(find_headings(text), find_tables(text))
+
+
+def _rst(text: str) -> Layout:
+    headings, paragraphs = parse_rst(text)
+    return Layout(headings, (), paragraphs)
+
+
+_LAYOUTS: dict[str, Callable[[str], Layout]] = {MARKDOWN: _markdown, RST: _rst}

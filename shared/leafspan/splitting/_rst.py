@@ -1,0 +1,158 @@
+"""reStructuredText: its headings and its paragraphs, as docutils finds them. Nothing that it names is read or run."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from itertools import accumulate
+from typing import Any, ClassVar
+
+from leafspan.splitting._headings import Heading, split_lines
+
+_DEEPEST = 6
+_LONGEST_HEADING = 1_000  # characters, as in Markdown
+_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*")
+_OPTION = re.compile(r":[\w-][^:\r\n]*:(?:\s|\Z)")
+_OTHER_LINE_ENDS = re.compile("[\v\f\x1c-\x1e\x85\u2028\u2029]")  # for Python, and not for an editor
+
+# Directives whose first line is text, too, and those that have no text. In all others it follows their arguments.
+_TEXT_AT_ONCE = frozenset(
+    """attention caution danger deprecated epigraph error highlights hint important note pull-quote seealso tip versionadded
+    versionchanged warning""".split()  # noqa: SIM905
+)
+_NO_TEXT = frozenset(
+    """autoclass autofunction autoexception automethod automodule code code-block codeauthor csv-table currentmodule
+    default-domain digraph doctest graph graphviz highlight image include index inheritance-diagram literalinclude math
+    mermaid module parsed-literal plantuml productionlist program prompt raw role sourcecode tabularcolumns testcode
+    testoutput testsetup toctree unicode""".split()  # noqa: SIM905
+)
+
+# The marks of words in a heading, and of each what stays: roles with and without a target, literals, links, substitutions,
+# emphasis, references and escapes.
+_MARKS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r":[\w:+.-]+:`([^`<]*[^`<\s])\s*<[^`>]*>`",
+        r":[\w:+.-]+:`[!~]?([^`]*)`",
+        r"``(.+?)``",
+        r"`([^`<]*[^`<\s])\s*(?:<[^`>]*>)?`_{0,2}",
+        r"(?<!\w)\|([^|\s][^|]*)\|(?!\w)_{0,2}",
+        r"(?<![\w*])\*{1,2}([^*\s](?:[^*]*[^*\s])?)\*{1,2}(?![\w*])",
+        r"\b([^\W_](?:\w*[^\W_])?)_{1,2}(?!\w)",
+        r"\\(.)",
+    )
+)
+
+
+def parse_rst(text: str) -> tuple[list[Heading], list[tuple[int, int]]]:
+    """The headings of a text, and its paragraphs, each as (start, end), also those in lists, notes and definitions.
+
+    What docutils cannot parse has neither.
+    """
+    lines = split_lines(text)
+    starts = [0, *accumulate(map(len, lines))]
+    given = [_OTHER_LINE_ENDS.sub(" ", line.rstrip("\r\n")).expandtabs(8).rstrip() for line in lines]
+    given[0] = given[0].removeprefix("\ufeff")
+    try:
+        titles, blocks = _found(given)
+    except Exception:  # it raises anything, such as a RecursionError of lists within lists within ...
+        return [], []
+    headings = []
+    for number, title, depth in titles:
+        first, after = number - 1, min(number + 1, len(lines))
+        above = given[first - 1].rstrip() if first else ""
+        if above and above == given[first + 1].rstrip() and _ADORNMENT.fullmatch(above):
+            first -= 1
+        if len(title) <= _LONGEST_HEADING:
+            headings.append(Heading(starts[first], starts[after], min(depth, _DEEPEST), without_marks(title)))
+    paragraphs = []
+    end_before = 0
+    for number, height in sorted(blocks):
+        first, after = number - 1, min(number - 1 + height, len(lines))
+        start = starts[first] + len(lines[first]) - len(lines[first].lstrip())
+        if end_before <= start < starts[after]:
+            paragraphs.append((start, starts[after]))
+            end_before = starts[after]
+    return headings, paragraphs
+
+
+def without_marks(title: str) -> str:
+    """The text of a heading, without the marks of its words."""
+    for mark in _MARKS:
+        title = mark.sub(r"\1", title)
+    return " ".join(title.split())
+
+
+def _found(lines: list[str]) -> tuple[list[tuple[int, str, int]], list[tuple[int, int]]]:
+    """The number, the text and the depth of each title; the first line and the height of each paragraph."""
+    from docutils.nodes import Text
+    from docutils.parsers.rst.states import Inliner, RSTStateMachine
+    from docutils.utils import new_document
+
+    states, settings = _grammar()
+    document = new_document("", settings)
+    document.titles, document.blocks = [], []
+    inliner = Inliner()
+    inliner.parse = lambda text, *_: (
+        [Text(text)],
+        [],
+    )  # marks within texts are not looked for: that takes most of the time
+    RSTStateMachine(state_classes=states, initial_state="Body").run(lines, document, inliner=inliner)
+    return document.titles, document.blocks
+
+
+@cache
+def _grammar() -> tuple[tuple[type, ...], Any]:
+    """The states of docutils, which note what they find and run no directive, and its settings."""
+    import copy
+
+    from docutils.frontend import get_default_settings
+    from docutils.nodes import Element
+    from docutils.parsers.rst import Parser, states
+
+    class Noting:
+        document: Any
+        memo: Any
+        state_machine: Any
+        nested_parse: Any
+        nested_sm_cache: ClassVar[list[Any]] = []
+
+        def __init__(self, state_machine: Any, debug: bool = False) -> None:
+            super().__init__(state_machine, debug)  # type: ignore[call-arg]
+            self.nested_sm_kwargs = {"state_classes": noting, "initial_state": "Body"}
+
+        def new_subsection(self, title: str, lineno: int, messages: Any) -> Any:
+            self.document.titles.append((lineno, title, self.memo.section_level + 1))
+            return super().new_subsection(title, lineno, messages)  # type: ignore[misc]
+
+        def paragraph(self, lines: Any, lineno: int) -> Any:
+            self.document.blocks.append((lineno, len(lines)))
+            return super().paragraph(lines, lineno)  # type: ignore[misc]
+
+        def directive(self, match: Any, **presets: Any) -> tuple[list[Any], bool]:
+            block, _, offset, blank = self.state_machine.get_first_known_indented(match.end(), strip_top=0)
+            name = match[1].lower().rpartition(":")[2]
+            if name not in _NO_TEXT:
+                skipped = _lines_without_text(block, name)
+                self.nested_parse(block[skipped:], offset + skipped, node=Element())
+            return [], blank or self.state_machine.is_next_line_blank()
+
+    explicit = copy.copy(states.Body.explicit)
+    explicit.constructs = [
+        (Noting.directive if method is states.Body.directive else method, pattern)
+        for method, pattern in states.Body.explicit.constructs
+    ]
+    noting = tuple(type(state.__name__, (Noting, state), {"explicit": explicit}) for state in states.state_classes)
+    settings = get_default_settings(Parser)
+    settings.report_level = settings.halt_level = 5
+    settings.warning_stream = False
+    settings.file_insertion_enabled = settings.raw_enabled = False
+    return noting, settings
+
+
+def _lines_without_text(lines: Any, name: str) -> int:
+    """The number of lines of a directive before its text: those of its arguments and its options."""
+    if lines and lines[0].strip() and name not in _TEXT_AT_ONCE:
+        return next((number for number, line in enumerate(lines) if not line.strip()), len(lines))
+    first = next((number for number, line in enumerate(lines) if line.strip()), len(lines))
+    return next((number for number in range(first, len(lines)) if not _OPTION.match(lines[number])), len(lines))
