@@ -427,7 +427,9 @@ class Passage:
             if the passage consists of rows below it. A passage over several sections has those that all of its sections
             have in common.
         lines: Its first and its last line in the document that are not blank, counted from 1. None for a summary, and for a
-            document that an earlier version of leafspan has added.
+            document whose text was made of a file, such as PDF and HTML.
+        place: Where it stands in a file whose text was made of it, such as ``"page 3"``, ``"slides 2-3"``, ``"cell 4"`` or
+            ``"Sales, rows 5-20"``. None if ``lines`` say it, or nobody knows.
         kind: What it is: ``"text"`` for a piece of a document of the index, or ``"summary"``. From another source, such as
             ``"document"``, ``"row"``, ``"table"``, ``"chunk"``, ``"entity"`` or ``"relation"``.
         origin: The object that a retriever of a host returned for it. None if there is none.
@@ -448,6 +450,7 @@ class Passage:
     title: str | None = None
     headings: tuple[str, ...] = ()
     lines: tuple[int, int] | None = None
+    place: str | None = None
     kind: str = "text"
     origin: object = field(default=None, repr=False, compare=False)
     outline: Outline | None = field(default=None, repr=False, compare=False)

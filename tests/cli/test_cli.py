@@ -457,6 +457,7 @@ def test_json_holds_what_the_index_returns(kb, strategy):
             "start": passage.start,
             "end": passage.end,
             "lines": list(passage.lines),
+            "place": passage.place,
             "title": passage.title,
             "headings": list(passage.headings),
             "score": passage.score,

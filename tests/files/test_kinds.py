@@ -317,8 +317,7 @@ def test_pages_and_lines_with_half_a_surrogate_pair_are_read(tmp_path: Path, mon
     documents, skipped = read(tmp_path, title_field="name")
     assert [(each.text, each.title) for each in documents] == [
         ("A \ufffd half", "x\ufffd"),
-        ("A \U0001f600 whole, a \ufffd half", "A report"),
-        ("A \U0001f600 whole, a \ufffd half", "A report"),
+        ("A \U0001f600 whole, a \ufffd half\n" * 2, "A report"),
     ]
     assert skipped == []
 
@@ -342,15 +341,20 @@ def test_what_is_longer_than_a_thousand_characters_is_no_title(tmp_path: Path, n
         assert document.title == expected
 
 
-def test_each_page_of_a_pdf_is_a_document_that_says_its_number(tmp_path: Path):
+def test_a_pdf_is_a_document_whose_text_is_that_of_its_pages(tmp_path: Path):
     (tmp_path / "r.pdf").write_bytes(pdf(["Bees dance.", "", "Honey is sweet."], title="A report"))
-    assert read(tmp_path) == (
-        [
-            Document("r.pdf#page=1", "Bees dance.", "A report", {"source": "r.pdf", "page": 1}),
-            Document("r.pdf#page=3", "Honey is sweet.", "A report", {"source": "r.pdf", "page": 3}),
-        ],
-        [],
-    )
+    text = "Bees dance.\n\nHoney is sweet.\n"
+    assert read(tmp_path) == ([Document("r.pdf", text, "A report", {"source": "r.pdf"})], [])
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["Microsoft Word - report.doc", "untitled", "Document 1", "PowerPoint Presentation", "10-k_2022.indd", "Slide 1"],
+)
+def test_a_title_that_a_program_has_made_is_none(tmp_path: Path, title: str):
+    (tmp_path / "r.pdf").write_bytes(pdf(["Bees dance."], title=title))
+    [document], _ = read(tmp_path)
+    assert document.title == "r"
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,9 @@ def title_of(described: Passage | DocumentInfo) -> str | None:
     return None if "title" in described.hidden else described.title
 
 
-def about_fields(title: str | None, headings: Sequence[str], lines: tuple[int, int] | None) -> dict[str, Any]:
+def about_fields(
+    title: str | None, headings: Sequence[str], lines: tuple[int, int] | None, place: str | None = None
+) -> dict[str, Any]:
     """What is known of a text beside its place. What is not known is left out."""
     fields: dict[str, Any] = {}
     if title:
@@ -43,6 +45,8 @@ def about_fields(title: str | None, headings: Sequence[str], lines: tuple[int, i
         fields["headings"] = [shortened(each) for each in headings[:MOST_ITEMS]]
     if lines:
         fields["lines"] = list(lines)
+    if place:
+        fields["place"] = place
     return fields
 
 
@@ -56,7 +60,7 @@ def passage_fields(passage: Passage, text: str) -> dict[str, Any]:
     else:
         fields |= place_fields(passage.document_id, passage.start, passage.start + len(text))
     whole = len(text) == len(passage.text)
-    fields |= about_fields(title_of(passage), passage.headings, passage.lines if whole else None)
+    fields |= about_fields(title_of(passage), passage.headings, passage.lines if whole else None, passage.place)
     if metadata := short_metadata(passage.metadata, passage.hidden):
         fields["metadata"] = metadata
     fields |= {"score": round(passage.score, 4), "text": text}

@@ -83,7 +83,7 @@ def _shown(leaves: Sequence[Passage], place: Citation, budget: int, *, around: b
     start, end = range_to_read(leaves, text, place.start, place.end, budget, around=around)
     read = tuple(leaf for leaf in leaves if leaf_start(leaf) < end and leaf_end(leaf) > start)
     content = place_fields(place.document_id, start, end) | {"characters": len(text)}
-    content |= about_fields(title_of(leaves[0]) if leaves else None, _common(read), _lines(read))
+    content |= about_fields(title_of(leaves[0]) if leaves else None, _common(read), _lines(read), _place(read))
     content["text"] = text[start:end]
     if end < len(text):
         content["next_start"] = end
@@ -98,6 +98,12 @@ def _common(leaves: Sequence[Passage]) -> list[str]:
             break
         common.append(level[0])
     return common
+
+
+def _place(leaves: Sequence[Passage]) -> str | None:
+    """Where the first and the last leaf stand in the file."""
+    places = dict.fromkeys(leaf.place for leaf in (*leaves[:1], *leaves[-1:]) if leaf.place)
+    return " to ".join(places) or None
 
 
 def _lines(leaves: Sequence[Passage]) -> tuple[int, int] | None:

@@ -137,6 +137,8 @@ def _place(passage: Passage) -> str:
     """Where a passage is: its document with its lines and headings, or what a summary covers."""
     if passage.summary is None:
         path = f"  {' > '.join(passage.headings)}" if passage.headings else ""
+        if passage.place is not None:
+            return f"{passage.document_id}  {passage.place}{path}"
         if passage.lines is None:
             return f"{passage.document_id}  characters {passage.start} to {passage.end}{path}"
         first, last = passage.lines
@@ -155,6 +157,7 @@ def _as_json(passages: Sequence[Passage], *, explain: bool) -> list[dict[str, An
             "start": passage.start,
             "end": passage.end,
             "lines": passage.lines,
+            "place": passage.place,
             "title": passage.title,
             "headings": passage.headings,
             "score": passage.score,

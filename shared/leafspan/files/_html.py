@@ -79,7 +79,7 @@ def read_html(path: Path, files: Files) -> Iterator[Record]:
     except Exception as error:  # such as a RecursionError of elements within elements within ...
         raise Unreadable(f"it is no HTML that can be read: {error}") from None
     lines = "\n".join(line.rstrip() for line in text.splitlines())
-    yield Record(_BLANK_LINES.sub("\n\n", lines).strip() + "\n", title or None, {})
+    yield Record(_BLANK_LINES.sub("\n\n", lines).strip() + "\n", title or None, {}, parts=())
 
 
 def _parsed(html: str) -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from leafspan.files._parts import Parts
 from leafspan.splitting import MARKDOWN
 from leafspan.values import Document
 
@@ -19,6 +21,7 @@ class FileDocument(Document):
     spelling: str = ""
     lines_before: int = 0
     markup: str = MARKDOWN
+    parts: Sequence[Parts] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,28 @@
-"""PDF: each page is a document, so that a citation names the page."""
+"""PDF: the text of its pages, one after the other, so that a sentence goes on in the next one."""
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from leafspan.errors import MissingExtra
 from leafspan.files._opening import Unreadable, read_bytes
-from leafspan.files._record import BadRecord, Record
+from leafspan.files._parts import Assembly
+from leafspan.files._record import Record
 from leafspan.files._source import Files
 
+# Titles that a program has made, which say nothing of the text.
+_MADE = re.compile(
+    r"(?:microsoft (?:word|excel|powerpoint) - .*|(?:untitled|document|presentation|slide)[\s\d]*|powerpoint presentation"
+    r"|[^\n]*\.(?:docx?|pptx?|xlsx?|odt|rtf|tex|dvi|pdf|indd|qxd|html?))",
+    re.IGNORECASE,
+)
 
-def read_pdf(path: Path, files: Files) -> Iterator[Record | BadRecord]:
-    """See Reader. A page without text is left out. The metadata ``page`` is its number, from 1."""
+
+def read_pdf(path: Path, files: Files) -> Iterator[Record]:
+    """See Reader. Its parts are its pages. Its title is that of the file, unless a program has made it."""
     try:
         from pypdf import PdfReader
     except ImportError as error:
@@ -30,6 +39,8 @@ def read_pdf(path: Path, files: Files) -> Iterator[Record | BadRecord]:
         raise Unreadable(f"it is no PDF that pypdf can read: {error}") from None
     if not any(text.strip() for text in texts):
         raise Unreadable("it has no text, only images perhaps: recognise its text first (OCR)")
+    pages = Assembly()
     for number, text in enumerate(texts, start=1):
-        if text.strip():
-            yield Record(text, title.strip() or None, {"page": number}, part=f"page={number}")
+        pages.add(text.rstrip(), "page", number)
+    title = " ".join(title.split())
+    yield Record(pages.text, None if _MADE.fullmatch(title) else title or None, {}, parts=pages.parts)

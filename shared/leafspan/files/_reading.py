@@ -156,6 +156,7 @@ class FileReading:
             path=path,
             lines_before=record.lines_before,
             markup=record.markup,
+            parts=record.parts,
         )
 
     def _skip(self, path: Path, name: str, reason: str, *, strict: bool) -> None:

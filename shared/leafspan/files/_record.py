@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from leafspan.files._parts import Parts
 from leafspan.files._source import Files
 from leafspan.splitting import MARKDOWN
 
@@ -22,6 +23,7 @@ class Record(NamedTuple):
         left_out: What of it was left out, and why.
         lines_before: Number of lines of the file before the text.
         markup: What the text is written in.
+        parts: Where the parts of the file begin in the text. None if the text is the file's own, with its lines.
     """
 
     text: str
@@ -32,6 +34,7 @@ class Record(NamedTuple):
     left_out: Sequence[str] = ()
     lines_before: int = 0
     markup: str = MARKDOWN
+    parts: Sequence[Parts] | None = None
 
 
 class BadRecord(NamedTuple):

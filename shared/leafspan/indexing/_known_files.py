@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from leafspan.files import FileDocument, FileNames
+from leafspan.files import FileDocument, FileNames, packed
 from leafspan.flows import Call, Flow
 from leafspan.splitting import MARKDOWN
-from leafspan.store import Reader, Row, Scope, Store, read_consistently
+from leafspan.store import PARTS_KEY, Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
 
 FILE_KEY = "file"
@@ -32,12 +32,13 @@ def file_values(document: Document) -> dict[str, Any]:
     values: dict[str, Any] = {FILE_KEY: document.file}
     values |= {SPELLING_KEY: document.spelling} if document.spelling else {}
     values |= {_LINES_KEY: document.lines_before} if document.lines_before else {}
-    return values | ({_MARKUP_KEY: document.markup} if document.markup != MARKDOWN else {})
+    values |= {_MARKUP_KEY: document.markup} if document.markup != MARKDOWN else {}
+    return values | ({PARTS_KEY: packed(document.parts)} if document.parts is not None else {})
 
 
 def content_in_file(stored: Mapping[str, Any]) -> dict[str, Any]:
     """How a document stands in its file, from the further values of its row: what belongs to its content."""
-    return {key: stored[key] for key in (_LINES_KEY, _MARKUP_KEY) if key in stored}
+    return {key: stored[key] for key in (_LINES_KEY, _MARKUP_KEY, PARTS_KEY) if key in stored}
 
 
 def markup_of(stored: Mapping[str, Any]) -> str:

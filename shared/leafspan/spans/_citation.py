@@ -9,7 +9,8 @@ SHOWN_TO_MODELS = ("title", "headings")
 
 
 def citation(passage: Passage) -> dict[str, object]:
-    """The ``doc_id``, ``start`` and ``end`` of a passage; its ``title``, ``headings``, ``start_line`` and ``end_line``.
+    """The ``doc_id``, ``start`` and ``end`` of a passage; its ``title``, ``headings``, ``start_line`` and ``end_line``, or
+    its ``place`` in a file, such as ``"page 3"``.
 
     A summary also has its ``layer`` (above 0), and ``covers``, a list of [doc_id, start, end]. If it covers more than one
     document, it has no ``doc_id``, ``start`` and ``end``. The headings are one text such as ``"Tea > Brewing"``, since few
@@ -29,4 +30,6 @@ def citation(passage: Passage) -> dict[str, object]:
         place["headings"] = " > ".join(passage.headings)
     if passage.lines and not {"start_line", "end_line"} & own.keys():
         place["start_line"], place["end_line"] = passage.lines
+    if passage.place and "place" not in own:
+        place["place"] = passage.place
     return place

@@ -22,6 +22,7 @@ The ids of all records that are not of a document begin so.
 """
 
 HIDDEN_KEY = "hidden"
+PARTS_KEY = "parts"
 """The key in a row's ``extra`` for the keys of the metadata that no model is to be shown."""
 
 _ROW_KEY = "row"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
-from leafspan.documents import lines_of
-from leafspan.store._manifest import Row
+from leafspan.documents import lines_of, place_in_file
+from leafspan.store._manifest import PARTS_KEY, Row
 from leafspan.trace import EMPTY_TRACE, Trace
 from leafspan.values import Ancestor, Outline, Passage, Span
 
@@ -26,6 +26,7 @@ def leaf_passage(
     ordinal, place = span.anchor
     start = place - sum(len(piece) for piece in pieces[: ordinal - span.first])
     text = "".join(pieces)
+    lines, parts = lines_of(row.lines, span.first, text), row.extra.get(PARTS_KEY)
     return Passage(
         span.id,
         span.document_id,
@@ -37,7 +38,8 @@ def leaf_passage(
         trace or EMPTY_TRACE,
         title=row.title,
         headings=row.headings([(span.first, span.last)]),
-        lines=lines_of(row.lines, span.first, text),
+        lines=lines if parts is None else None,
+        place=None if parts is None or lines is None else place_in_file(parts, lines),
         outline=outline_of(row, ((span.first, span.last),), pieces, ancestors),
         hidden=row.hidden,
     )

@@ -67,6 +67,8 @@ def where(passage: Passage) -> Node:
     said: list[str] = []
     if passage.summary is not None:
         said.append(f"summary in layer {passage.summary.layer} of {_leaves(passage.summary.size)}")
+    elif passage.place is not None:
+        said.append(passage.place)
     elif passage.lines is not None:
         first, last = passage.lines
         said.append(f"line {first}" if first == last else f"lines {first} to {last}")

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from leafspan.documents import GivenDocument
-from leafspan.files import FileDocument, FileReading
+from leafspan.files import FileDocument, FileReading, without_names
 from leafspan.indexing import FILE_KEY, Intake
 from leafspan.private.pseudonyms import RECORD_KEY, Notes, Record, Restoring, mask_document, places_of
 from leafspan.private.views._privacy import Privacy
@@ -69,6 +69,8 @@ class PrivateIntake:
         notes = self._masked.pop(document.id)
         if isinstance(document, FileDocument) and self._file_names[document.file] != document.file:
             notes.parts["file"] = self._file_names[document.file]
+        if isinstance(document, FileDocument):
+            document = replace(document, parts=without_names(document.parts))
         if self._originals:
             notes.parts["scope"] = True
             notes.originals.update(self._originals)

@@ -1,0 +1,81 @@
+"""The parts of a file that a person sees, such as pages and rows, and where they begin in the text that is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from leafspan.splitting import LINE_END
+
+
+class Parts(NamedTuple):
+    """Parts of a file that follow each other.
+
+    Attributes:
+        unit: What one is called, such as ``"page"``.
+        first: The number of the first one.
+        starts: The lines of the text on which they begin, from 1; or that of the first one, if each line is one.
+        name: What they are in, such as a sheet. Empty if that is the file.
+    """
+
+    unit: str
+    first: int
+    starts: Sequence[int] | int
+    name: str = ""
+
+
+class Assembly:
+    """Puts the text of a file together of its parts."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._line = 1
+        self._runs: list[tuple[str, int, list[int] | int, str]] = []
+
+    def add(self, text: str, unit: str, number: int, name: str = "") -> None:
+        """Add a part. It ends with a line end."""
+        last = self._runs[-1] if self._runs else None
+        if last and (last[0], last[3]) == (unit, name) and isinstance(last[2], list) and last[1] + len(last[2]) == number:
+            last[2].append(self._line)
+        else:
+            self._runs.append((unit, number, [self._line], name))
+        self.add_text(text)
+
+    def add_lines(self, text: str, unit: str, first: int, name: str = "") -> None:
+        """Add parts of which each is one line."""
+        self._runs.append((unit, first, self._line, name))
+        self.add_text(text)
+
+    def add_text(self, text: str) -> None:
+        """Add a text that belongs to the part before it."""
+        text = text if text.endswith("\n") else text + "\n"
+        self._texts.append(text)
+        self._line += sum(1 for _ in LINE_END.finditer(text))
+
+    @property
+    def text(self) -> str:
+        """What was added so far."""
+        return "".join(self._texts)
+
+    @property
+    def parts(self) -> tuple[Parts, ...]:
+        """Where the parts begin."""
+        return tuple(
+            Parts(unit, first, starts if isinstance(starts, int) else tuple(starts), name)
+            for unit, first, starts, name in self._runs
+        )
+
+
+def packed(parts: Sequence[Parts]) -> list[list[Any]]:
+    """Parts as JSON has them, of the lines of which each is counted from the one before."""
+    return [[unit, first, _steps(starts), name] for unit, first, starts, name in parts]
+
+
+def _steps(starts: Sequence[int] | int) -> list[int] | int:
+    return starts if isinstance(starts, int) else [line - before for before, line in pairwise([0, *starts])]
+
+
+def without_names(parts: Sequence[Parts] | None) -> tuple[Parts, ...] | None:
+    """The same without what they are in, which may say something of a person."""
+    return None if parts is None else tuple(each._replace(name="") for each in parts)
