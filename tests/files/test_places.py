@@ -67,7 +67,7 @@ def test_a_passage_of_a_pdf_says_its_pages_and_no_lines(report: Index):
 
 def test_both_hosts_say_the_place(report: Index):
     [found] = LangChainRetriever(index=report, k=1).invoke("honey")
-    [node] = LlamaIndexRetriever(index=report, k=1).retrieve("honey")
+    [node] = LlamaIndexRetriever(index=report, similarity_top_k=1).retrieve("honey")
     assert found.metadata["place"] == node.metadata["place"] == "pages 1-5"
     assert not {"start_line", "page"} & {*found.metadata, *node.metadata}
     assert "place" in node.node.excluded_embed_metadata_keys
