@@ -190,10 +190,10 @@ def test_a_pattern_that_matches_no_file_says_so(docs, command):
 
 @pytest.mark.parametrize("command", ["sync", "index"])
 def test_files_that_are_not_read_are_counted_by_their_kind(docs, command):
-    for name in (".hidden", "a.docx", "b.DOCX", "c.csv", "drafts.json", "LICENCE"):
+    for name in (".hidden", "a.doc", "b.DOC", "c.gif", "drafts.zip", "LICENCE"):
         (docs / name).touch()
-    counted = {".docx": 2, ".csv": 1, "hidden": 1, "without a suffix": 1}
-    line = "left out, since they are not read: 2 .docx, 1 .csv, 1 hidden, 1 without a suffix\n"
+    counted = {".doc": 2, ".gif": 1, "hidden": 1, "without a suffix": 1}
+    line = "left out, since they are not read: 2 .doc, 1 .gif, 1 hidden, 1 without a suffix\n"
     assert leafspan(command, docs, "--exclude", "drafts.*").stderr == line
     assert read_json(command, docs, "--exclude", "drafts.*")["left_out"] == counted
     assert leafspan(command, docs, "--glob", "*.md").stderr == ""

@@ -434,14 +434,14 @@ def test_what_is_left_out_is_counted_by_its_kind(tmp_path: Path):
     (docs / ".git" / "objects").mkdir(parents=True)
     (docs / ".git" / "config").touch()
     (docs / "deep").mkdir()
-    (docs / "deep" / "a.docx").touch()
+    (docs / "deep" / "a.doc").touch()
     (docs / "a.txt").write_text("Tea.")
     (docs / "gone.md").symlink_to(docs / "deep" / "nothing.md")
     (docs / "here.md").symlink_to(docs / "a.txt")  # which is read
     with Index.open(docs / "kb") as index:  # whose files nobody would look for in it
         done = index.add([docs, docs / "deep"])
         assert (len(done.added), done.skipped) == (1, ())
-        assert done.left_out == {".docx": 1, "hidden": 1, "links to nothing": 1}
+        assert done.left_out == {".doc": 1, "hidden": 1, "links to nothing": 1}
         assert repr(done) == "Added(1 added, 0 replaced, 0 unchanged, 3 left out)"
         assert index.sync(docs).left_out == done.left_out
         assert hash(done)

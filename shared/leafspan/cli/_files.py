@@ -64,7 +64,7 @@ def check_not_empty(files: Files) -> None:
     Raises:
         InvalidDocument: if one is not there, or there is no file.
     """
-    check_paths(files.named)
+    check_paths(files)
     if not has_files(files):
         if files.glob:
             raise InvalidDocument(no_match(files))

@@ -2,24 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
+from leafspan.files._book import read_epub
+from leafspan.files._data import read_json, read_plain
 from leafspan.files._html import read_html
 from leafspan.files._json_lines import read_json_lines
+from leafspan.files._mail import read_eml, read_mbox
+from leafspan.files._notebook import read_notebook
+from leafspan.files._opendocument import read_opendocument
+from leafspan.files._own_reader import read_with
 from leafspan.files._pdf import read_pdf
-from leafspan.files._record import Reader
+from leafspan.files._record import BadRecord, Reader, Record
+from leafspan.files._sheets import read_csv, read_xlsx
+from leafspan.files._slides import read_pptx
+from leafspan.files._source import Files
 from leafspan.files._text import read_markdown, read_rst, read_text
+from leafspan.files._word import read_docx
 
 READERS: dict[str, Reader] = {
     ".md": read_markdown,
     ".markdown": read_markdown,
+    ".mdx": read_markdown,
     ".txt": read_text,
     ".text": read_text,
     ".rst": read_rst,
     ".html": read_html,
     ".htm": read_html,
+    ".xhtml": read_html,
     ".jsonl": read_json_lines,
     ".pdf": read_pdf,
+    ".docx": read_docx,
+    ".docm": read_docx,
+    ".odt": read_opendocument,
+    ".pptx": read_pptx,
+    ".odp": read_opendocument,
+    ".xlsx": read_xlsx,
+    ".xlsm": read_xlsx,
+    ".ods": read_opendocument,
+    ".csv": read_csv,
+    ".tsv": read_csv,
+    ".epub": read_epub,
+    ".ipynb": read_notebook,
+    ".eml": read_eml,
+    ".mbox": read_mbox,
+    ".json": read_json,
+    ".yaml": read_plain,
+    ".yml": read_plain,
+    ".toml": read_plain,
 }
 """What reads a file, by its suffix in lower case."""
 
 SUFFIXES = tuple(READERS)
 """Endings of the files that are read from a folder."""
+
+
+def suffixes_of(files: Files) -> tuple[str, ...]:
+    """Endings of the files of a source that are read: those of leafspan's readers, and of the user's."""
+    return (*SUFFIXES, *(suffix for suffix in files.readers if suffix not in READERS))
+
+
+def read_file(path: Path, files: Files) -> Iterator[Record | BadRecord]:
+    """The documents of a file of such an ending. See Reader."""
+    suffix = path.suffix.lower()
+    own = files.readers.get(suffix)
+    return READERS[suffix](path, files) if own is None else read_with(own, path)

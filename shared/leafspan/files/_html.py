@@ -57,13 +57,23 @@ def read_html(path: Path, files: Files) -> Iterator[Record]:
 
     Navigation, sidebars and footers are left out of a page that says what its main content is.
     """
+    data = read_bytes(path)
+    declared = _CHARSET.search(data[:_DECLARED_WITHIN])
+    text, title = markdown_of(decode(data, files.encoding or (declared[1].decode() if declared else "utf-8")))
+    yield Record(text, title, {}, parts=())
+
+
+def markdown_of(html: str) -> tuple[str, str | None]:
+    """The main content of a page as Markdown, and its title.
+
+    Raises:
+        MissingExtra: if markdownify is not installed.
+        Unreadable: if it is no HTML.
+    """
     try:
         from markdownify import MarkdownConverter
     except ImportError as error:
         raise MissingExtra.of("HTML needs markdownify", "html") from error
-    data = read_bytes(path)
-    declared = _CHARSET.search(data[:_DECLARED_WITHIN])
-    html = decode(data, files.encoding or (declared[1].decode() if declared else "utf-8"))
     try:
         page = _parsed(html)
         title = _words(page.title).replace("¶", "").strip()
@@ -74,12 +84,18 @@ def read_html(path: Path, files: Files) -> Iterator[Record]:
         content = _content(page)
         for element in page(_BLOCKS):
             element.name = "div"  # the library takes them for parts of a line
-        converter = MarkdownConverter(heading_style="ATX", strip=_MARKS, escape_asterisks=False, escape_underscores=False)
+        converter = MarkdownConverter(
+            heading_style="ATX",
+            strip=_MARKS,
+            escape_asterisks=False,
+            escape_underscores=False,
+            table_infer_header=True,
+        )
         text = "\n\n".join(converter.convert_soup(element) for element in content)
     except Exception as error:  # such as a RecursionError of elements within elements within ...
         raise Unreadable(f"it is no HTML that can be read: {error}") from None
     lines = "\n".join(line.rstrip() for line in text.splitlines())
-    yield Record(_BLANK_LINES.sub("\n\n", lines).strip() + "\n", title or None, {}, parts=())
+    return _BLANK_LINES.sub("\n\n", lines).strip() + "\n", title or None
 
 
 def _parsed(html: str) -> Any:

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from leafspan.errors import MissingExtra
 from leafspan.files._opening import Unreadable, read_bytes
 from leafspan.files._parts import Assembly
+from leafspan.files._properties import said_title
 from leafspan.files._record import Record
 from leafspan.files._source import Files
-
-# Titles that a program has made, which say nothing of the text.
-_MADE = re.compile(
-    r"(?:microsoft (?:word|excel|powerpoint) - .*|(?:untitled|document|presentation|slide)[\s\d]*|powerpoint presentation"
-    r"|[^\n]*\.(?:docx?|pptx?|xlsx?|odt|rtf|tex|dvi|pdf|indd|qxd|html?))",
-    re.IGNORECASE,
-)
 
 
 def read_pdf(path: Path, files: Files) -> Iterator[Record]:
@@ -31,7 +24,7 @@ def read_pdf(path: Path, files: Files) -> Iterator[Record]:
         document = PdfReader(io.BytesIO(read_bytes(path)))
         if document.is_encrypted and not document.decrypt(""):
             raise Unreadable("it is encrypted")
-        title = (document.metadata.title if document.metadata else None) or ""
+        title = document.metadata.title if document.metadata else None
         texts = [page.extract_text().replace("\0", "") for page in document.pages]
     except (Unreadable, OSError):
         raise
@@ -42,5 +35,4 @@ def read_pdf(path: Path, files: Files) -> Iterator[Record]:
     pages = Assembly()
     for number, text in enumerate(texts, start=1):
         pages.add(text.rstrip(), "page", number)
-    title = " ".join(title.split())
-    yield Record(pages.text, None if _MADE.fullmatch(title) else title or None, {}, parts=pages.parts)
+    yield Record(pages.text, said_title(title), {}, parts=pages.parts)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from leafspan.checks import shown
+from leafspan.checks import shown, storable_fields
 from leafspan.errors import InvalidDocument, MissingExtra
 from leafspan.files._decoding import whole_characters
-from leafspan.files._formats import READERS, SUFFIXES
+from leafspan.files._formats import read_file, suffixes_of
 from leafspan.files._generated import what_leafspan_wrote
 from leafspan.files._naming import FileDocument, FileNames, below_folder
 from leafspan.files._opening import Unreadable
@@ -101,7 +101,7 @@ class FileReading:
             InvalidDocument: if a path that the user named is not there or of no known kind; if ``files.strict``, also if a
                 file cannot be read.
         """
-        check_paths(files.named)
+        check_paths(files)
         names = self.names(files)
         named = frozenset(map(real_path, files.named))
         is_any = False
@@ -123,7 +123,7 @@ class FileReading:
 
     def _documents(self, path: Path, name: str, files: Files) -> Iterator[FileDocument]:
         try:
-            for record in READERS[path.suffix.lower()](path, files):
+            for record in read_file(path, files):
                 if isinstance(record, BadRecord):
                     self._skip(path, name, record.reason, strict=files.strict)
                 elif (document := self._document(record, path, name, strict=files.strict)) is not None:
@@ -135,13 +135,16 @@ class FileReading:
 
     def _document(self, record: Record, path: Path, name: str, *, strict: bool) -> FileDocument | None:
         id_ = record.id or (f"{name}#{record.part}" if record.part else name)
-        metadata = {"source": name, **record.metadata}
-        title, left_out = record.title or path.stem, list(record.left_out)
+        metadata, odd = storable_fields(record.metadata)
+        left_out = [*record.left_out, *(f"the field {key!r} is left out: {reason}" for key, reason in odd.items())]
+        title = record.title or path.stem
         if len(title) > _LONGEST_TITLE:
             title = path.stem
             left_out.append(f"its title is left out: it has more than {_LONGEST_TITLE:,} characters")
         try:
-            checked = self.check(Document(id_, whole_characters(record.text), whole_characters(title), metadata))
+            checked = self.check(
+                Document(id_, whole_characters(record.text), whole_characters(title), {"source": name, **metadata})
+            )
         except InvalidDocument as error:
             self._skip(path, name, str(error), strict=strict)
             return None
@@ -174,21 +177,24 @@ def no_match(files: Files) -> str:
     """What to say where no file matches the patterns of a source."""
     folders = " and ".join(shown(str(path)) for path in files.named)
     without = f", without exclude={shown(files.exclude)}" if files.exclude else ""
-    return f"no file of a known kind ({', '.join(SUFFIXES)}) in {folders} matches glob={shown(files.glob)}{without}"
+    return (
+        f"no file of a known kind ({', '.join(suffixes_of(files))}) in {folders} matches glob={shown(files.glob)}{without}"
+    )
 
 
-def check_paths(paths: Iterable[Path], *, remedy: str = "") -> None:
-    """Check that each path that the user named is there, and is a folder or a file of a known kind.
+def check_paths(files: Files, *, remedy: str = "") -> None:
+    """Check that each path of a source is there, and is a folder or a file of a known kind.
 
     Raises:
         InvalidDocument: if one is not.
     """
-    for path in paths:
+    suffixes = suffixes_of(files)
+    for path in files.named:
         if not is_there(path):
             raise InvalidDocument(f"there is no file or folder {str(path)!r}{remedy}")
         real = real_path(path)
-        if not real.is_dir() and real.suffix.lower() not in SUFFIXES:
-            raise InvalidDocument(f"files must be of a known kind ({', '.join(SUFFIXES)}), got {str(real)!r}")
+        if not real.is_dir() and real.suffix.lower() not in suffixes:
+            raise InvalidDocument(f"files must be of a known kind ({', '.join(suffixes)}), got {str(real)!r}")
 
 
 def is_there(path: Path) -> bool:
@@ -220,8 +226,10 @@ def files_at(named: Path, files: Files) -> Iterator[Path | NotRead | LeftOut]:
         yield real
         return
 
+    suffixes = suffixes_of(files)
+
     def takes(path: Path) -> bool:
-        return path.suffix.lower() in SUFFIXES and files.takes(_below(path, real))
+        return path.suffix.lower() in suffixes and files.takes(_below(path, real))
 
     def enters(path: Path) -> bool:
         return not path.name.startswith(".") and not files.leaves_out(_below(path, real))

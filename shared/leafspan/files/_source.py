@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from leafspan.checks import check_flag, check_text, shown
 from leafspan.errors import InvalidArgument
@@ -40,6 +41,11 @@ class Files:
             nested objects are joined by dots.
         root: Folder that ids are relative to, for files below it. Default: the folder in which the index's folder lies;
             behind a client, none, so that ids are absolute paths.
+        readers: Readers of your own by the suffix of their files, such as ``{".xyz": read}``, which come before leafspan's.
+            One is a function from a ``Path`` to a text, or to one or more Documents of leafspan, LangChain or LlamaIndex;
+            a class of LangChain's loaders; or a reader of LlamaIndex. A document has the id of its file; of several, each
+            with its number. Default: none.
+        outputs: Whether the outputs of a notebook's code are read, as far as they are text. Default: False.
         strict: Whether a file that cannot be read is an error, and a field of a file that cannot be metadata. Otherwise
             it is skipped, and reported in the result. Default: False.
 
@@ -55,6 +61,8 @@ class Files:
     id_field: str | None = field(default=None, kw_only=True)
     title_field: str | None = field(default=None, kw_only=True)
     root: str | Path | None = field(default=None, kw_only=True)
+    readers: Mapping[str, Any] = field(default_factory=dict, kw_only=True, hash=False)
+    outputs: bool = field(default=False, kw_only=True)
     strict: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -73,6 +81,9 @@ class Files:
                 check_text(name, getattr(self, name))
         if self.encoding is not None:
             _check_encoding(self.encoding)
+        _check_readers(self.readers)
+        object.__setattr__(self, "readers", {suffix.lower(): reader for suffix, reader in self.readers.items()})
+        check_flag("outputs", self.outputs)
         check_flag("strict", self.strict)
 
     @property
@@ -93,6 +104,17 @@ class Files:
     def leaves_out(self, relative: PurePosixPath) -> bool:
         """Whether ``exclude`` has a pattern that matches the path, or a folder above it."""
         return any(_matches(path, pattern) for path in (relative, *relative.parents) for pattern in self.exclude)
+
+
+def _check_readers(readers: object) -> None:
+    rule = "readers must be functions from a path to a text or documents, by suffixes such as '.xyz'"
+    if not isinstance(readers, Mapping):
+        raise InvalidArgument(f"{rule}, got {shown(readers)}")
+    for suffix, reader in readers.items():
+        if not isinstance(suffix, str) or not suffix.startswith(".") or suffix == "." or "/" in suffix:
+            raise InvalidArgument(f"{rule}, got the suffix {shown(suffix)}")
+        if not callable(reader) and not hasattr(reader, "load_data"):
+            raise InvalidArgument(f"{rule}, got {shown(reader)} for {suffix}")
 
 
 def _check_encoding(encoding: object) -> None:

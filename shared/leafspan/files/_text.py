@@ -62,12 +62,12 @@ def read_markdown(path: Path, files: Files) -> Iterator[Record]:
 
 def _of_markdown(page: str) -> Iterator[Record]:
     front = read_front_matter(page)
-    title = front.title or _first_heading(page[max(front.end, len(front_matter(page))) :][:_BEGINNING])
+    title = front.title or first_heading(page[max(front.end, len(front_matter(page))) :][:_BEGINNING])
     lines = sum(1 for _ in LINE_END.finditer(page, 0, front.end))
     yield Record(page[front.end :], title, front.fields, left_out=front.left_out, lines_before=lines)
 
 
-def _first_heading(text: str) -> str | None:
+def first_heading(text: str) -> str | None:
     """The top heading at the start of a text."""
     text = LINE_END.sub("\n", text)
     for _ in range(2):  # a link around a badge has no text only without the badge

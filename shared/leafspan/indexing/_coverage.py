@@ -118,7 +118,7 @@ class FileCoverage:
         present = [part for part in self._parts if not self._allow_empty or is_there(part.given)]
         for part in present:
             remedy = "" if is_there(part.given) or not any(map(part.has, known())) else _REMEDY
-            check_paths([part.given], remedy=remedy)
+            check_paths(part.files, remedy=remedy)
         for part in present:
             yield from self._reading.read(part.files)
 

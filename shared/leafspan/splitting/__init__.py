@@ -4,11 +4,12 @@ from leafspan.splitting._chunks import ChunkSplitter, cuts_at
 from leafspan.splitting._cuts import Cut, Splitter, check_cuts, describe_splitter, to_cuts
 from leafspan.splitting._headings import LINE_END, Heading, Table, find_headings, find_tables, front_matter
 from leafspan.splitting._hierarchical import HierarchicalSplitter
-from leafspan.splitting._layout import MARKDOWN, RST, Layout, layout_of
+from leafspan.splitting._layout import MARKDOWN, PLAIN, RST, Layout, layout_of
 
 __all__ = [
     "LINE_END",
     "MARKDOWN",
+    "PLAIN",
     "RST",
     "ChunkSplitter",
     "Cut",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from leafspan.splitting._headings import Heading, Table, find_headings, find_tables
 from leafspan.splitting._rst import parse_rst
 
-MARKDOWN, RST = "markdown", "rst"
+MARKDOWN, RST, PLAIN = "markdown", "rst", "plain"
 
 
 class Layout(NamedTuple):
@@ -43,9 +43,13 @@ def _markdown(text: str) -> Layout:
     return Layout(find_headings(text), find_tables(text))
 
 
+def _plain(text: str) -> Layout:
+    return Layout(())
+
+
 def _rst(text: str) -> Layout:
     headings, paragraphs = parse_rst(text)
     return Layout(headings, (), paragraphs)
 
 
-_LAYOUTS: dict[str, Callable[[str], Layout]] = {MARKDOWN: _markdown, RST: _rst}
+_LAYOUTS: dict[str, Callable[[str], Layout]] = {MARKDOWN: _markdown, RST: _rst, PLAIN: _plain}

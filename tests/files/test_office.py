@@ -1,0 +1,209 @@
+"""What becomes of a file of an office, of a book, of mail, of a notebook and of data: its text, and where it stands in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leafspan import BM25, Files, Index
+from leafspan.documents import check_document
+from leafspan.files import FileReading, Skipped
+from tests.office import archive, docx, epub, odp, ods, odt, pptx, xlsx
+
+SALES = [["Region", "Units"], ["North", 3], ["South", 4.0], [None, None], ["West", 5.5], ["a|b\nc", None]]
+SALES_TEXT = "| Region | Units |\n| --- | --- |\n| North | 3 |\n| South | 4 |\n| West | 5.5 |\n| a\\|b c |  |\n"
+NOTEBOOK = {
+    "cells": [
+        {"cell_type": "markdown", "source": ["# Tea\n", "\n", "How to brew it."]},
+        {"cell_type": "code", "source": "# boil\nwater()", "outputs": [{"text": ["hot\n"]}, {"data": {"image/png": "x"}}]},
+        {"cell_type": "code", "source": "", "outputs": []},
+        {"cell_type": "raw", "source": "Milk, perhaps."},
+    ],
+    "metadata": {"language_info": {"name": "python"}},
+}
+MAIL = (
+    b"From: Ann <ann@x.org>\r\nTo: bob@x.org\r\nSubject: =?utf-8?q?Tea_for_Zo=C3=AB?=\r\n"
+    b"Date: Mon, 5 Feb 2024 10:00:00 +0100\r\n\r\nLet us drink tea.\r\n\r\nOn Sunday, Bob wrote:\r\n> Coffee?\r\n> Or tea?\r\n"
+)
+HTML_MAIL = b"Subject: News\nContent-Type: text/html\n\n<h1>News</h1><p>Bees <b>dance</b>.<script>run()</script></p>"
+MAIL_TEXT = "Let us drink tea.\n\n# Quoted\n\nOn Sunday, Bob wrote:\n> Coffee?\n> Or tea?\n"
+PEOPLE = {"from": "Ann <ann@x.org>", "to": "bob@x.org", "date": "2024-02-05T10:00:00+01:00"}
+
+# Name, content, title, text.
+FILES: list[tuple[str, bytes, str, str]] = [
+    (
+        "a.docx",
+        docx([("Heading1", "Tea"), ("", "Leaves."), ("Heading2", "Milk")], rows=[["a", "b"], ["1", "2"]]),
+        "Tea",
+        "# Tea\n\nLeaves.\n\n## Milk\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n",
+    ),
+    ("a.docx", docx([("", "Leaves.")], title="The leaves"), "The leaves", "Leaves.\n"),
+    ("a.docx", docx([("", "Leaves.")], title="Microsoft Word - a.doc"), "a", "Leaves.\n"),
+    (
+        "a.odt",
+        odt([(1, "Tea"), (0, "Leaves."), (2, "Milk"), (0, "Of cows.")]),
+        "Tea",
+        "# Tea\n\nLeaves.\n\n## Milk\n\nOf cows.\n",
+    ),
+    (
+        "a.xlsx",
+        xlsx({"Sales": SALES, "Costs": [["Item"], ["Tea"]]}),
+        "a",
+        f"# Sales\n\n{SALES_TEXT}# Costs\n\n| Item |\n| --- |\n| Tea |\n",
+    ),
+    ("a.ods", ods({"Sales": SALES}, empty_rows=1_048_000), "a", f"# Sales\n\n{SALES_TEXT}"),
+    ("a.csv", b'Region;Units\nNorth;3\n"South";4\n;\nWest;5.5\n"a|b\nc";\n', "a", SALES_TEXT),
+    ("a.tsv", b"Region\tUnits\nNorth\t3\nSouth\t4\n\nWest\t5.5\na|b c\t\n", "a", SALES_TEXT),
+    (
+        "a.pptx",
+        pptx(
+            [("Bees", "They dance\nThey hum", "Say hello"), ("Honey", "It is sweet", "")],
+            rows=[["Kind", "Price"], ["Clover", "4"]],
+        ),
+        "Bees",
+        "# Bees\n\n- They dance\n- They hum\n\nNotes: Say hello\n\n# Honey\n\nIt is sweet\n\n"
+        "| Kind | Price |\n| --- | --- |\n| Clover | 4 |\n\n",
+    ),
+    (
+        "a.odp",
+        odp([("Bees", "They dance"), ("Honey", "It is sweet")]),
+        "Bees",
+        "# Bees\n\n- They dance\n\n# Honey\n\n- It is sweet\n\n",
+    ),
+    (
+        "a.epub",
+        epub({"one.xhtml": "<h1>One</h1><p>Bees.</p>", "b/two%20.xhtml": "<p>Wax.</p>"} | {"b/two .xhtml": ""}),
+        "A book",
+        "# One\n\nBees.\n",
+    ),
+    (
+        "a.ipynb",
+        json.dumps(NOTEBOOK).encode(),
+        "Tea",
+        "# Tea\n\nHow to brew it.\n\n```python\n# boil\nwater()\n```\n\n\nMilk, perhaps.\n\n",
+    ),
+    ("a.eml", MAIL, "Tea for Zoë", MAIL_TEXT),
+    ("a.eml", HTML_MAIL, "News", "# News\n\nBees dance.\n"),
+    ("a.json", b'{\n "tea": "green"\n}\n', "a", '{\n "tea": "green"\n}\n'),
+    ("a.json", json.dumps({"tea": ["green"] * 200}).encode(), "a", json.dumps({"tea": ["green"] * 200}, indent=1) + "\n"),
+    ("a.yaml", b"# no heading\ntea: green\n", "a", "# no heading\ntea: green\n"),
+]
+
+
+def read(folder: Path, **options: Any) -> tuple[list[tuple[str, str | None, str]], tuple[Skipped, ...]]:
+    reading = FileReading(check_document, folder)
+    return [(each.id, each.title, each.text) for each in reading.read(Files(folder, **options))], reading.skipped
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "title", "text"), FILES, ids=[f"{n}{name[1:]}" for n, (name, *_) in enumerate(FILES)]
+)
+def test_a_file_is_read_as_what_it_is(tmp_path: Path, name: str, data: bytes, title: str, text: str):
+    (tmp_path / name).write_bytes(data)
+    assert read(tmp_path) == ([(name, title, text)], ())
+
+
+def test_a_message_of_a_mailbox_is_a_document_with_its_people_and_date(tmp_path: Path):
+    (tmp_path / "a.mbox").write_bytes(b"From x Mon\n" + MAIL.replace(b"\r\n", b"\n") + b"\nFrom y Tue\n" + HTML_MAIL)
+    found = list(FileReading(check_document, tmp_path).read(Files(tmp_path)))
+    assert [(each.id, each.title) for each in found] == [("a.mbox#message=1", "Tea for Zoë"), ("a.mbox#message=2", "News")]
+    assert found[0].metadata == {"source": "a.mbox", **PEOPLE}
+
+
+def test_the_outputs_of_a_notebook_are_read_if_they_are_wanted(tmp_path: Path):
+    (tmp_path / "a.ipynb").write_text(json.dumps(NOTEBOOK))
+    [(_, _, text)], _ = read(tmp_path, outputs=True)
+    assert "water()\n```\n\n```\nhot\n```\n" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "question", "place"),
+    [
+        ("a.xlsx", xlsx({"Costs": [["Item"], ["Tea"]], "Sales": SALES}), "North West", "Sales, rows 1-6"),
+        ("a.csv", b"name,price\nTea,3\nMilk,2\n", "milk", "rows 1-3"),
+        ("a.pptx", pptx([("Bees", "They dance " * 40, ""), ("Honey", "It is sweet " * 40, "")]), "sweet", "slide 2"),
+        ("a.ipynb", json.dumps(NOTEBOOK).encode(), "brew", "cells 1-4"),
+        ("a.docx", docx([("Heading1", "Tea"), ("", "Leaves.")]), "leaves", None),
+    ],
+)
+def test_a_passage_says_where_it_stands_in_the_file(
+    tmp_path: Path, name: str, data: bytes, question: str, place: str | None
+):
+    (tmp_path / name).write_bytes(data)
+    with Index.open(tmp_path / "kb") as index:
+        index.sync(tmp_path)
+        [passage] = index.retrieve(question, BM25(), k=1)
+        assert (passage.place, passage.lines) == (place, None)
+
+
+def test_rows_are_found_by_the_names_of_their_columns(tmp_path: Path):
+    rows = [["Region", "Revenue"], *([f"Place {n}", n] for n in range(200))]
+    (tmp_path / "a.xlsx").write_bytes(xlsx({"Sales": rows}))
+    with Index.open(tmp_path / "kb") as index:
+        index.sync(tmp_path)
+        [passage] = index.retrieve("revenue of place 150", BM25(), k=1)
+        assert "Place 150" in passage.text
+        assert passage.headings == ("Sales", "Region | Revenue")
+
+
+BOMB = archive({"word/document.xml": b"<x>" + b" " * 70_000_000, "_rels/.rels": ""})
+ENTITIES = (
+    '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "'
+    + "a" * 100
+    + '">'
+    + "".join(f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 50}">' for n in range(8))
+    + "]><x>&i;</x>"
+)
+
+
+@pytest.mark.parametrize("suffix", [".docx", ".pptx", ".xlsx", ".odt", ".ods", ".odp", ".epub", ".ipynb", ".mbox", ".eml"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x00\x01",
+        b"PK\x03\x04 and no more",
+        b"PK\x05\x06" + bytes(18),
+        BOMB,
+        docx([], body=ENTITIES),
+        archive({"../../x": "y"}),
+    ],
+    ids=["empty", "noise", "cut", "no files", "bomb", "entities", "path"],
+)
+def test_a_broken_or_hostile_file_is_skipped_and_the_others_are_read(tmp_path: Path, suffix: str, data: bytes):
+    (tmp_path / f"a{suffix}").write_bytes(data)
+    (tmp_path / "b.md").write_text("Tea.")
+    found, skipped = read(tmp_path)
+    assert [id_ for id_, _, _ in found] == ["b.md"]
+    assert [each.path for each in skipped] == [f"a{suffix}"]
+    assert len(skipped[0].reason) < 400
+
+
+def test_a_sheet_of_more_than_a_million_cells_is_read_as_far(tmp_path: Path):
+    from openpyxl import Workbook
+
+    book = Workbook()
+    book.active["A1"], book.active["A2"], book.active["XFD1048576"] = "Tea", "green", 1
+    book.save(tmp_path / "a.xlsx")
+    [(_, _, text)], [skipped] = read(tmp_path)
+    assert "| green |" in text
+    assert skipped.reason == "the rows of Sheet from 1,000,001 on are left out: more than 1,000,000 cells"
+
+
+def test_a_cell_that_is_repeated_without_end_is_read_as_far(tmp_path: Path):
+    from odfdo import Cell, Document, Row, Table
+
+    made = Document("spreadsheet")
+    made.body.clear()
+    table, row = Table("S"), Row()
+    row.append_cell(Cell("x", repeated=2**31))
+    row.set_attribute("table:number-rows-repeated", str(2**31))
+    table.append(row)
+    made.body.append(table)
+    made.save(tmp_path / "a.ods")
+    [(_, _, text)], [skipped] = read(tmp_path)
+    assert len(text) < 10_000_000
+    assert skipped.reason == "the rows of S from 62 on are left out: more than 1,000,000 cells"
