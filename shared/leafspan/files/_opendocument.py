@@ -48,14 +48,18 @@ def read_opendocument(path: Path, files: Files) -> Iterator[Record]:
 
 
 def _rows(sheet: Any) -> Iterator[Sequence[object]]:
-    """The rows of a sheet. What a file says is repeated a million times is made once."""
+    """The rows of a sheet, without the blank ones at its end, of which a file often says that there are a million."""
+    blank = 0
     for row in sheet.xpath("descendant::table:table-row"):
         cells: list[object] = []
         for cell in row.xpath("table:table-cell|table:covered-table-cell"):
             cells += [cell.value] * min(cell.repeated or 1, _MOST_COLUMNS - len(cells))
         while cells and cells[-1] is None:
             cells.pop()
-        yield from repeat(cells, row.repeated or 1)
+        if cells:
+            yield from repeat([], blank)
+            yield from repeat(cells, row.repeated or 1)
+        blank = 0 if cells else blank + (row.repeated or 1)
 
 
 def _slide(page: Any) -> str:
