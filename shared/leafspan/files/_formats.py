@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from leafspan.files._book import read_epub
+from leafspan.files._code import LANGUAGE_OF, read_code
 from leafspan.files._data import read_json, read_plain
 from leafspan.files._html import read_html
 from leafspan.files._json_lines import read_json_lines
@@ -18,7 +19,7 @@ from leafspan.files._record import BadRecord, Reader, Record
 from leafspan.files._sheets import read_csv, read_xlsx
 from leafspan.files._slides import read_pptx
 from leafspan.files._source import Files
-from leafspan.files._text import read_markdown, read_rst, read_text
+from leafspan.files._text import read_asciidoc, read_markdown, read_org, read_rst, read_text
 from leafspan.files._word import read_docx
 
 READERS: dict[str, Reader] = {
@@ -28,6 +29,9 @@ READERS: dict[str, Reader] = {
     ".txt": read_text,
     ".text": read_text,
     ".rst": read_rst,
+    ".adoc": read_asciidoc,
+    ".asciidoc": read_asciidoc,
+    ".org": read_org,
     ".html": read_html,
     ".htm": read_html,
     ".xhtml": read_html,
@@ -51,6 +55,7 @@ READERS: dict[str, Reader] = {
     ".yaml": read_plain,
     ".yml": read_plain,
     ".toml": read_plain,
+    **dict.fromkeys(LANGUAGE_OF, read_code),
 }
 """What reads a file, by its suffix in lower case."""
 

@@ -11,7 +11,7 @@ from leafspan.files._front_matter import read_front_matter
 from leafspan.files._opening import read_bytes
 from leafspan.files._record import Record
 from leafspan.files._source import Files
-from leafspan.splitting import LINE_END, RST, find_headings, front_matter, layout_of
+from leafspan.splitting import ASCIIDOC, LINE_END, ORG, RST, find_headings, front_matter, layout_of
 
 # What may stand before the title, or in its line, without being text; but not within code, which comes first. A comment
 # without an end goes up to the end, and no other part has its own first character within it: no text is searched twice.
@@ -43,6 +43,9 @@ _RST = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 _MARKDOWN = re.compile(r"^(?:#{1,6}[ \t]+\S|```|~~~+[ \t]*\w)", re.MULTILINE)
+
+
+_ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S[^\r\n]*)", re.IGNORECASE | re.MULTILINE)
 
 
 def read_text(path: Path, files: Files) -> Iterator[Record]:
@@ -90,3 +93,18 @@ def _of_rst(text: str) -> Iterator[Record]:
     if title and found.paragraphs and found.paragraphs[0][0] < title.start:
         title = None
     yield Record(text, title.text if title else None, {}, markup=RST)
+
+
+def read_asciidoc(path: Path, files: Files) -> Iterator[Record]:
+    """See Reader. Its title is the heading of one mark."""
+    text = decode(read_bytes(path), files.encoding or "utf-8")
+    headings = layout_of(text[:_BEGINNING], ASCIIDOC).headings
+    title = headings[0].text if headings and headings[0].depth == 1 else None
+    yield Record(text, title, {}, markup=ASCIIDOC)
+
+
+def read_org(path: Path, files: Files) -> Iterator[Record]:
+    """See Reader. Its title is the one that it says."""
+    text = decode(read_bytes(path), files.encoding or "utf-8")
+    title = _ORG_TITLE.search(text[:_BEGINNING])
+    yield Record(text, title[1].strip() if title else None, {}, markup=ORG)

@@ -1,13 +1,16 @@
 """Splitting texts into leaves: where a text is cut, and which levels of the hierarchy end at each cut."""
 
 from leafspan.splitting._chunks import ChunkSplitter, cuts_at
+from leafspan.splitting._code import parser_of
 from leafspan.splitting._cuts import Cut, Splitter, check_cuts, describe_splitter, to_cuts
 from leafspan.splitting._headings import LINE_END, Heading, Table, find_headings, find_tables, front_matter
 from leafspan.splitting._hierarchical import HierarchicalSplitter
-from leafspan.splitting._layout import MARKDOWN, PLAIN, RST, Layout, layout_of
+from leafspan.splitting._layout import ASCIIDOC, MARKDOWN, ORG, PLAIN, RST, Layout, layout_of
 
 __all__ = [
+    "ASCIIDOC",
     "LINE_END",
+    "ORG",
     "MARKDOWN",
     "PLAIN",
     "RST",
@@ -25,5 +28,6 @@ __all__ = [
     "find_tables",
     "front_matter",
     "layout_of",
+    "parser_of",
     "to_cuts",
 ]

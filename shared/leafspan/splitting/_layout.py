@@ -6,10 +6,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from leafspan.splitting._code import LANGUAGES, find_definitions
 from leafspan.splitting._headings import Heading, Table, find_headings, find_tables
+from leafspan.splitting._marked_lines import find_marked
 from leafspan.splitting._rst import parse_rst
 
-MARKDOWN, RST, PLAIN = "markdown", "rst", "plain"
+MARKDOWN, RST, PLAIN, ASCIIDOC, ORG = "markdown", "rst", "plain", "asciidoc", "org"
 
 
 class Layout(NamedTuple):
@@ -35,7 +37,13 @@ class Layout(NamedTuple):
 
 
 def layout_of(text: str, markup: str = MARKDOWN) -> Layout:
-    """What a text consists of."""
+    """What a text consists of. Source code has the name of its language as its markup.
+
+    Raises:
+        MissingExtra: if a library for it is not installed.
+    """
+    if markup in LANGUAGES:
+        return Layout(find_definitions(text, markup), (), ())
     return _LAYOUTS.get(markup, _markdown)(text)
 
 
@@ -52,4 +60,18 @@ def _rst(text: str) -> Layout:
     return Layout(headings, (), paragraphs)
 
 
-_LAYOUTS: dict[str, Callable[[str], Layout]] = {MARKDOWN: _markdown, RST: _rst, PLAIN: _plain}
+def _asciidoc(text: str) -> Layout:
+    return Layout(find_marked(text, ASCIIDOC))
+
+
+def _org(text: str) -> Layout:
+    return Layout(find_marked(text, ORG))
+
+
+_LAYOUTS: dict[str, Callable[[str], Layout]] = {
+    MARKDOWN: _markdown,
+    RST: _rst,
+    PLAIN: _plain,
+    ASCIIDOC: _asciidoc,
+    ORG: _org,
+}

@@ -1,0 +1,35 @@
+"""Source code: the text as it is, whose definitions are its headings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from leafspan.files._decoding import decode
+from leafspan.files._opening import read_bytes
+from leafspan.files._record import Record
+from leafspan.files._source import Files
+from leafspan.splitting import parser_of
+
+LANGUAGE_OF = {
+    **dict.fromkeys((".py", ".pyi"), "python"),
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), "javascript"),
+    **dict.fromkeys((".ts", ".mts", ".cts"), "typescript"),
+    ".tsx": "tsx",
+    ".go": "go",
+    ".rs": "rust",
+    ".java": "java",
+    **dict.fromkeys((".c", ".h"), "c"),
+    **dict.fromkeys((".cc", ".cpp", ".cxx", ".hh", ".hpp"), "cpp"),
+    ".cs": "csharp",
+    ".rb": "ruby",
+    ".php": "php",
+}
+"""The language of a file, by its suffix."""
+
+
+def read_code(path: Path, files: Files) -> Iterator[Record]:
+    """See Reader. Its title is the name of the file."""
+    language = LANGUAGE_OF[path.suffix.lower()]
+    parser_of(language)  # what is not installed is said of the file
+    yield Record(decode(read_bytes(path), files.encoding or "utf-8"), path.name, {}, markup=language)

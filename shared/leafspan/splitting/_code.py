@@ -1,0 +1,192 @@
+"""Source code: its classes, functions and the like as headings, as tree-sitter finds them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from leafspan.errors import MissingExtra
+from leafspan.splitting._headings import Heading
+
+_DEEPEST = 6
+_BLOCK_END = re.compile(rb"\W*(?:end\b\W*)?")
+_LONGEST_NAME = 200  # characters
+_ABOVE = ("comment", "line_comment", "block_comment", "attribute_item", "decorator", "attribute_list", "annotation")
+# What a definition may be wrapped in.
+_WITHIN = ("decorated_definition", "export_statement", "template_declaration", "type_declaration")
+_NAMES = ("name", "declarator", "type")  # fields that hold the name of a definition, or lead to it
+
+
+class _Language(NamedTuple):
+    module: str
+    types: frozenset[str]
+    function: str = "language"
+
+
+def _language(module: str, types: str, function: str = "language") -> _Language:
+    return _Language(f"tree_sitter_{module}", frozenset(types.split()), function)
+
+
+_SCRIPT = "class_declaration function_declaration generator_function_declaration method_definition"
+_TYPED = (
+    f"{_SCRIPT} abstract_class_declaration interface_declaration enum_declaration type_alias_declaration internal_module"
+)
+_C = "function_definition struct_specifier enum_specifier union_specifier"
+
+LANGUAGES: Mapping[str, _Language] = {
+    "python": _language("python", "class_definition function_definition"),
+    "javascript": _language("javascript", _SCRIPT),
+    "typescript": _language("typescript", _TYPED, "language_typescript"),
+    "tsx": _language("typescript", _TYPED, "language_tsx"),
+    "go": _language("go", "function_declaration method_declaration type_spec"),
+    "rust": _language(
+        "rust", "function_item struct_item enum_item union_item trait_item impl_item mod_item macro_definition"
+    ),
+    "java": _language(
+        "java",
+        "class_declaration interface_declaration enum_declaration record_declaration annotation_type_declaration "
+        "method_declaration constructor_declaration",
+    ),
+    "c": _language("c", _C),
+    "cpp": _language("cpp", f"{_C} class_specifier namespace_definition"),
+    "csharp": _language(
+        "c_sharp",
+        "class_declaration interface_declaration struct_declaration enum_declaration record_declaration "
+        "namespace_declaration method_declaration constructor_declaration",
+    ),
+    "ruby": _language("ruby", "class module method singleton_method"),
+    "php": _language(
+        "php",
+        "class_declaration interface_declaration trait_declaration enum_declaration function_definition method_declaration",
+        "language_php",
+    ),
+}
+"""The languages that are split at their definitions, by name."""
+
+
+class _Definition(NamedTuple):
+    """A definition, with places as bytes: of its first line, behind the line with its name, and behind its last line."""
+
+    start: int
+    named: int
+    end: int
+    depth: int
+    name: str
+
+
+def find_definitions(text: str, language: str) -> list[Heading]:
+    """The definitions of a source text as headings, each with the comments and decorators above it.
+
+    Where one ends and something else follows, there is a heading without text, so that this does not stand under it.
+
+    Raises:
+        MissingExtra: if tree-sitter is not installed.
+    """
+    data = text.encode()
+    found = sorted(_definitions(parser_of(language).parse(data).root_node, data, LANGUAGES[language].types))
+    marks = [(each.start, each.named, each.depth, each.name) for each in found]
+    begins = {each.start for each in found} | {len(data)}
+    marks += [(each.end, each.end, each.depth, "") for each in found if _next_text(data, each.end) not in begins]
+    place = _character_of(data)
+    headings: list[Heading] = []
+    for start, end, depth, name in sorted(marks):
+        if headings and name and place(start) < headings[-1].end:
+            continue  # it begins in the line of another one
+        if headings and not name and not headings[-1].text and headings[-1].start == place(start):
+            headings[-1] = headings[-1]._replace(depth=min(depth, headings[-1].depth))  # both end here
+        else:
+            headings.append(Heading(place(start), place(end), min(depth, _DEEPEST), name))
+    return headings
+
+
+def parser_of(language: str) -> Any:
+    """A parser for a language.
+
+    Raises:
+        MissingExtra: if tree-sitter is not installed.
+    """
+    try:
+        from tree_sitter import Parser
+    except ImportError as error:
+        raise MissingExtra.of("source code needs tree-sitter", "code") from error
+    return Parser(_grammar(language))
+
+
+@cache
+def _grammar(language: str) -> Any:
+    from tree_sitter import Language
+
+    known = LANGUAGES[language]
+    return Language(getattr(import_module(known.module), known.function)())
+
+
+def _definitions(root: Any, data: bytes, types: frozenset[str]) -> Iterator[_Definition]:
+    waiting = [(root, 1)]
+    while waiting:
+        node, depth = waiting.pop()
+        inner = depth
+        if node.type in types and (name := _name_of(node)) is not None and _is_definition(node):
+            outer = node
+            while outer.parent is not None and outer.parent.type in _WITHIN:
+                outer = outer.parent
+            words = " ".join(name.text.decode(errors="replace").split())[:_LONGEST_NAME]
+            first, end = _line_start(data, _first_byte(outer)), _line_end(data, outer.end_byte)
+            yield _Definition(first, _line_end(data, name.end_byte), end, depth, words)
+            inner += 1
+        waiting += [(child, inner) for child in node.named_children]
+
+
+def _is_definition(node: Any) -> bool:
+    """Whether it is more than the use of a name, as in ``struct point p;``."""
+    return not node.type.endswith("_specifier") or node.child_by_field_name("body") is not None
+
+
+def _name_of(node: Any) -> Any:
+    """The node with the name of a definition; None if it has none."""
+    found = next((child for field in _NAMES if (child := node.child_by_field_name(field)) is not None), None)
+    while found is not None and (inner := found.child_by_field_name("declarator")) is not None:
+        found = inner
+    return found
+
+
+def _first_byte(node: Any) -> int:
+    """Where the comments and attributes begin that stand right above a definition."""
+    above = node.prev_named_sibling
+    while above is not None and above.type in _ABOVE and above.end_point[0] + 1 >= node.start_point[0]:
+        node, above = above, above.prev_named_sibling
+    return int(node.start_byte)
+
+
+def _line_start(data: bytes, place: int) -> int:
+    return data.rfind(b"\n", 0, place) + 1
+
+
+def _line_end(data: bytes, place: int) -> int:
+    end = data.find(b"\n", place)
+    return len(data) if end < 0 else end + 1
+
+
+def _next_text(data: bytes, place: int) -> int:
+    """The start of the first line from this place on that is more than the end of a block; that of the text if none is."""
+    while place < len(data) and _BLOCK_END.fullmatch(data, place, end := _line_end(data, place)):
+        place = end
+    return place
+
+
+def _character_of(data: bytes) -> Callable[[int], int]:
+    """The character at a byte, for bytes in ascending order."""
+    if data.isascii():
+        return lambda byte: byte
+    before = [0, 0]
+
+    def place(byte: int) -> int:
+        byte_before, character = before
+        if byte < byte_before:
+            return len(data[:byte].decode())
+        before[:] = byte, character + len(data[byte_before:byte].decode())
+        return before[1]
+
+    return place

@@ -1,0 +1,52 @@
+"""Markups whose headings are lines that begin with marks: AsciiDoc and Org."""
+
+from __future__ import annotations
+
+import re
+from itertools import accumulate
+from typing import NamedTuple
+
+from leafspan.splitting._headings import Heading, split_lines
+
+_DEEPEST = 6
+_LONGEST_HEADING = 1_000  # characters, as in Markdown
+
+
+class _Markup(NamedTuple):
+    """The pattern of a heading, whose groups are its marks and its text; those of lines around what is no text."""
+
+    heading: re.Pattern[str]
+    opens: re.Pattern[str]
+    closes: re.Pattern[str] | None  # None: a line that is the same as the one that opened
+
+
+_MARKUPS = {
+    "asciidoc": _Markup(
+        re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*?)(?:[ \t]+\1)?[ \t]*"),
+        re.compile(r"(?:-{4,}|\.{4,}|\+{4,}|/{4,}|={4,}|\*{4,}|_{4,}|```\S*)[ \t]*"),
+        None,
+    ),
+    "org": _Markup(
+        re.compile(r"(\*+)[ \t]+(?:(?:TODO|DONE|WAITING|NEXT)[ \t]+)?(\S.*?)(?:[ \t]+:[\w@#%:]+:)?[ \t]*"),
+        re.compile(r"[ \t]*#\+begin_\w+.*", re.IGNORECASE),
+        re.compile(r"[ \t]*#\+end_\w+.*", re.IGNORECASE),
+    ),
+}
+
+
+def find_marked(text: str, markup: str) -> list[Heading]:
+    """The headings of a text, in order."""
+    known = _MARKUPS[markup]
+    lines = split_lines(text)
+    headings: list[Heading] = []
+    opened: str | None = None
+    for line, start in zip(lines, accumulate(map(len, lines), initial=0), strict=False):
+        bare = line.rstrip("\r\n")
+        if opened is not None:
+            is_end = known.closes.fullmatch(bare) is not None if known.closes else bare.rstrip() == opened
+            opened = None if is_end else opened
+        elif known.opens.fullmatch(bare):
+            opened = "```" if bare.startswith("```") else bare.rstrip()
+        elif (match := known.heading.fullmatch(bare)) and len(match[2]) <= _LONGEST_HEADING:
+            headings.append(Heading(start, start + len(line), min(len(match[1]), _DEEPEST), match[2]))
+    return headings
