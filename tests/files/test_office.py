@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
+import zipfile
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ import pytest
 
 from leafspan import BM25, Files, Index
 from leafspan.documents import check_document
-from leafspan.files import FileReading, Skipped
+from leafspan.files import FileReading, Skipped, _table
 from tests.office import archive, docx, epub, odp, ods, odt, pptx, xlsx
 
 SALES = [["Region", "Units"], ["North", 3], ["South", 4.0], [None, None], ["West", 5.5], ["a|b\nc", None]]
@@ -182,15 +185,56 @@ def test_a_broken_or_hostile_file_is_skipped_and_the_others_are_read(tmp_path: P
     assert len(skipped[0].reason) < 400
 
 
-def test_a_sheet_of_more_than_a_million_cells_is_read_as_far(tmp_path: Path):
+def test_a_sheet_is_read_up_to_its_last_cell(tmp_path: Path):
     from openpyxl import Workbook
 
     book = Workbook()
     book.active["A1"], book.active["A2"], book.active["XFD1048576"] = "Tea", "green", 1
     book.save(tmp_path / "a.xlsx")
-    [(_, _, text)], [skipped] = read(tmp_path)
+    [(_, _, text)], skipped = read(tmp_path)
     assert "| green |" in text
-    assert skipped.reason == "the rows of Sheet from 1,000,001 on are left out: more than 1,000,000 cells"
+    assert text.endswith("| 1 |\n")
+    assert skipped == ()
+
+
+def test_the_rows_of_a_sheet_of_more_than_two_million_cells_are_read_as_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(_table, "MOST_CELLS", 5)
+    (tmp_path / "a.xlsx").write_bytes(xlsx({"Sales": [["a", "b"], [1, 2], [3, 4]], "Costs": [["c"]]}))
+    [(_, _, text)], [skipped] = read(tmp_path)
+    assert text == "# Sales\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+    assert skipped.reason == "the rows of Sales from 3 on are left out: more than 5 cells (and 1 more)"
+
+
+def test_a_value_that_the_library_does_not_understand_is_text(tmp_path: Path):
+    data = ods({"Sales": [["Time"], [timedelta(hours=9, minutes=55)]]})
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        entries = {name: file.read(name) for name in file.namelist()}
+    content = entries["content.xml"].replace(b"PT09H55M00S", b"09:55")
+    assert content != entries["content.xml"]
+    (tmp_path / "a.ods").write_bytes(archive(entries | {"content.xml": content}))
+    [(_, _, text)], skipped = read(tmp_path)
+    assert text.startswith("# Sales\n\n| Time |\n| --- |\n| ")
+    assert skipped == ()
+
+
+def test_a_chart_is_a_table_of_its_series(tmp_path: Path):
+    from pptx import Presentation
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+    from pptx.util import Inches
+
+    chart = CategoryChartData()
+    chart.categories = ["Tea", "Milk"]
+    chart.add_series("2023", (3, None))
+    chart.add_series("2024", (4.5, 2))
+    made = Presentation()
+    slide = made.slides.add_slide(made.slide_layouts[6])
+    slide.shapes.add_chart(XL_CHART_TYPE.COLUMN_CLUSTERED, *map(Inches, (1, 1, 4, 3)), chart)
+    made.save(tmp_path / "a.pptx")
+    [(_, _, text)], _ = read(tmp_path)
+    assert text == "| Category | 2023 | 2024 |\n| --- | --- | --- |\n| Tea | 3 | 4.5 |\n| Milk |  | 2 |\n\n"
 
 
 def test_a_cell_that_is_repeated_without_end_is_read_as_far(tmp_path: Path):
@@ -206,4 +250,4 @@ def test_a_cell_that_is_repeated_without_end_is_read_as_far(tmp_path: Path):
     made.save(tmp_path / "a.ods")
     [(_, _, text)], [skipped] = read(tmp_path)
     assert len(text) < 10_000_000
-    assert skipped.reason == "the rows of S from 62 on are left out: more than 1,000,000 cells"
+    assert skipped.reason == "the rows of S from 123 on are left out: more than 2,000,000 cells"

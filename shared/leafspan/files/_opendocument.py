@@ -53,13 +53,21 @@ def _rows(sheet: Any) -> Iterator[Sequence[object]]:
     for row in sheet.xpath("descendant::table:table-row"):
         cells: list[object] = []
         for cell in row.xpath("table:table-cell|table:covered-table-cell"):
-            cells += [cell.value] * min(cell.repeated or 1, _MOST_COLUMNS - len(cells))
+            cells += [_value(cell)] * min(cell.repeated or 1, _MOST_COLUMNS - len(cells))
         while cells and cells[-1] is None:
             cells.pop()
         if cells:
             yield from repeat([], blank)
             yield from repeat(cells, row.repeated or 1)
         blank = 0 if cells else blank + (row.repeated or 1)
+
+
+def _value(cell: Any) -> object:
+    """The value of a cell; its text, if odfdo does not understand its value."""
+    try:
+        return cell.value
+    except (ValueError, TypeError, ArithmeticError):
+        return cell.inner_text
 
 
 def _slide(page: Any) -> str:

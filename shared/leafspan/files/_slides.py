@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,8 @@ def _text(shape: Any) -> str:
         assembly = Assembly()
         Tables(assembly).add([cell.text for cell in row.cells] for row in shape.table.rows)
         return assembly.text.rstrip()
+    if getattr(shape, "has_chart", False):
+        return _of_chart(shape.chart)
     if not shape.has_text_frame:
         return ""
     paragraphs = [(each.level, _words(each.text)) for each in shape.text_frame.paragraphs]
@@ -60,6 +63,17 @@ def _text(shape: Any) -> str:
     if len(filled) == 1:
         return filled[0][1]
     return "\n".join(f"{'  ' * level}- {text}" for level, text in filled)
+
+
+def _of_chart(chart: Any) -> str:
+    """What a chart shows, as a table with a column for each series."""
+    title = _words(chart.chart_title.text_frame.text) if chart.has_title and chart.chart_title.has_text_frame else ""
+    assembly = Assembly()
+    for plot in chart.plots:
+        names, series = [str(each) for each in plot.categories], list(plot.series)
+        rows = zip_longest(names, *(each.values for each in series))
+        Tables(assembly).add([["Category", *(each.name for each in series)], *rows])
+    return "\n\n".join(filter(None, [title, assembly.text.rstrip()]))
 
 
 def _words(text: str) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from leafspan.files._parts import Assembly
 
-MOST_CELLS = 1_000_000
+MOST_CELLS = 2_000_000
 """The most cells of a file that are read, empty ones among them."""
 
 
 class Tables:
-    """Adds the tables of one file to an assembly, up to a million cells."""
+    """Adds the tables of one file to an assembly, up to two million cells."""
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
