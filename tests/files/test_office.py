@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import zipfile
 from datetime import timedelta
 from pathlib import Path
@@ -251,3 +252,29 @@ def test_a_cell_that_is_repeated_without_end_is_read_as_far(tmp_path: Path):
     [(_, _, text)], [skipped] = read(tmp_path)
     assert len(text) < 10_000_000
     assert skipped.reason == "the rows of S from 123 on are left out: more than 2,000,000 cells"
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "reason"),
+    [
+        ("a.docx", "mammoth", 'Word needs mammoth: pip install ".[docx]"'),
+        ("a.pptx", "pptx", 'PowerPoint needs python-pptx: pip install ".[pptx]"'),
+        ("a.xlsx", "openpyxl", 'Excel needs openpyxl: pip install ".[xlsx]"'),
+        ("a.odt", "odfdo", 'OpenDocument needs odfdo: pip install ".[odf]"'),
+        ("a.ods", "odfdo", 'OpenDocument needs odfdo: pip install ".[odf]"'),
+        ("a.epub", "markdownify", 'HTML needs markdownify: pip install ".[html]"'),
+        ("a.eml", "markdownify", 'HTML needs markdownify: pip install ".[html]"'),
+        ("a.html", "markdownify", 'HTML needs markdownify: pip install ".[html]"'),
+        ("a.py", "tree_sitter", 'source code needs tree-sitter: pip install ".[code]"'),
+    ],
+)
+def test_an_extra_that_is_missing_is_named_and_other_files_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str, reason: str
+):
+    data = {"a.docx": FILES[0][1], "a.epub": epub({"a.xhtml": "x"}), "a.eml": HTML_MAIL}.get(name, b"x")
+    (tmp_path / name).write_bytes(data)
+    (tmp_path / "b.md").write_text("Tea.")
+    monkeypatch.setitem(sys.modules, module, None)
+    found, [skipped] = read(tmp_path)
+    assert [id_ for id_, *_ in found] == ["b.md"]
+    assert (skipped.path, skipped.reason) == (name, f"{reason} in the clone of leafspan")

@@ -25,19 +25,25 @@ def read_pptx(path: Path, files: Files) -> Iterator[Record]:
         raise MissingExtra.of("PowerPoint needs python-pptx", "pptx") from error
     archive = open_archive(path)
     assembly = Assembly()
-    first = None
+    first, left_out = None, list[str]()
     try:
         for number, slide in enumerate(Presentation(bytes_of(archive)).slides, start=1):
             title = _words(slide.shapes.title.text) if slide.shapes.title is not None else ""
             first = first or title
             parts = [f"# {title}"] if title else []
-            parts += [text for shape in _shapes(slide.shapes) if shape != slide.shapes.title and (text := _text(shape))]
+            for shape in _shapes(slide.shapes):
+                if shape == slide.shapes.title:
+                    continue
+                try:
+                    parts.append(_text(shape))
+                except Exception as error:  # such as a kind of chart that it does not know
+                    left_out.append(f"slide {number}: {shape.name} is left out: {error}")
             if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
                 parts.append(f"Notes: {frame.text.strip()}")
-            assembly.add("\n\n".join(parts) + "\n\n", "slide", number)
+            assembly.add("\n\n".join(filter(None, parts)) + "\n\n", "slide", number)
     except Exception as error:  # a broken file makes python-pptx raise anything
         raise Unreadable(f"these are no slides that python-pptx can read: {error}") from None
-    yield Record(assembly.text, title_in_properties(archive) or first or None, {}, parts=assembly.parts)
+    yield Record(assembly.text, title_in_properties(archive) or first or None, {}, left_out=left_out, parts=assembly.parts)
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
