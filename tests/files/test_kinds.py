@@ -357,6 +357,15 @@ def test_a_title_that_a_program_has_made_is_none(tmp_path: Path, title: str):
     assert document.title == "r"
 
 
+def test_a_pdf_of_endless_pages_is_read_as_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "r.pdf").write_bytes(pdf([f"Page {number}." for number in range(1, 6)]))
+    times = iter([0, 1, 2, 301, 302])
+    monkeypatch.setattr("time.monotonic", lambda: next(times))
+    [document], [skipped] = read(tmp_path)
+    assert document.text == "Page 1.\nPage 2.\n"
+    assert skipped.reason == "the pages from 3 on are left out: the others took 300 seconds"
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [

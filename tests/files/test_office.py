@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 import zipfile
 from datetime import timedelta
 from pathlib import Path
@@ -278,3 +279,24 @@ def test_an_extra_that_is_missing_is_named_and_other_files_are_read(
     found, [skipped] = read(tmp_path)
     assert [id_ for id_, *_ in found] == ["b.md"]
     assert (skipped.path, skipped.reason) == (name, f"{reason} in the clone of leafspan")
+
+
+def test_a_header_that_would_take_hours_is_left_out(tmp_path: Path):
+    words = b"=?utf-8?q?a?= " * 100_000
+    (tmp_path / "a.eml").write_bytes(
+        b"From: ann@x.org\nTo: " + b"b@x.org, " * 100_000 + b"\nSubject: " + words + b"\n\nTea."
+    )
+    before = time.process_time()
+    [(_, title, text)], [skipped] = read(tmp_path)
+    assert time.process_time() - before < 5
+    assert (title, text) == ("a", "Tea.\n")
+    assert skipped.reason == "the header 'To' of 900,000 characters is left out (and 1 more)"
+
+
+@pytest.mark.parametrize("name", ["a.rst", "a.py"])
+def test_a_text_that_is_too_long_to_be_parsed_is_read_without_its_headings(tmp_path: Path, name: str):
+    text = "Tea\n===\n\ndef brew(): pass\n" + "x" * 2_000_000
+    (tmp_path / name).write_text(text)
+    [(_, _, found)], [skipped] = read(tmp_path)
+    assert found == text
+    assert skipped.reason == "its headings are left out: it has more than 2,000,000 characters"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from leafspan.files._decoding import decode
 from leafspan.files._opening import read_bytes
+from leafspan.files._parsed import parsed_record
 from leafspan.files._record import Record
 from leafspan.files._source import Files
 from leafspan.splitting import parser_of
@@ -32,4 +33,4 @@ def read_code(path: Path, files: Files) -> Iterator[Record]:
     """See Reader. Its title is the name of the file."""
     language = LANGUAGE_OF[path.suffix.lower()]
     parser_of(language)  # what is not installed is said of the file
-    yield Record(decode(read_bytes(path), files.encoding or "utf-8"), path.name, {}, markup=language)
+    yield parsed_record(decode(read_bytes(path), files.encoding or "utf-8"), path.name, language)

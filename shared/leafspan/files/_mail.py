@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from email import message_from_bytes, policy
+from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
 from itertools import islice, pairwise
 from pathlib import Path
@@ -18,6 +19,7 @@ from leafspan.files._source import Files
 _MOST_MESSAGES = 100_000
 _BEGINNING = re.compile(rb"^From [^\r\n]*\r?\n(?=[!-9;-~]+:)", re.MULTILINE)  # of a message in a mailbox
 _PEOPLE = ("from", "to", "cc")
+_LONGEST_HEADER = 20_000  # characters
 _HEADERS = ("from", "to", "subject", "date", "message-id", "received")
 _ORIGINAL = re.compile(r"^-{2,} ?(?:Original Message|Forwarded message|Ursprüngliche Nachricht) ?-{2,}", re.MULTILINE)
 
@@ -46,6 +48,7 @@ def read_mbox(path: Path, files: Files) -> Iterator[Record | BadRecord]:
 def _record(data: bytes, part: str) -> Record:
     try:
         message = message_from_bytes(data, policy=policy.default)
+        left_out = [f"the header {name!r} of {length:,} characters is left out" for name, length in _long_headers(message)]
         body = message.get_body(("plain", "html"))
         text = "" if body is None else str(body.get_content())
         is_html = body is not None and body.get_content_subtype() == "html"
@@ -65,7 +68,18 @@ def _record(data: bytes, part: str) -> Record:
     parts = [own.strip(), f"# Quoted\n\n{quoted.strip()}" if quoted.strip() else ""]
     if attached := ", ".join(" ".join(name.split()) for name in names if name):
         parts.insert(1, f"Attached: {attached}")
-    return Record("\n\n".join(filter(None, parts)) + "\n", subject or None, metadata, part=part, parts=())
+    return Record(
+        "\n\n".join(filter(None, parts)) + "\n", subject or None, metadata, part=part, left_out=left_out, parts=()
+    )
+
+
+def _long_headers(message: EmailMessage) -> Iterator[tuple[str, int]]:
+    """Remove the headers that are so long that the library takes hours and all memory to understand them."""
+    for part in message.walk():
+        for name, value in list(part.raw_items()):
+            if len(value) > _LONGEST_HEADER:
+                del part[name]
+                yield name, len(value)
 
 
 def _date(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from leafspan.files._properties import said_title
 from leafspan.files._record import Record
 from leafspan.files._source import Files
 
+_MOST_SECONDS = 300  # a file of a few kilobytes can have a million pages
+
 
 def read_pdf(path: Path, files: Files) -> Iterator[Record]:
     """See Reader. Its parts are its pages. Its title is that of the file, unless a program has made it."""
@@ -20,19 +23,22 @@ def read_pdf(path: Path, files: Files) -> Iterator[Record]:
         from pypdf import PdfReader
     except ImportError as error:
         raise MissingExtra.of("PDF needs pypdf", "pdf") from error
+    pages, left_out = Assembly(), []
+    until = time.monotonic() + _MOST_SECONDS
     try:
         document = PdfReader(io.BytesIO(read_bytes(path)))
         if document.is_encrypted and not document.decrypt(""):
             raise Unreadable("it is encrypted")
         title = document.metadata.title if document.metadata else None
-        texts = [page.extract_text().replace("\0", "") for page in document.pages]
+        for number, page in enumerate(document.pages, start=1):
+            if time.monotonic() > until:
+                left_out.append(f"the pages from {number:,} on are left out: the others took {_MOST_SECONDS} seconds")
+                break
+            pages.add(page.extract_text().replace("\0", "").rstrip(), "page", number)
     except (Unreadable, OSError):
         raise
     except Exception as error:  # a broken file makes pypdf raise anything
         raise Unreadable(f"it is no PDF that pypdf can read: {error}") from None
-    if not any(text.strip() for text in texts):
+    if not pages.text.strip():
         raise Unreadable("it has no text, only images perhaps: recognise its text first (OCR)")
-    pages = Assembly()
-    for number, text in enumerate(texts, start=1):
-        pages.add(text.rstrip(), "page", number)
-    yield Record(pages.text, said_title(title), {}, parts=pages.parts)
+    yield Record(pages.text, said_title(title), {}, left_out=left_out, parts=pages.parts)

@@ -9,6 +9,7 @@ from pathlib import Path
 from leafspan.files._decoding import decode
 from leafspan.files._front_matter import read_front_matter
 from leafspan.files._opening import read_bytes
+from leafspan.files._parsed import parsed_record
 from leafspan.files._record import Record
 from leafspan.files._source import Files
 from leafspan.splitting import ASCIIDOC, LINE_END, ORG, RST, find_headings, front_matter, layout_of
@@ -92,7 +93,7 @@ def _of_rst(text: str) -> Iterator[Record]:
     title = next((heading for heading in found.headings[:1] if heading.depth == 1), None)
     if title and found.paragraphs and found.paragraphs[0][0] < title.start:
         title = None
-    yield Record(text, title.text if title else None, {}, markup=RST)
+    yield parsed_record(text, title.text if title else None, RST)
 
 
 def read_asciidoc(path: Path, files: Files) -> Iterator[Record]:

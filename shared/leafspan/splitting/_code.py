@@ -124,19 +124,24 @@ def _grammar(language: str) -> Any:
 
 
 def _definitions(root: Any, data: bytes, types: frozenset[str]) -> Iterator[_Definition]:
-    waiting = [(root, 1)]
+    waiting = [(root, 1, root.start_byte, root.end_byte)]
     while waiting:
-        node, depth = waiting.pop()
-        inner = depth
+        node, depth, first, end = waiting.pop()
         if node.type in types and (name := _name_of(node)) is not None and _is_definition(node):
-            outer = node
-            while outer.parent is not None and outer.parent.type in _WITHIN:
-                outer = outer.parent
             words = " ".join(name.text.decode(errors="replace").split())[:_LONGEST_NAME]
-            first, end = _line_start(data, _first_byte(outer)), _line_end(data, outer.end_byte)
-            yield _Definition(first, _line_end(data, name.end_byte), end, depth, words)
-            inner += 1
-        waiting += [(child, inner) for child in node.named_children]
+            yield _Definition(_line_start(data, first), _line_end(data, name.end_byte), _line_end(data, end), depth, words)
+            depth += 1
+        above: Any = None  # the first of the comments and attributes right above the next child
+        line = 0
+        for child in node.named_children:
+            if child.type in _ABOVE:
+                above, line = above if above is not None and child.start_point[0] <= line + 1 else child, child.end_point[0]
+                continue
+            is_below = above is not None and child.start_point[0] <= line + 1
+            start = above.start_byte if is_below else child.start_byte
+            # What is wrapped in something has the place of that.
+            waiting.append((child, depth, *((first, end) if node.type in _WITHIN else (start, child.end_byte))))
+            above = None
 
 
 def _is_definition(node: Any) -> bool:
@@ -150,14 +155,6 @@ def _name_of(node: Any) -> Any:
     while found is not None and (inner := found.child_by_field_name("declarator")) is not None:
         found = inner
     return found
-
-
-def _first_byte(node: Any) -> int:
-    """Where the comments and attributes begin that stand right above a definition."""
-    above = node.prev_named_sibling
-    while above is not None and above.type in _ABOVE and above.end_point[0] + 1 >= node.start_point[0]:
-        node, above = above, above.prev_named_sibling
-    return int(node.start_byte)
 
 
 def _line_start(data: bytes, place: int) -> int:

@@ -13,6 +13,7 @@ _DEEPEST = 6
 _LONGEST_HEADING = 1_000  # characters, as in Markdown
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*")
 _OPTION = re.compile(r":[\w-][^:\r\n]*:(?:\s|\Z)")
+_BEFORE_LITERAL = re.compile(r"(?<!\\)(?:\\\\)*::\Z")
 _OTHER_LINE_ENDS = re.compile("[\v\f\x1c-\x1e\x85\u2028\u2029]")  # for Python, and not for an editor
 
 # Directives whose first line is text, too, and those that have no text. In all others it follows their arguments.
@@ -92,6 +93,7 @@ def _found(lines: list[str]) -> tuple[list[tuple[int, str, int]], list[tuple[int
     states, settings = _grammar()
     document = new_document("", settings)
     document.titles, document.blocks = [], []
+    document.note_implicit_target = document.note_explicit_target = _ignore  # or each name that is twice is a message
     inliner = Inliner()
     inliner.parse = lambda text, *_: (
         [Text(text)],
@@ -99,6 +101,10 @@ def _found(lines: list[str]) -> tuple[list[tuple[int, str, int]], list[tuple[int
     )  # marks within texts are not looked for: that takes most of the time
     RSTStateMachine(state_classes=states, initial_state="Body").run(lines, document, inliner=inliner)
     return document.titles, document.blocks
+
+
+def _ignore(*_: Any) -> None:
+    """What docutils notes of names, which are not needed."""
 
 
 @cache
@@ -127,7 +133,8 @@ def _grammar() -> tuple[tuple[type, ...], Any]:
 
         def paragraph(self, lines: Any, lineno: int) -> Any:
             self.document.blocks.append((lineno, len(lines)))
-            return super().paragraph(lines, lineno)  # type: ignore[misc]
+            # No nodes are made of it: nobody needs them, and they take much memory.
+            return [], bool(_BEFORE_LITERAL.search(lines[-1].rstrip()))
 
         def directive(self, match: Any, **presets: Any) -> tuple[list[Any], bool]:
             block, _, offset, blank = self.state_machine.get_first_known_indented(match.end(), strip_top=0)
