@@ -8,11 +8,21 @@ import importlib.util
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import leafspan
 from leafspan import Document, Index, Tree, Vector
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 
+FILES = {  # what each extra reads
+    "html": [".html"],
+    "pdf": [".pdf"],
+    "docx": [".docx", ".html"],
+    "pptx": [".pptx"],
+    "xlsx": [".xlsx"],
+    "odf": [".odt", ".ods"],
+    "code": [".py", ".js", ".go", ".rs", ".java", ".c", ".cpp", ".cs", ".rb", ".php", ".ts"],
+}
 HOSTS = {"[langchain]": ("langchain_ext", "langchain_core"), "[llamaindex]": ("llamaindex_ext", "llama_index")}
 
 
@@ -38,6 +48,7 @@ def main(extra: str) -> None:
             assert ".ls-strip" in picture, "the style of pictures is not there"
         else:
             assert picture is None, "a picture needs the extra lab"
+        read_files(extra.strip("[]"))
         index.build_tree(summarizer=lambda texts: texts[0][:200])
         assert any(passage.layer for passage in index.retrieve(question, Tree(base=Vector()), k=24))
         if extra == "[langchain]":
@@ -50,6 +61,41 @@ def main(extra: str) -> None:
             assert [n.node_id for n in InLlamaIndex(index, similarity_top_k=3).retrieve(question)] == expected
     versions = {name: importlib.metadata.version(name) for name in ("leafspan", "chromadb")}
     print("used", extra or "the core alone", versions)
+
+
+def read_files(extra: str) -> None:
+    """Read a file of each kind with the libraries that are there; the others are skipped with the name of their extra."""
+    reads = {suffix for kinds in FILES.values() for suffix in kinds} if extra == "files" else set(FILES.get(extra, ()))
+    office = load("office")
+    made = {".docx": lambda: office.docx([("", "Tea.")])}
+    if ".xlsx" in reads:
+        made[".xlsx"] = lambda: office.xlsx({"Tea": [["Tea"]]})
+    if ".pptx" in reads:
+        made[".pptx"] = lambda: office.pptx([("Tea", "Green", "")])
+    if ".odt" in reads:
+        made |= {".odt": lambda: office.odt([(0, "Tea.")]), ".ods": lambda: office.ods({"Tea": [["Tea"]]})}
+    if ".pdf" in reads:
+        made[".pdf"] = lambda: load("pdf").pdf(["Tea."])
+    with tempfile.TemporaryDirectory() as folder, Index.open(Path(folder) / "kb") as index:
+        every = {".md", ".rst", ".csv", ".ipynb", ".eml", *(suffix for kinds in FILES.values() for suffix in kinds)}
+        texts = {".ipynb": b'{"cells": [{"cell_type": "markdown", "source": "Tea."}]}', ".eml": b"Subject: Tea\n\nTea."}
+        for suffix in every:
+            data = made[suffix]() if suffix in made else texts.get(suffix, b"Tea.")
+            (Path(folder) / f"a{suffix}").write_bytes(data)
+        done = index.sync(Path(folder))
+        plain = {".md", ".rst", ".csv", ".ipynb", ".eml"}
+        assert {Path(each).suffix for each in done.added} == reads | plain, done
+        assert all("pip install" in each.reason for each in done.skipped), done.skipped
+
+
+def load(name: str) -> Any:
+    """A module of the tests that makes files."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parents[1] / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 if __name__ == "__main__":
