@@ -31,14 +31,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from hashlib import md5
 from pathlib import Path, PurePosixPath
+from statistics import fmean
 from typing import Any
 
 from results import Figure, add_json_option, all_passed, write_results
 
-from leafspan import Files, HierarchicalSplitter
+from leafspan import Files, HierarchicalSplitter, Index, Passage
 from leafspan.documents import check_document
 from leafspan.files import FileReading
 from leafspan.splitting import RST, Heading, layout_of
+from leafspan.splitting._rst import without_marks
 
 PACKAGES = {  # the source distribution of each, but for wheels
     "python-docx": "1.2.0",
@@ -68,6 +70,7 @@ KINDS = (
 )
 SAID_OTHERWISE = ("html", "pdf", "eml", "pptx", "xlsx")  # navigation, drawings, raw mail, words of its own
 OF_A_KIND, OF_A_PACKAGE, LARGEST = 40, 12, 4_000_000
+SAMPLE = 300  # passages whose headings are compared
 _WORD = re.compile(r"\w+")
 _SENTENCE_END = re.compile(r"[.!?:;]['\")`*_\]]*\Z")
 
@@ -260,6 +263,34 @@ def documentation(root: Path) -> Iterator[Figure]:
     ):
         print(f"  {figure.value:8.4f}  {figure.name}")
         yield figure
+    cited = [is_cited_right(leaf, root.parent) for leaf in sample_of_leaves(root)]
+    figure = Figure("passages whose headings are those of docutils", fmean(cited), ">=", 1.0, part="documentation")
+    print(f"  {figure.value:8.4f}  {figure.name} (of {len(cited)})")
+    yield figure
+
+
+def sample_of_leaves(root: Path) -> list[Passage]:
+    """Leaves of an index of the files, evenly spaced."""
+    with Index.open(root.parent / "kb") as index:
+        index.add(Files(root, glob=["*.rst", "*.txt"]), progress=False)
+        leaves = [leaf for info in index.documents() for leaf in index.leaves(info.id)]
+        return leaves[:: max(1, len(leaves) // SAMPLE)][:SAMPLE]
+
+
+def is_cited_right(leaf: Passage, home: Path) -> bool:
+    """Whether a leaf's headings are the titles of the sections of docutils that its lines stand in, or that begin in it."""
+    text = (home / leaf.document_id).read_text(encoding="utf-8", errors="replace").replace("\ufffd", "?")
+    sections = sections_of_docutils(text)
+    assert leaf.lines is not None
+    count = by_line_of_docutils(text + "\n", sections)[leaf.lines[1] - 1]
+    path: list[tuple[int, str]] = []
+    for depth, _, title in sections[:count]:
+        path = [*(each for each in path if each[0] < depth), (depth, without_marks(title))]
+    titles = [title for _, title in path]
+    # A leaf that begins with several headings stands under what these have in common.
+    return list(leaf.headings) == titles[: len(leaf.headings)] and (
+        len(leaf.headings) == len(titles) or titles[len(leaf.headings)] in leaf.text
+    )
 
 
 def sections_of_docutils(text: str) -> list[tuple[int, int, str]]:

@@ -55,4 +55,4 @@ def _joined(text: object) -> str:
         return text
     if isinstance(text, list) and all(isinstance(each, str) for each in text):
         return "".join(text)
-    raise TypeError("the text of a cell must be a text or a list of texts")
+    raise Unreadable("the text of a cell must be a text or a list of texts")
