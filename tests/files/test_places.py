@@ -14,7 +14,9 @@ from leafspan.documents import place_in_file
 from leafspan.files import packed
 from leafspan.files._parts import Assembly
 from llamaindex_ext import HybridRetriever as LlamaIndexRetriever
+from tests.office import xlsx
 from tests.pdf import pdf
+from tests.private.views.test_writers import private
 
 PAGES = [
     "Bees dance to tell where the flowers",
@@ -80,3 +82,16 @@ def test_places_stay_in_an_index_that_is_opened_again_and_checked(report: Index,
     with Index.open(tmp_path / "kb") as again:
         assert again.retrieve("honey", BM25(), k=1)[0].place == "pages 1-5"
         assert again.check() == []
+
+
+def test_the_name_of_a_sheet_does_not_leak_from_a_private_view(tmp_path: Path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.xlsx").write_bytes(xlsx({"Alice Smith": [["Name", "Units"], ["Alice Smith", 3]]}))
+    index, view = private(tmp_path)
+    with index:
+        view.sync(tmp_path / "docs")
+        [passage] = view.retrieve("units", BM25(), k=1)
+        assert passage.place == "rows 1-2"
+    stored = [path for path in (tmp_path / "kb").rglob("*") if path.is_file()]
+    assert stored
+    assert not any(b"Alice" in path.read_bytes() for path in stored)
