@@ -82,6 +82,7 @@ def test_a_loader_of_langchain_is_a_reader_and_odd_metadata_is_left_out(folder: 
     [
         (lambda path: 1 / 0, "its reader failed with ZeroDivisionError: division by zero"),
         (lambda path: 7, "its reader must return a text or documents, got 7"),
+        (lambda path: Document("x", None), "its reader must return documents with a text, got None"),
         (lambda path: [None], "its reader must return a text or documents, got None"),
         (lambda path: (path / "x").read_text(), "[Errno 20] Not a directory"),
     ],

@@ -48,6 +48,7 @@ Root = Annotated[
     Path | None,
     typer.Option("--root", help="Folder that ids are relative to, by default that in which the folder of the index lies."),
 ]
+Outputs = Annotated[bool, typer.Option("--outputs", help="Read what the code of notebooks has printed, too.")]
 Strict = Annotated[
     bool, typer.Option("--strict", help="End with an error at the first file that cannot be read, instead of skipping it.")
 ]

@@ -13,6 +13,7 @@ from leafspan.cli._files import (
     Exclude,
     Glob,
     IdField,
+    Outputs,
     Paths,
     Root,
     Strict,
@@ -52,6 +53,7 @@ def index(
     id_field: IdField = None,
     title_field: TitleField = None,
     root: Root = None,
+    outputs: Outputs = False,
     strict: Strict = False,
     leaf_words: Annotated[
         int | None, typer.Option(help="Most words of a leaf, 45 by default. Fixed when the index is created.")
@@ -79,6 +81,7 @@ def index(
         id_field=id_field,
         title_field=title_field,
         root=root,
+        outputs=outputs,
         strict=strict,
     )
     if (paths == _STDIN) != (id_ is not None) or (paths == _STDIN and prune):

@@ -18,6 +18,7 @@ from leafspan.cli._files import (
     Exclude,
     Glob,
     IdField,
+    Outputs,
     Paths,
     Root,
     Strict,
@@ -54,6 +55,7 @@ def sync(
     id_field: IdField = None,
     title_field: TitleField = None,
     root: Root = None,
+    outputs: Outputs = False,
     strict: Strict = False,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -72,6 +74,7 @@ def sync(
         id_field=id_field,
         title_field=title_field,
         root=root,
+        outputs=outputs,
         strict=strict,
     )
     with _opened(kb, embedder, files, config, dry_run=dry_run) as (opened, named):

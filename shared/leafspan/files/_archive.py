@@ -11,6 +11,7 @@ from leafspan.files._opening import MOST_BYTES, Unreadable, read_bytes
 _MOST_ENTRIES = 20_000
 _MOST_XML = 2**26  # bytes of all XML of a file, 64 MiB: libraries need many times as much memory
 _CHUNK = 1 << 20
+_COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")
 _XML = (".xml", ".rels", ".xhtml", ".html", ".htm")
 
 
@@ -21,7 +22,10 @@ def open_archive(path: Path, *, most_xml: int = _MOST_XML) -> zipfile.ZipFile:
         Unreadable: if it is no whole archive, or unpacks to more than 256 MiB, or to more XML than that.
         OSError: if the file cannot be read.
     """
-    data = io.BytesIO(read_bytes(path))
+    content = read_bytes(path)
+    if content.startswith(_COMPOUND):
+        raise Unreadable("it is encrypted, or in the format of before 2007: save it anew")
+    data = io.BytesIO(content)
     try:
         archive = zipfile.ZipFile(data)
         entries = archive.infolist()

@@ -40,16 +40,20 @@ def read_with(reader: Any, path: Path) -> Iterator[Record | BadRecord]:
 
 
 def _record(given: Any) -> Record:
+    title: object = None
+    metadata: Mapping[str, Any] = {}
     if isinstance(given, str):
-        return Record(given, None, {}, parts=())
-    if isinstance(given, Document):
-        return Record(given.text, given.title, given.metadata, parts=())
-    if hasattr(given, "page_content"):
+        text = given
+    elif isinstance(given, Document):
+        text, metadata, title = given.text, given.metadata, given.title
+    elif hasattr(given, "page_content"):
         text, metadata = given.page_content, given.metadata or {}
     elif hasattr(given, "get_content") and hasattr(given, "metadata"):
         text, metadata = given.get_content(), given.metadata or {}
     else:
         raise Unreadable(f"its reader must return a text or documents, got {shown(given)}")
-    title = metadata.get("title")
+    title = metadata.get("title") if title is None else title
     others = {key: value for key, value in metadata.items() if key not in ("source", "title")}
+    if not isinstance(text, str):
+        raise Unreadable(f"its reader must return documents with a text, got {shown(text)}")
     return Record(text, title if isinstance(title, str) else None, others, parts=())

@@ -13,6 +13,7 @@ from leafspan.files._archive import bytes_of, open_archive
 from leafspan.files._decoding import decode
 from leafspan.files._opening import MOST_BYTES, Unreadable, read_bytes
 from leafspan.files._parts import Assembly
+from leafspan.files._properties import said_title
 from leafspan.files._record import Record
 from leafspan.files._source import Files
 from leafspan.files._table import Tables
@@ -59,7 +60,7 @@ def read_xlsx(path: Path, files: Files) -> Iterator[Record]:
                 if sheet.sheet_state == "visible":
                     sheet.reset_dimensions()  # what a file says of itself may be wrong
                     tables.add(sheet.iter_rows(values_only=True), sheet.title)
-            title = book.properties.title
+            title = said_title(book.properties.title)
     except Exception as error:  # a broken file makes openpyxl raise anything
         raise Unreadable(f"it is no workbook that openpyxl can read: {error}") from None
-    yield Record(assembly.text, title or None, {}, left_out=tables.left_out, parts=assembly.parts)
+    yield Record(assembly.text, title, {}, left_out=tables.left_out, parts=assembly.parts)

@@ -17,13 +17,14 @@ from leafspan.errors import InvalidArgument
 class Files:
     """Files and folders as a source of documents: for ``Index.add``, and for ``Index.sync``.
 
-    A folder stands for all files in it and below it whose kind is known: Markdown and plain text (``.md``, ``.markdown``,
-    ``.txt``, ``.text``, ``.rst``), HTML (``.html``, ``.htm``; needs the extra ``html``), JSON lines (``.jsonl``), and PDF
-    (``.pdf``; needs the extra ``pdf``). Hidden files and folders are not read, and links are not followed; a file that a
-    link in the folder leads to is read where it stands, if it stands in the folder.
+    A folder stands for all files in it and below it whose kind is known: texts (Markdown, reStructuredText, AsciiDoc, Org),
+    data (JSON, YAML, TOML, CSV), notebooks and mail; and with the extra ``files``, or that of the kind, HTML, EPUB, PDF,
+    Word, Excel, PowerPoint, LibreOffice and source code. docs/files-and-sync.md has all suffixes. Hidden files and folders
+    are not read, and links are not followed; a file that a link in the folder leads to is read where it stands, if that is
+    in the folder.
 
-    A file is a document, a page of a PDF, and a line of a ``.jsonl`` file. The id of a file is its path relative to the
-    folder in which the index's folder lies, or else its absolute path: see ``root``.
+    A file is a document, and so is a line of a ``.jsonl`` file and a message of a mailbox. The id of a file is its path
+    relative to the folder in which the index's folder lies, or else its absolute path: see ``root``.
 
     Args:
         paths: A file or a folder, or several. A link is followed here.

@@ -86,7 +86,6 @@ def without_marks(title: str) -> str:
 
 def _found(lines: list[str]) -> tuple[list[tuple[int, str, int]], list[tuple[int, int]]]:
     """The number, the text and the depth of each title; the first line and the height of each paragraph."""
-    from docutils.nodes import Text
     from docutils.parsers.rst.states import Inliner, RSTStateMachine
     from docutils.utils import new_document
 
@@ -95,12 +94,19 @@ def _found(lines: list[str]) -> tuple[list[tuple[int, str, int]], list[tuple[int
     document.titles, document.blocks = [], []
     document.note_implicit_target = document.note_explicit_target = _ignore  # or each name that is twice is a message
     inliner = Inliner()
-    inliner.parse = lambda text, *_: (
-        [Text(text)],
-        [],
-    )  # marks within texts are not looked for: that takes most of the time
-    RSTStateMachine(state_classes=states, initial_state="Body").run(lines, document, inliner=inliner)
+    inliner.parse = _no_marks  # looking for marks within texts takes most of the time otherwise
+    try:
+        RSTStateMachine(state_classes=states, initial_state="Body").run(lines, document, inliner=inliner)
+    finally:
+        states[0].nested_sm_cache.clear()  # what is kept there holds the document
     return document.titles, document.blocks
+
+
+def _no_marks(text: str, *_: Any) -> tuple[list[Any], list[Any]]:
+    """The nodes of a text: one."""
+    from docutils.nodes import Text
+
+    return [Text(text)], []
 
 
 def _ignore(*_: Any) -> None:
@@ -108,7 +114,7 @@ def _ignore(*_: Any) -> None:
 
 
 @cache
-def _grammar() -> tuple[tuple[type, ...], Any]:
+def _grammar() -> tuple[tuple[Any, ...], Any]:
     """The states of docutils, which note what they find and run no directive, and its settings."""
     import copy
 
