@@ -49,6 +49,9 @@ Root = Annotated[
     typer.Option("--root", help="Folder that ids are relative to, by default that in which the folder of the index lies."),
 ]
 Outputs = Annotated[bool, typer.Option("--outputs", help="Read what the code of notebooks has printed, too.")]
+Checksum = Annotated[
+    bool, typer.Option("--checksum", help="Read files whose size and times of change are those of the last sync, too.")
+]
 Strict = Annotated[
     bool, typer.Option("--strict", help="End with an error at the first file that cannot be read, instead of skipping it.")
 ]

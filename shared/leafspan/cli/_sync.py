@@ -14,6 +14,7 @@ import typer
 
 from leafspan.cli._console import console, plain
 from leafspan.cli._files import (
+    Checksum,
     Encoding,
     Exclude,
     Glob,
@@ -56,6 +57,7 @@ def sync(
     title_field: TitleField = None,
     root: Root = None,
     outputs: Outputs = False,
+    checksum: Checksum = False,
     strict: Strict = False,
     config: ConfigFile = None,
     as_json: AsJson = False,
@@ -75,6 +77,7 @@ def sync(
         title_field=title_field,
         root=root,
         outputs=outputs,
+        checksum=checksum,
         strict=strict,
     )
     with _opened(kb, embedder, files, config, dry_run=dry_run) as (opened, named):

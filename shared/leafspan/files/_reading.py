@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -54,6 +54,10 @@ class FileReading:
         self._left_out: dict[Path, str] = {}  # files that are not read, with what kind they are of
         self._unread_documents: set[str] = set()
         self._reasons: dict[str, list[str]] = {}  # the first reason, and an empty one for each other
+        self._noted: set[Path] = set()  # files of which something was left out
+        self.unchanged: Callable[[Path, str, Files], Sequence[str] | None] = lambda path, name, files: None
+        self.passed: list[str] = []  # ids of documents of files that are unchanged, and were not read
+        self.order: dict[str, int] = {}  # of the ids of all documents
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
@@ -74,6 +78,11 @@ class FileReading:
         """What files of a source are called."""
         root = self._root if files.root is None else Path(files.root).expanduser()
         return FileNames(None if root is None else real_path(root))
+
+    @property
+    def unread(self) -> set[Path]:
+        """The files that could not be read, or not all of them."""
+        return self._unread | self._noted
 
     def may_be_unread(self, path: Path | None) -> bool:
         """Whether the file with this path may be there, and be one that could not be read."""
@@ -111,6 +120,10 @@ class FileReading:
                 self._skip(found.path, names.name(found.path), found.reason, strict=files.strict)
             elif isinstance(found, LeftOut):
                 self._left_out[found.path] = found.kind
+            elif found not in self._read and (ids := self.unchanged(found, names.name(found), files)) is not None:
+                self._read.add(found)
+                self.passed += ids
+                self.order |= {id_: len(self.order) + number for number, id_ in enumerate(ids)}
             elif found not in self._read:
                 if found not in named and (what := what_leafspan_wrote(found)) is not None:
                     self._own[found] = Skipped(names.name(found), f"{what}; name the file itself to read it")
@@ -150,6 +163,8 @@ class FileReading:
             return None
         for reason in left_out:
             self._note(name, reason, strict=strict)
+            self._noted.add(path)
+        self.order.setdefault(checked.id, len(self.order))
         return FileDocument(
             checked.id,
             checked.text,

@@ -47,6 +47,8 @@ class Files:
             a class of LangChain's loaders; or a reader of LlamaIndex. A document has the id of its file; of several, each
             with its number. Default: none.
         outputs: Whether the outputs of a notebook's code are read, as far as they are text. Default: False.
+        checksum: Whether ``sync`` reads files whose size and times of change are those of the last sync, too. Otherwise
+            they count as unchanged. Default: False.
         strict: Whether a file that cannot be read is an error, and a field of a file that cannot be metadata. Otherwise
             it is skipped, and reported in the result. Default: False.
 
@@ -64,6 +66,7 @@ class Files:
     root: str | Path | None = field(default=None, kw_only=True)
     readers: Mapping[str, Any] = field(default_factory=dict, kw_only=True, hash=False)
     outputs: bool = field(default=False, kw_only=True)
+    checksum: bool = field(default=False, kw_only=True)
     strict: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -85,6 +88,7 @@ class Files:
         _check_readers(self.readers)
         object.__setattr__(self, "readers", {suffix.lower(): reader for suffix, reader in self.readers.items()})
         check_flag("outputs", self.outputs)
+        check_flag("checksum", self.checksum)
         check_flag("strict", self.strict)
 
     @property

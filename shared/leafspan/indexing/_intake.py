@@ -21,6 +21,7 @@ class Intake:
             Default: nothing happens to them.
         known: Function from rows of the index to the same, as the source knows the files in them. Default: as they are.
         unicode_errors: What becomes of texts with half of a surrogate pair. Default: they are an error.
+        remembers_files: Whether files may count as unchanged without being read. Default: True.
         row_keys: Metadata keys of a document that stand in its row alone, and not with each of its leaves. Default: none.
     """
 
@@ -29,3 +30,4 @@ class Intake:
     known: Callable[[Sequence[Row]], Sequence[Row]] = list
     row_keys: frozenset[str] = frozenset()
     unicode_errors: UnicodeErrors = "strict"
+    remembers_files: bool = True

@@ -14,6 +14,7 @@ from leafspan.files import FileNames, FileReading, Skipped
 from leafspan.flows import Call, Flow
 from leafspan.indexing._coverage import Coverage, FileCoverage, to_coverage
 from leafspan.indexing._deleting import Forget, delete_documents, is_half_deleted
+from leafspan.indexing._file_memory import FileMemory
 from leafspan.indexing._ingest import take_in
 from leafspan.indexing._intake import Intake
 from leafspan.indexing._known_files import file_path
@@ -118,11 +119,14 @@ def sync(
         yield from finish_interrupted(store)
     # Read first: what others add meanwhile is not to be deleted.
     rows, half_deleted = yield from read_consistently(store, partial(_rows, scope=scope), scope)
-    moved = Moved(rows)
+    moved, memory = Moved(rows), FileMemory(store, rows)
+    remembers = intake.remembers_files and scope is None and isinstance(coverage, FileCoverage)
+    if remembers:
+        reading.unchanged = memory.unchanged
     taken = yield from take_in(
         store,
         embed,
-        moved.watching(intake.keep(coverage.read(lambda: intake.known([*rows.values()])))),
+        memory.watching(moved.watching(intake.keep(coverage.read(lambda: intake.known([*rows.values()]))))),
         settings,
         scope=scope,
         timeout=timeout,
@@ -131,7 +135,10 @@ def sync(
         may_replace=None if isinstance(coverage, FileCoverage) else coverage.covers,
         row_keys=intake.row_keys,
     )
-    kept = {*taken.added, *taken.replaced, *taken.unchanged}
+    if remembers and not options.dry_run:
+        yield Call(memory.keep, (reading.unread,))
+    unchanged = sorted([*taken.unchanged, *reading.passed], key=lambda id_: reading.order.get(id_, 0))
+    kept = {*taken.added, *taken.replaced, *unchanged}
     left = [row for id_, row in sorted(rows.items()) if row.version is not None and id_ not in kept]
     left = yield Call(intake.known, (left,))
     names = FileNames(store.home)
@@ -153,7 +160,7 @@ def sync(
     going = {row.document_id for row in doomed}
     staying = [row for row in left if row.document_id not in going]
     pairs = yield Call(moved.pairs, (taken.added, staying, names))
-    return Synced(taken.added, taken.replaced, tuple(deleted), taken.unchanged, reading.skipped, pairs, reading.left_out)
+    return Synced(taken.added, taken.replaced, tuple(deleted), tuple(unchanged), reading.skipped, pairs, reading.left_out)
 
 
 def _rows(reader: Reader, scope: Scope | None) -> Flow[tuple[Mapping[str, Row], list[Row]]]:

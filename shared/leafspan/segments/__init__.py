@@ -2,6 +2,7 @@
 
 from leafspan.segments._mirror import Mirror, Recipe
 from leafspan.segments._record_copy import RecordCopy, records_in
+from leafspan.segments._segment import new_file
 from leafspan.segments._shared_mirror import mirrors_of
 from leafspan.segments._shelf import Shelf
 from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
@@ -23,6 +24,7 @@ __all__ = [
     "are_same",
     "in_parts",
     "mirrors_of",
+    "new_file",
     "records_in",
     "vector_arrays",
     "vectors_in",

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 # Parsing takes about 0.3 s for a million characters, so only texts with such a line are parsed. Below, line ends and blanks
 # are taken in one way only (?+, *+): a line with many blanks, or a page of 200 lines, would else be tried in many ways.
@@ -71,18 +75,24 @@ def find_headings(text: str) -> list[Heading]:
     front = front_matter(text)
     if not _HINT.search(text, len(front)):
         return []
-    from markdown_it import MarkdownIt  # takes 20 ms, and most texts do not need it
-
-    parser = MarkdownIt("commonmark")
-    parser.core.ruler.enableOnly(["normalize", "block"])
     starts = [0, *accumulate(len(line) for line in split_lines(text))]
-    tokens = parser.parse((_CHARACTER.sub(" ", front) + text[len(front) :]).replace("\ufeff", ""))
+    tokens = _parser().parse((_CHARACTER.sub(" ", front) + text[len(front) :]).replace("\ufeff", ""))
     headings = []
     for token, content in pairwise(tokens):
         if token.type == "heading_open" and token.map and token.level == 0 and len(content.content) <= _LONGEST_HEADING:
             first, after = token.map
             headings.append(Heading(starts[first], starts[after], int(token.tag[1]), content.content.strip()))
     return headings
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """The parser for all texts, which takes longer to make than a page to parse."""
+    from markdown_it import MarkdownIt  # takes 20 ms, and most texts do not need it
+
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
 
 
 def front_matter(text: str) -> str:

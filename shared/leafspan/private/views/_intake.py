@@ -42,7 +42,7 @@ class PrivateIntake:
         self._file_names: dict[str, str] = {}  # by what is stored of them
         reading = FileReading(self._check, root, self._stored_name)
         # The list of all entities of a long document is long, and filters look at rows.
-        self.intake = Intake(reading, self._keep, self._known, frozenset({privacy.entities_field}))
+        self.intake = Intake(reading, self._keep, self._known, frozenset({privacy.entities_field}), remembers_files=False)
 
     def _check(self, given: Document | GivenDocument, *, flatten_metadata: bool = False) -> Document:
         disguise, field = self._privacy.disguise, self._privacy.entities_field

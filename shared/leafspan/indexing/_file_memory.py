@@ -1,0 +1,125 @@
+"""What a sync remembers of files, so that the next one need not read those that have not changed.
+
+A file counts as unchanged if its size, its times of change and its place on the disk are those of before, and the index has
+what was read from it. Where time stamps are coarse, a file can change twice within one. So nothing is remembered of a file
+that had changed within the last two seconds before it was read: it is read once more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from leafspan.documents import content_hash
+from leafspan.files import FileDocument, Files
+from leafspan.indexing._known_files import FILE_KEY, content_in_file, file_values
+from leafspan.segments import new_file
+from leafspan.store import Row, Store
+from leafspan.values import Document
+
+_NAME = "files.json"
+_FORMAT = 1  # to be raised when a reader returns something else for the same file
+_COARSEST = 2_000_000_000  # nanoseconds between the time stamps of the coarsest file systems
+
+
+class FileMemory:
+    """What is remembered of the files of one index, beside what can be made again of it. It may be lost at any time."""
+
+    def __init__(self, store: Store, rows: Mapping[str, Row]) -> None:
+        folder = store.cache_folder
+        self._path = None if folder is None else folder / _NAME
+        self._read_only = store.cache_read_only
+        self._rows = rows
+        self._known = _read(self._path)
+        self._new: dict[str, list[Any]] = {}  # what was seen of files before they were read
+        self._documents: dict[str, list[list[str]]] = defaultdict(list)  # ids and hashes of what was read
+
+    def unchanged(self, path: Path, name: str, files: Files) -> list[str] | None:
+        """The ids of the documents of a file that need not be read; None if it must be."""
+        recipe = _recipe(path, files)
+        if recipe is None or self._path is None:
+            return None
+        try:
+            now, seen = time.time_ns(), os.stat(path)
+        except OSError:
+            return None
+        status = [seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino, recipe]
+        known = self._known.get(str(path))
+        if not files.checksum and known and known[:-1] == status and all(self._has(name, *each) for each in known[-1]):
+            return [id_ for id_, _ in known[-1]]
+        if max(seen.st_mtime_ns, seen.st_ctime_ns) + _COARSEST < now:
+            self._new[str(path)] = status
+        return None
+
+    def _has(self, name: str, id_: str, hash_: str) -> bool:
+        row = self._rows.get(id_)
+        return (
+            row is not None
+            and row.version is not None
+            and row.hash == hash_
+            and not row.leftovers
+            and row.extra.get(FILE_KEY) == name
+        )
+
+    def watching(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """The documents that are read."""
+        for document in documents:
+            if isinstance(document, FileDocument) and str(document.path) in self._new:
+                hash_ = content_hash(document, content_in_file(file_values(document)))
+                self._documents[str(document.path)].append([document.id, hash_])
+            yield document
+
+    def keep(self, unread: Iterable[Path]) -> None:
+        """Remember the files that were read as a whole. An error of the disk is none."""
+        without = {*map(str, unread)}
+        new = {
+            path: [*status, self._documents[path]]
+            for path, status in self._new.items()
+            if path in self._documents and path not in without
+        }
+        if self._path is None or self._read_only or not new:
+            return
+        kept = {path: each for path, each in self._known.items() if any(id_ in self._rows for id_, _ in each[-1])}
+        with suppress(OSError), new_file(self._path) as file:
+            file.write(json.dumps({"format": _FORMAT, "files": kept | new}).encode())
+
+
+def _recipe(path: Path, files: Files) -> str | None:
+    """How a file is read, in a few characters; None if a function of the user's reads it, which may have changed."""
+    if path.suffix.lower() in files.readers:
+        return None
+    options = [_FORMAT, _version(), files.encoding, files.text_field, files.id_field, files.title_field, files.outputs]
+    return hashlib.sha256(json.dumps(options).encode()).hexdigest()[:8]
+
+
+@cache
+def _version() -> str:
+    return version("leafspan")
+
+
+def _read(path: Path | None) -> dict[str, list[Any]]:
+    """What is remembered, as far as it is whole."""
+    if path is None:
+        return {}
+    try:
+        stored = json.loads(path.read_bytes())
+        if stored["format"] != _FORMAT:
+            return {}
+        return {str(name): each for name, each in stored["files"].items() if len(each) == 6 and _are_hashes(each[-1])}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
+def _are_hashes(documents: Any) -> bool:
+    return isinstance(documents, list) and all(
+        isinstance(each, list) and len(each) == 2 and all(isinstance(part, str) for part in each) for each in documents
+    )
