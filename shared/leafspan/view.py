@@ -365,11 +365,11 @@ class View:
 
     def count(self) -> int:
         """The number of documents."""
-        return len(run(self._list_documents()))
+        return run(self._count())
 
     async def acount(self) -> int:
         """Like ``count``."""
-        return len(await arun(self._list_documents(), reads=True))
+        return await arun(self._count(), reads=True)
 
     def stats(self) -> Stats:
         """The index in numbers."""
@@ -698,6 +698,9 @@ class View:
 
     def _passages(self, asked: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
         return retrieve_from_index(self._sources, asked, strategy, limits, self._scope)
+
+    def _count(self) -> Flow[int]:
+        return (yield from indexing.count_all(self._store, self._scope)).documents
 
     def _stats(self) -> Flow[Stats]:
         return indexing.index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)

@@ -1,6 +1,6 @@
 """Taking documents in, deleting and listing them, and looking whether an index is whole."""
 
-from ._contents import DocumentInfo, Stats, get_document, index_stats, list_documents, list_leaves, summaries_of
+from ._contents import DocumentInfo, Stats, count_all, get_document, index_stats, list_documents, list_leaves, summaries_of
 from ._deleting import delete_documents, delete_matching
 from ._examining import Examination, Finding, examine
 from ._ingest import Added, ingest
@@ -39,6 +39,7 @@ __all__ = [
     "get_document",
     "index_stats",
     "ingest",
+    "count_all",
     "list_documents",
     "list_leaves",
     "make_vectors_anew",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +11,7 @@ from leafspan.embedding import CheckedEmbedder
 from leafspan.engines import StaleRead
 from leafspan.flows import Call, Flow
 from leafspan.indexing._whole_document import chunks_of_leaves, problem_of_content
-from leafspan.store import Reader, Row, Scope, Store, StoredLeaf, leaf_passage, outline_of, read_consistently
+from leafspan.store import Reader, Row, Scope, Store, StoredLeaf, Totals, leaf_passage, outline_of, read_consistently
 from leafspan.text import first_words
 from leafspan.trees import Trees, count_trees
 from leafspan.values import Document, Passage, short_id
@@ -102,14 +101,14 @@ def index_stats(
     store: Store, embedder: CheckedEmbedder, trees: Trees, settings: IndexSettings, scope: Scope | None
 ) -> Flow[Stats]:
     """The index, or what ``scope`` shows of it, in numbers."""
-    documents = yield from list_documents(store, scope)
+    totals = yield from count_all(store, scope)
     identity = yield from embedder.identity()
     counts = yield from count_trees(store, trees, scope)
     return Stats(
-        documents=len(documents),
-        leaves=sum(document.leaves for document in documents),
-        words=sum(document.words for document in documents),
-        characters=sum(document.characters for document in documents),
+        documents=totals.documents,
+        leaves=totals.leaves,
+        words=totals.words,
+        characters=totals.characters,
         embedder=identity.name if identity else None,
         dimension=identity.dimension if identity else None,
         splitter=store.settings["splitter"],
@@ -119,8 +118,23 @@ def index_stats(
         trees=counts.trees,
         summaries=counts.summaries,
         layers=counts.layers,
-        languages=dict(Counter(each.language for each in documents if each.language is not None).most_common()),
+        languages=dict(totals.languages),
     )
+
+
+def count_all(store: Store, scope: Scope | None = None) -> Flow[Totals]:
+    """How much there is of all documents.
+
+    Raises:
+        DamagedIndex: if the row of one is damaged, unless reading goes on without it.
+    """
+
+    def read(reader: Reader) -> Flow[Totals]:
+        catalogue = yield from reader.whole_catalogue()
+        reader.warn_of_left_out()
+        return catalogue.totals
+
+    return read_consistently(store, read, scope)
 
 
 def list_documents(store: Store, scope: Scope | None = None) -> Flow[list[DocumentInfo]]:

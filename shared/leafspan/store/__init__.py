@@ -1,7 +1,7 @@
 """The index as it is stored: leaves, manifest, and what a view shows."""
 
 from leafspan.store._as_written import check_record, read_place
-from leafspan.store._catalogue import Catalogue, Selection, Visibility, shown_rows
+from leafspan.store._catalogue import Catalogue, Selection, Totals, Visibility, shown_rows
 from leafspan.store._checksums import bytes_are_as_written, pack_checksums
 from leafspan.store._connecting import has_index, open_store
 from leafspan.store._consistent_reading import read_consistently
@@ -43,6 +43,7 @@ __all__ = [
     "Scope",
     "Selection",
     "Store",
+    "Totals",
     "StoredLeaf",
     "Texts",
     "VerifiedRows",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from leafspan.checks import did_you_mean, shown
 from leafspan.errors import DocumentNotFound
@@ -47,6 +47,24 @@ class Selection:
     def ids(self) -> frozenset[str]:
         """Stored ids of the documents."""
         return self._given() if callable(self._given) else self._given
+
+
+class Totals(NamedTuple):
+    """How much there is of some documents in all.
+
+    Attributes:
+        documents: Number of documents.
+        leaves: Number of their leaves.
+        words: Length of their texts in words.
+        characters: Length of their texts in characters.
+        languages: Number of documents by code of their language, most frequent first.
+    """
+
+    documents: int
+    leaves: int
+    words: int
+    characters: int
+    languages: Mapping[str, int]
 
 
 class Visibility(Protocol):
@@ -190,6 +208,19 @@ class Catalogue:
         else:
             hint = did_you_mean(document_id, there) if len(there) <= _MOST_COMPARED else ""
         return DocumentNotFound(f"there is no document {shown(document_id)} in the index{hint}")
+
+    @cached_property
+    def totals(self) -> Totals:
+        """How much there is of the view's documents in all. It is added up once."""
+        rows = [row for row in self.rows.values() if row.version is not None]
+        languages = Counter(row.language for row in rows if row.language is not None)
+        return Totals(
+            len(rows),
+            sum(row.leaves for row in rows),
+            sum(row.words for row in rows),
+            sum(row.characters for row in rows),
+            dict(languages.most_common()),
+        )
 
     @property
     def leaves(self) -> int:
