@@ -12,7 +12,7 @@ from leafspan.segments import MirrorSnapshot
 from leafspan.segments._mirror import segments_to_merge
 from leafspan.segments._segment import Segment
 from leafspan.segments._snapshot import OpenSegment
-from leafspan.store import Catalogue, DocumentTable, Row, Selection
+from leafspan.store import Catalogue, DocumentTable, Numbering, Row, Selection
 from leafspan.values import LeafId
 from tests.profiles import examples
 
@@ -100,6 +100,13 @@ def test_each_current_leaf_that_is_there_has_one_row_and_no_other_leaf_is_select
     selection, others = Selection(frozenset(chosen), 0), Selection(frozenset("abcdefg") - chosen, 0)
     mask = snapshot.mask(selection)
     assert mask.shape == (snapshot.leaves,)
+    numbering = Numbering([*current], [SIZES[each] for each in current.items()])
+    assert numbering.is_certain
+    array = np.array([id_ in chosen for id_ in current], bool)
+    numbered = Selection(lambda: pytest.fail("ids were made"), 0, (numbering, array))
+    assert snapshot.mask(numbered).tolist() == mask.tolist()
+    assert [id_ in numbered for id_ in current] == [id_ in chosen for id_ in current]
+    assert "unknown" not in numbered
     wanted = sorted(row for row, leaf in rows.items() if leaf.document_id in chosen)
     assert np.flatnonzero(mask).tolist() == wanted
     assert [snapshot.rows_in(each).tolist() for each in (selection, selection, others, selection)] == [

@@ -86,7 +86,7 @@ class _Looking:
         self._known = names
         self._scope = reader.scope
         self._aliases = request.aliases
-        self._matching = None if request.where is None else visible.select(request.where).ids
+        self._matching = None if request.where is None else visible.select(request.where)
 
     def look_through(self, texts: Sequence[tuple[str, str]]) -> list[_Found]:
         """What leaves mention, each given by its id and its text."""

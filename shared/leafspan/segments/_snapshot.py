@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from leafspan.engines import StaleRead
 from leafspan.segments._segment import Segment
 from leafspan.segments._stored_arrays import StoredArrays, in_parts
-from leafspan.store import Catalogue, Row, Selection, document_key
+from leafspan.store import Catalogue, Numbering, Row, Selection, document_key
 from leafspan.values import LeafId
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ class MirrorSnapshot:
         self._starts = list(accumulate((segment.leaves for segment in segments), initial=0))  # first row of each segment
         self.leaves = self._starts.pop()
         self._masks: weakref.WeakKeyDictionary[Selection, Mask] = weakref.WeakKeyDictionary()
+        self._numberings: weakref.WeakKeyDictionary[Numbering, list[NDArray[np.int32]]] = weakref.WeakKeyDictionary()
         self._last_rows: tuple[weakref.ref[Selection] | None, NDArray[np.intp]] = (None, np.empty(0, np.intp))
         self._met: dict[str, tuple[int, OpenSegment, int]] = {}  # where documents are that were looked for
         # For each segment, whether each of its documents is current, and in no earlier segment.
@@ -256,6 +257,12 @@ class MirrorSnapshot:
             everything = zip(self.segments, self.parts, strict=True)
             masks = [np.ones(segment.leaves, bool) if mask is None else mask for segment, (_, mask) in everything]
             return np.concatenate([np.empty(0, bool), *masks])
+        if selection.chosen is not None:
+            numbering, chosen = selection.chosen
+            chosen = np.append(chosen, False)  # what is not numbered has the number -1
+            numbered = zip(self.segments, self._current, self._numbers_in(numbering), strict=True)
+            masks = [np.repeat(chosen[numbers] & current, segment.sizes) for segment, current, numbers in numbered]
+            return np.concatenate([np.empty(0, bool), *masks])
         if len(selection.ids) * 8 < sum(map(len, self._current)):  # few documents: look each of them up
             mask = np.zeros(self.leaves, bool)
             for rows in map(self._find, selection.ids):
@@ -268,6 +275,13 @@ class MirrorSnapshot:
             selected = [is_current and id_ in selection.ids for id_, is_current in zip(ids, current, strict=True)]
             masks.append(np.repeat(np.array(selected, bool), segment.sizes))
         return np.concatenate(masks)
+
+    def _numbers_in(self, numbering: Numbering) -> list[NDArray[np.int32]]:
+        """For each segment the numbers of its documents in a numbering. They are kept."""
+        numbers = self._numberings.get(numbering)
+        if numbers is None:
+            self._numberings[numbering] = numbers = [numbering.places_of(segment.documents) for segment in self.segments]
+        return numbers
 
     def first_row(self, document_id: str) -> int | None:
         """The row of a document's first leaf; None if the document is not current."""

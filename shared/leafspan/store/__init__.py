@@ -11,6 +11,7 @@ from leafspan.store._embedder_record import EmbedderRecord
 from leafspan.store._found_leaves import StoredLeaf
 from leafspan.store._loose_row import LooseRow, read_loosely
 from leafspan.store._manifest import HIDDEN_KEY, PARTS_KEY, Damage, Row, grouped
+from leafspan.store._numbering import Numbering
 from leafspan.store._passages import leaf_passage, outline_of
 from leafspan.store._reader import Copied, Nearest, Reader
 from leafspan.store._row_head import RowHead
@@ -23,6 +24,7 @@ from leafspan.store._writer import Derived, DocumentToWrite, Writer
 __all__ = [
     "HIDDEN_KEY",
     "PARTS_KEY",
+    "Numbering",
     "REMEDY",
     "Catalogue",
     "Copied",

@@ -7,6 +7,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from leafspan.checks import did_you_mean, shown
@@ -14,6 +15,7 @@ from leafspan.errors import DocumentNotFound
 from leafspan.filters import Columns, Where
 from leafspan.store._document_table import DocumentTable
 from leafspan.store._manifest import Damage, Row
+from leafspan.store._numbering import Numbering
 from leafspan.store._row_head import RowHead
 from leafspan.store._stored_rows import StoredRows, are_current
 from leafspan.values import LeafId
@@ -33,15 +35,30 @@ class Selection:
     """A set of documents, such as those that match a filter.
 
     Attributes:
-        leaves: That number.
+        leaves: The number of their leaves.
+        chosen: Whether each document of a numbering is in the set, as that numbering and an array. None if it has none.
     """
 
-    def __init__(self, ids: frozenset[str] | Callable[[], frozenset[str]], leaves: int) -> None:
+    def __init__(
+        self,
+        ids: frozenset[str] | Callable[[], frozenset[str]],
+        leaves: int,
+        chosen: tuple[Numbering, NDArray[np.bool_]] | None = None,
+    ) -> None:
         self._given = ids
         self.leaves = leaves
+        self.chosen = chosen
 
     def __repr__(self) -> str:
         return f"Selection(leaves={self.leaves})"
+
+    def __contains__(self, stored_id: str | None) -> bool:
+        """Whether the document with this stored id, which is in the catalogue, is in the set. No list of ids is made."""
+        if self.chosen is None or stored_id is None:
+            return stored_id in self.ids
+        numbering, chosen = self.chosen
+        number = numbering.number_of(stored_id)
+        return number is not None and bool(chosen[number])
 
     @cached_property
     def ids(self) -> frozenset[str]:
@@ -252,9 +269,11 @@ class Catalogue:
     def _choose(self, where: Where | None) -> Selection:
         if where is None:
             return self._current()
-        current, columns = self._columns
-        chosen = [current[place] for place in columns.matching(where).nonzero()[0]]
-        return Selection(self._stored_ids(id_ for id_, _ in chosen), sum(leaves for _, leaves in chosen))
+        current, columns, numbering = self._columns
+        matching = columns.matching(where)
+        chosen = (numbering, matching) if numbering.is_certain else None
+        # Not of this object, as below.
+        return Selection(lambda: frozenset(compress(current, matching)), int(numbering.leaves[matching].sum()), chosen)
 
     @cached_property
     def _all(self) -> Selection:
@@ -277,17 +296,17 @@ class Catalogue:
         return Selection(ids, leaves)
 
     @cached_property
-    def _columns(self) -> tuple[list[tuple[str, int]], Columns]:
-        """The documents with a current version, with their leaves, and the columns that filters are matched against."""
-        current, metadata = [], []
+    def _columns(self) -> tuple[list[str], Columns, Numbering]:
+        """The stored ids of the documents with a current version, the columns that filters are matched against, and their
+        numbers.
+        """
+        stored, leaves, metadata = [], [], []
         for row in self.heads():
             if row.version is not None:
-                current.append((row.document_id, row.leaves))
+                stored.append(row.document_id if self._stored is None else self._stored[row.document_id])
+                leaves.append(row.leaves)
                 metadata.append((row.document_id, row.filterable))
-        return current, Columns(metadata)
-
-    def _stored_ids(self, shown_ids: Iterable[str]) -> frozenset[str]:
-        return frozenset(shown_ids if self._stored is None else (self._stored[id_] for id_ in shown_ids))
+        return stored, Columns(metadata), Numbering(stored, leaves)
 
     @cached_property
     def _shown(self) -> dict[str, str]:
