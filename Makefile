@@ -64,6 +64,7 @@ benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/adding.py
 	$(BIN)/python benchmarks/lexical.py
 	$(BIN)/python benchmarks/filtered.py
+	$(BIN)/python benchmarks/syncing.py
 	$(BIN)/python benchmarks/tree.py --data "$(DATA)"
 	$(BIN)/python benchmarks/themes.py
 	$(BIN)/python benchmarks/quality.py --data "$(DATA)"
