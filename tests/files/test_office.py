@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from leafspan import BM25, Files, Index
-from leafspan.documents import check_document
-from leafspan.files import FileReading, Skipped, _table
+from leafspan.documents import check_document, place_in_file
+from leafspan.files import FileReading, Skipped, _archive, _table, packed
 from tests.office import archive, docx, epub, odp, ods, odt, pptx, xlsx
 
 SALES = [["Region", "Units"], ["North", 3], ["South", 4.0], [None, None], ["West", 5.5], ["a|b\nc", None]]
@@ -185,6 +185,35 @@ def test_a_broken_or_hostile_file_is_skipped_and_the_others_are_read(tmp_path: P
     assert [id_ for id_, _, _ in found] == ["b.md"]
     assert [each.path for each in skipped] == [f"a{suffix}"]
     assert len(skipped[0].reason) < 400
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("MOST_BYTES", 5_000, "it unpacks to more than 5,000 bytes"),
+        ("_MOST_XML", 300, "it unpacks to more than 300 bytes of XML"),
+        ("_MOST_ENTRIES", 6, "it has more than 6 files in it"),
+    ],
+)
+def test_an_archive_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: int, reason: str):
+    with zipfile.ZipFile(io.BytesIO(docx([("", "Tea.")]))) as file:
+        entries = {each: file.read(each) for each in file.namelist()}
+    (tmp_path / "a.docx").write_bytes(archive(entries | {"word/media/image.png": b" " * 10_000}))
+    assert read(tmp_path)[1] == ()
+    if name == "_MOST_XML":  # which is a default of the function
+        monkeypatch.setattr(_archive.open_archive, "__kwdefaults__", {"most_xml": value})
+    else:
+        monkeypatch.setattr(_archive, name, value)
+    _, [skipped] = read(tmp_path)
+    assert skipped.reason == reason
+
+
+def test_blank_rows_of_a_sheet_count(tmp_path: Path):
+    (tmp_path / "a.ods").write_bytes(ods({"Sales": [["Region"], [None], [None], ["North"], ["South"]]}))
+    [document] = FileReading(check_document, tmp_path).read(Files(tmp_path))
+    assert place_in_file(
+        packed(document.parts), (document.text[: document.text.index("| South")].count("\n") + 1,) * 2
+    ) == ("Sales, row 5")
 
 
 def test_a_sheet_is_read_up_to_its_last_cell(tmp_path: Path):

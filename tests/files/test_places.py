@@ -39,6 +39,13 @@ def test_each_line_belongs_to_the_last_part_that_begins_there(parts):
     assert [place_in_file(runs, (line, line)) for line in range(1, len(expected) + 1)] == expected
 
 
+def test_parts_that_do_not_follow_each_other_keep_their_numbers():
+    assembly = Assembly()
+    for number in (1, 3, 4):
+        assembly.add("x", "row", number)
+    assert [place_in_file(packed(assembly.parts), (line, line)) for line in (1, 2, 3)] == ["row 1", "row 3", "row 4"]
+
+
 def test_rows_are_counted_by_lines_within_their_sheet():
     assembly = Assembly()
     assembly.add_text("# Sales\n")

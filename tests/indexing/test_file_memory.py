@@ -121,12 +121,29 @@ def test_what_the_index_no_longer_has_is_read(tmp_path: Path, docs: Path, read: 
 def test_other_options_read_a_file_again_and_readers_of_ones_own_always(tmp_path: Path, docs: Path, read: list[str]):
     with Index.open(tmp_path / "kb") as index:
         index.sync(docs)
-        assert again(index, Files(docs, encoding="latin-1"), read)[0] == ["a.md", "b.txt", "c.jsonl"]
+        for options in (
+            {"encoding": "latin-1"},
+            {"text_field": "t"},
+            {"id_field": "i"},
+            {"title_field": "n"},
+            {"outputs": True},
+        ):
+            assert again(index, Files(docs, **options), read)[0] == ["a.md", "b.txt", "c.jsonl"], options
         calls: list[Path] = []
         files = Files(docs, readers={".md": lambda path: calls.append(path) or "own"})
         for number in (1, 2):
             index.sync(files)
             assert len(calls) == number
+
+
+def test_what_was_added_with_other_options_since_is_read(tmp_path: Path, docs: Path, read: list[str]):
+    (docs / "c.jsonl").write_text('{"text": "One.", "name": "Tea"}')
+    time.sleep(0.02)
+    with Index.open(tmp_path / "kb") as index:
+        index.sync(docs)
+        index.add(Files(docs, title_field="name"))
+        names, synced = again(index, docs, read)
+        assert (names, synced.replaced) == (["c.jsonl"], ("docs/c.jsonl#line=1",))
 
 
 def test_what_is_left_out_of_a_file_is_said_each_time(tmp_path: Path, docs: Path, read: list[str]):

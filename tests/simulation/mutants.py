@@ -395,9 +395,9 @@ MUTANTS = (
     Mutant(
         "a sync deletes what others have added meanwhile",
         "indexing._sync",
-        "    kept = {*taken.added, *taken.replaced, *taken.unchanged}\n",
+        "    kept = {*taken.added, *taken.replaced, *unchanged}\n",
         "    rows = yield from read_consistently(store, Reader.rows, scope)\n"
-        "    kept = {*taken.added, *taken.replaced, *taken.unchanged}\n",
+        "    kept = {*taken.added, *taken.replaced, *unchanged}\n",
     ),
     # Mirrors: mirror/_mirror.py, mirror/_snapshot.py
     Mutant(

@@ -106,6 +106,17 @@ def test_a_sentence_in_a_directive_is_not_cut_at_a_line_end():
     assert not any(text.index("The leaves") < end < text.index("They are dried") for end in ends)
 
 
+def test_code_is_no_paragraph():
+    text = (
+        "Tea.\n\n.. code-block:: python\n   :linenos:\n\n   brew()\n\nCode::\n\n   pour()\n\n.. note:: Of two\n   lines.\n"
+    )
+    assert [text[start:end] for start, end in layout_of(text, RST).paragraphs] == [
+        "Tea.\n",
+        "Code::\n",
+        ".. note:: Of two\n   lines.\n",
+    ]
+
+
 def test_nothing_is_read_or_run(tmp_path):
     (tmp_path / "secret.txt").write_text("secret\n======\n")
     text = "".join(
