@@ -119,7 +119,8 @@ def sync(
         yield from finish_interrupted(store)
     # Read first: what others add meanwhile is not to be deleted.
     rows, half_deleted = yield from read_consistently(store, partial(_rows, scope=scope), scope)
-    moved, memory = Moved(rows), FileMemory(store, rows)
+    moved = Moved(rows)
+    memory = yield Call(FileMemory, (store, rows))
     remembers = intake.remembers_files and scope is None and isinstance(coverage, FileCoverage)
     if remembers:
         reading.unchanged = memory.unchanged
