@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from email import message_from_bytes, policy
-from email.message import EmailMessage
-from email.utils import parsedate_to_datetime
 from itertools import islice, pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from leafspan.errors import MissingExtra
 from leafspan.files._html import markdown_of
 from leafspan.files._opening import Unreadable, read_bytes
 from leafspan.files._record import BadRecord, Record
 from leafspan.files._source import Files
+
+if TYPE_CHECKING:
+    from email.message import EmailMessage
 
 _MOST_MESSAGES = 100_000
 _BEGINNING = re.compile(rb"^From [^\r\n]*\r?\n(?=[!-9;-~]+:)", re.MULTILINE)  # of a message in a mailbox
@@ -46,6 +47,8 @@ def read_mbox(path: Path, files: Files) -> Iterator[Record | BadRecord]:
 
 
 def _record(data: bytes, part: str) -> Record:
+    from email import message_from_bytes, policy  # takes 15 ms, and most folders have no mail
+
     try:
         message = message_from_bytes(data, policy=policy.default)
         left_out = [f"the header {name!r} of {length:,} characters is left out" for name, length in _long_headers(message)]
@@ -84,6 +87,8 @@ def _long_headers(message: EmailMessage) -> Iterator[tuple[str, int]]:
 
 def _date(text: str) -> str:
     """The date as ISO 8601 has it, so that filters can compare it; as it is written if it is none."""
+    from email.utils import parsedate_to_datetime
+
     try:
         return parsedate_to_datetime(text).isoformat()
     except ValueError:
