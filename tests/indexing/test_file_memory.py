@@ -136,6 +136,15 @@ def test_other_options_read_a_file_again_and_readers_of_ones_own_always(tmp_path
             assert len(calls) == number
 
 
+def test_a_file_of_very_many_documents_is_not_remembered(tmp_path: Path, docs: Path, read: list[str], monkeypatch):
+    monkeypatch.setattr(_file_memory, "_MOST_DOCUMENTS", 1)
+    (docs / "empty.jsonl").write_text("")
+    time.sleep(0.02)
+    with Index.open(tmp_path / "kb") as index:
+        index.sync(docs)
+        assert again(index, docs, read)[0] == ["c.jsonl", "empty.jsonl"]
+
+
 def test_what_was_added_with_other_options_since_is_read(tmp_path: Path, docs: Path, read: list[str]):
     (docs / "c.jsonl").write_text('{"text": "One.", "name": "Tea"}')
     time.sleep(0.02)

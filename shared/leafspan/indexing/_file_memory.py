@@ -28,6 +28,7 @@ from leafspan.values import Document
 
 _NAME = "files.json"
 _FORMAT = 1  # to be raised when a reader returns something else for the same file
+_MOST_DOCUMENTS = 10_000  # of one file: what is remembered of more takes about as long to read as the file
 _COARSEST = 2_000_000_000  # nanoseconds between the time stamps of the coarsest file systems
 
 
@@ -84,7 +85,7 @@ class FileMemory:
         new = {
             path: [*status, self._documents[path]]
             for path, status in self._new.items()
-            if path in self._documents and path not in without
+            if path not in without and 0 < len(self._documents[path]) <= _MOST_DOCUMENTS
         }
         if self._path is None or self._read_only or not new:
             return
