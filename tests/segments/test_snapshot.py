@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from leafspan.engines import StaleRead
 from leafspan.segments import MirrorSnapshot
-from leafspan.segments._mirror import segments_to_merge
+from leafspan.segments._mirror import MOST_SEGMENTS, segments_to_merge
 from leafspan.segments._segment import Segment
 from leafspan.segments._snapshot import OpenSegment
 from leafspan.store import Catalogue, DocumentTable, Numbering, Row, Selection
@@ -140,3 +140,16 @@ def test_a_large_segment_is_not_written_again_for_small_ones():
     assert to_merge((1000, 1000), *[(10, 10)] * 8) == list(range(1, 9))  # 80 together, less than half of 1000
     assert to_merge((160, 160), *[(10, 10)] * 8) == list(range(9))  # at most twice as large as the others together
     assert to_merge((161, 161), *[(10, 10)] * 8) == list(range(1, 9))
+
+
+@examples(200)
+@given(st.lists(st.integers(1, 100), max_size=30))
+def test_merging_goes_on_until_few_are_left_that_are_not_large_and_makes_none_that_is_larger(sizes):
+    most = max([100, *sizes])
+    while numbers := segments_to_merge(sizes, [segment(("x", V, size)) for size in sizes], most):
+        merged = [sizes[number] for number in numbers]
+        assert len(merged) > 1
+        assert sum(merged) <= most
+        assert all(size <= most // 2 for size in merged)
+        sizes = [size for number, size in enumerate(sizes) if number not in numbers] + [sum(merged)]
+    assert sum(size <= most // 2 for size in sizes) <= MOST_SEGMENTS

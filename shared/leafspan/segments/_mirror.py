@@ -112,6 +112,9 @@ class Mirror:
         """What it is a copy of, as words of a sentence."""
         return self._recipe.content
 
+    largest: int | None = 1 << 17
+    """The most leaves of a segment of merged ones. None: any number."""
+
     is_shared = False
     """Whether its segments are stored with the index, so that pieces of them may have to be fetched."""
 
@@ -385,18 +388,25 @@ class Mirror:
         segments = self._segments
         assert segments is not None
         removed = self._dead(snapshot)
-        if not removed and not segments_to_merge(snapshot.live, segments):
+        if not removed and not segments_to_merge(snapshot.live, segments, self.largest):
             return snapshot
-        self._segments = segments = [each for each in segments if each not in removed]
+        self._segments = [each for each in segments if each not in removed]
         snapshot = self._snapshot_of(snapshot.catalogue)
-        numbers = [number for number in segments_to_merge(snapshot.live, segments) if self._may_merge(segments[number])]
-        if numbers:
+        while numbers := self._to_merge(snapshot):
             merged = self._folder.keep(self._merge(snapshot, numbers))
-            removed += [segments[number] for number in numbers]
-            self._segments = in_order([merged, *(each for each in segments if each not in removed)])
+            replaced = [snapshot.segments[number] for number in numbers]
+            self._segments = in_order([merged, *(each for each in self._segments if each not in replaced)])
             snapshot = self._snapshot_of(snapshot.catalogue)
+            removed += replaced
         self._folder.remove(removed)
         return snapshot
+
+    def _to_merge(self, snapshot: MirrorSnapshot) -> list[int]:
+        """The numbers of the segments to merge next: several, or one that is mostly dead."""
+        numbers = segments_to_merge(snapshot.live, snapshot.segments, self.largest)
+        allowed = [number for number in numbers if self._may_merge(snapshot.segments[number])]
+        is_alone = len(allowed) == 1 and 2 * snapshot.live[allowed[0]] >= snapshot.segments[allowed[0]].leaves
+        return [] if is_alone else allowed
 
     def _may_merge(self, segment: OpenSegment) -> bool:
         """Whether a reader may merge a segment.
@@ -437,19 +447,24 @@ def _is_expected(segment: OpenSegment, catalogue: Catalogue) -> bool:
     return False
 
 
-def segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment]) -> list[int]:
+def segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment], largest: int | None = None) -> list[int]:
     """The numbers of the segments to merge into one, in ascending order; an empty list if none should be merged.
 
     Segments are merged if more than half of their leaves are dead, but not all of them. If there are too many segments, the
     smallest are merged as well. Of these, each is at most ``_SIZE_RATIO`` times as large as the smaller ones together, so a
     large segment is not written again until the index has grown in proportion.
+
+    With ``largest``, those that are merged have no more leaves together, and one of more than half of that does not count.
+    So merging takes no more time and memory the larger the index is.
     """
+    most = sum(live) if largest is None else largest
+    counted = most if largest is None else largest // 2
     chosen = [number for number, each in enumerate(segments) if 0 < live[number] * 2 < each.leaves]
-    others = [number for number in range(len(segments)) if number not in chosen and live[number]]
+    others = [number for number in range(len(segments)) if number not in chosen and 0 < live[number] <= counted]
     if len(others) + bool(chosen) > MOST_SEGMENTS:
         size = sum(live[number] for number in chosen)
         for number in sorted(others, key=lambda number: live[number]):
-            if len(chosen) > 1 and live[number] > size * _SIZE_RATIO:
+            if len(chosen) > 1 and (live[number] > size * _SIZE_RATIO or size + live[number] > most):
                 break
             chosen.append(number)
             size += live[number]

@@ -28,6 +28,7 @@ class SharedMirror(Mirror):
     Writers store segments, and merge them when they have become many. Readers write nothing.
     """
 
+    largest = None  # all that is stored is looked at in order to merge it, so it must stay few
     is_shared = True
 
     def __init__(self, folder: Path, shelf: Callable[[str], Shelf], recipe: Recipe) -> None:
@@ -89,7 +90,9 @@ class SharedMirror(Mirror):
         segments: Sequence[OpenSegment] = snapshot.segments
         stored = {each for each in segments if each.path is not None and each.path.stem in names}
         removed = [each for each in self._dead(snapshot) if each in stored]
-        numbers = [number for number in segments_to_merge(snapshot.live, segments) if segments[number] in stored]
+        numbers = [
+            number for number in segments_to_merge(snapshot.live, segments, self.largest) if segments[number] in stored
+        ]
         if numbers:
             merged = yield from self.computed(self._merge, snapshot, numbers)
             kept = yield Call(self._folder.keep, (merged,), finish=True)
