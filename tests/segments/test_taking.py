@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from leafspan import BM25, Document, Index, Vector
 from leafspan.errors import FunctionFailed
 from leafspan.segments import Mirror, RecordCopy, VectorCopy, WordPostings, _mirror
+from leafspan.segments._segment_folder import SegmentFolder
 from leafspan.store import Row, Writer
 from leafspan.store._folder import Folder
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
@@ -146,3 +147,17 @@ def test_behind_a_client_words_are_taken_as_well(monkeypatch: pytest.MonkeyPatch
     with Index.open(client=chromadb.EphemeralClient(Settings(anonymized_telemetry=False)), name="taken") as index:
         index.add(DOCUMENTS)
         assert index.retrieve(QUESTIONS[0], BM25())
+
+
+def test_merging_goes_on_until_few_small_segments_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_mirror.Mirror, "largest", 8)
+    with Index.open(tmp_path / "kb") as index:
+        for number in range(40):
+            index.add(Document(f"d{number:02}", f"Bee {number} dances."))
+        assert len(index.retrieve("bee", BM25(), k=40)) == len(index.retrieve("bee", Vector(), k=40)) == 40
+        for folder in {path.parent for path in (tmp_path / "kb" / "leafspan.segments").rglob("*.segment")}:
+            found = SegmentFolder(folder).read([])
+            sizes = sorted(each.leaves for each in found)
+            assert sum(sizes) == 40
+            assert max(sizes) <= 8
+            assert sum(size <= 4 for size in sizes) <= _mirror.MOST_SEGMENTS
