@@ -235,7 +235,7 @@ def compare(texts: Mapping[str, str], other: Mapping[str, str | None]) -> tuple[
 
 
 def documentation(root: Path) -> Iterator[Figure]:
-    """Headings and sections beside those of docutils, and ends of leaves within sentences."""
+    """Compare headings and sections with docutils, and count the leaves that end within a sentence."""
     files = sorted(path for path in root.rglob("*") if path.is_file()) if root.is_dir() else []
     if not files:
         return

@@ -2,8 +2,8 @@
 
     python benchmarks/main_content.py --site FOLDER --docs FOLDER
 
-The pages are those of a documentation that was built from Markdown (``make docs`` builds leafspan's own into ``site``),
-but for those that are made of docstrings. So the Markdown says what the content is: the share of its words and of its
+MkDocs has built the pages from Markdown (``make docs`` builds leafspan's own pages into ``site``). Pages that are made of
+docstrings are left out. So the Markdown says what the content is: the share of its words and of its
 headings that are found, and of the words found, the share that are its own. Ends with 0 if leafspan finds at least 97 % of
 the words and of the headings, and 90 % are its own. (A page has the code of others that it includes.)
 """

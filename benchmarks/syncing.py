@@ -1,4 +1,4 @@
-"""A sync of files of which none has changed: with what the last one remembers of them, and reading all.
+"""How long a sync takes if no file has changed: with the memory of the last sync, and with all files read again.
 
     python benchmarks/syncing.py [--files 10000] [--rounds 5] [--json FILE]
 
@@ -23,7 +23,7 @@ _LONG_AGO = 1_600_000_000  # seconds: a file that was just written is read once 
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="A sync of files of which none has changed.")
+    parser = argparse.ArgumentParser(description="How long a sync takes if no file has changed.")
     parser.add_argument("--files", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
     add_json_option(parser)
@@ -39,7 +39,7 @@ def main() -> int:
             os.utime(page, (_LONG_AGO, _LONG_AGO))
         with Index.open(Path(folder) / "kb") as index:
             index.sync(docs, progress=False)
-            time.sleep(2.1)  # the times of change of the files' entries count, too
+            time.sleep(2.1)  # sync remembers no file whose inode has changed within two seconds
             index.sync(docs, progress=False)
             turns = [(taken(index, Files(docs)), taken(index, Files(docs, checksum=True))) for _ in range(arguments.rounds)]
     figures = [

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from leafspan import BM25, Files, Index
-from leafspan.documents import check_document, place_in_file
-from leafspan.files import FileReading, Skipped, _archive, _table, packed
+from leafspan.documents import check_document
+from leafspan.files import FileReading, Skipped, _archive, _table, packed, place_in_file
 from tests.office import archive, docx, epub, odp, ods, odt, pptx, xlsx
 
 SALES = [["Region", "Units"], ["North", 3], ["South", 4.0], [None, None], ["West", 5.5], ["a|b\nc", None]]
@@ -308,6 +308,15 @@ def test_an_extra_that_is_missing_is_named_and_other_files_are_read(
     found, [skipped] = read(tmp_path)
     assert [id_ for id_, *_ in found] == ["b.md"]
     assert (skipped.path, skipped.reason) == (name, f"{reason} in the clone of leafspan")
+
+
+def test_a_chapter_that_a_book_names_again_and_again_is_read_once(tmp_path: Path):
+    with zipfile.ZipFile(io.BytesIO(epub({"one.xhtml": "<p>Bees.</p>", "two.xhtml": "<p>Wax.</p>"}))) as file:
+        entries = {name: file.read(name) for name in file.namelist()}
+    package = entries["OEBPS/book.opf"].replace(b'<itemref idref="c0"/>', b'<itemref idref="c0"/>' * 100_000)
+    (tmp_path / "a.epub").write_bytes(archive(entries | {"OEBPS/book.opf": package}))
+    [(_, _, text)], skipped = read(tmp_path)
+    assert (text, skipped) == ("Bees.\n\nWax.\n", ())
 
 
 def test_a_header_that_would_take_hours_is_left_out(tmp_path: Path):

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from langchain_ext import HybridRetriever as LangChainRetriever
 from leafspan import BM25, Index
-from leafspan.documents import place_in_file
-from leafspan.files import packed
+from leafspan.files import packed, place_in_file
 from leafspan.files._parts import Assembly
 from llamaindex_ext import HybridRetriever as LlamaIndexRetriever
 from tests.office import xlsx

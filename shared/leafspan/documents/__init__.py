@@ -25,7 +25,6 @@ from leafspan.documents._line_numbers import lines_of, moved_down, pack_lines
 from leafspan.documents._metadata import clean_metadata, copy_metadata, title_in
 from leafspan.documents._packed_place import ordinal_and_firsts, pack_place, unpack_place
 from leafspan.documents._pieces import CHUNK_ID, Piece, metadata_key, place_of, put_together, shared_by_chunks
-from leafspan.documents._places import place_in_file
 from leafspan.documents._settings import FORMAT, TREE_SETTINGS, IndexSettings, OpenOptions
 
 __all__ = [
@@ -57,7 +56,6 @@ __all__ = [
     "pack_lines",
     "ordinal_and_firsts",
     "pack_place",
-    "place_in_file",
     "place_of",
     "put_together",
     "read_documents",

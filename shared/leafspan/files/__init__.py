@@ -5,7 +5,7 @@ from leafspan.files._formats import SUFFIXES
 from leafspan.files._generated import is_report
 from leafspan.files._naming import FileDocument, FileNames, below_folder
 from leafspan.files._opening import Unreadable
-from leafspan.files._parts import packed, without_names
+from leafspan.files._parts import packed, place_in_file, without_names
 from leafspan.files._reading import FileReading, Skipped, check_paths, files_at, is_there, no_match, real_path
 from leafspan.files._source import Files
 
@@ -23,6 +23,7 @@ __all__ = [
     "files_at",
     "no_match",
     "packed",
+    "place_in_file",
     "is_report",
     "is_there",
     "real_path",

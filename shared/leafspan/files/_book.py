@@ -38,7 +38,8 @@ def _chapters(archive: ZipFile) -> tuple[list[str], str | None]:
     package = next(each.get("full-path", "") for each in _all(container, "rootfile"))
     book = ElementTree.fromstring(archive.read(package))
     names = {each.get("id"): unquote(each.get("href", "")) for each in _all(book, "item")}
-    read = [names[each.get("idref")] for each in _all(book, "itemref") if each.get("linear") != "no"]
+    # Each once: a book of a few kilobytes can name a chapter a million times.
+    read = dict.fromkeys(names[each.get("idref")] for each in _all(book, "itemref") if each.get("linear") != "no")
     title = next((" ".join((each.text or "").split()) for each in _all(book, "title")), "")
     return [normpath(join(dirname(package), name)) for name in read], title or None
 

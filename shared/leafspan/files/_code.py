@@ -7,8 +7,7 @@ from pathlib import Path
 
 from leafspan.files._decoding import decode
 from leafspan.files._opening import read_bytes
-from leafspan.files._parsed import parsed_record
-from leafspan.files._record import Record
+from leafspan.files._record import Record, parsed_record
 from leafspan.files._source import Files
 from leafspan.splitting import parser_of
 

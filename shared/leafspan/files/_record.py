@@ -8,7 +8,9 @@ from typing import NamedTuple, Protocol
 
 from leafspan.files._parts import Parts
 from leafspan.files._source import Files
-from leafspan.splitting import MARKDOWN
+from leafspan.splitting import MARKDOWN, PLAIN
+
+_MOST_PARSED = 2_000_000  # characters: a parser can need a thousand bytes of memory for each
 
 
 class Record(NamedTuple):
@@ -35,6 +37,14 @@ class Record(NamedTuple):
     lines_before: int = 0
     markup: str = MARKDOWN
     parts: Sequence[Parts] | None = None
+
+
+def parsed_record(text: str, title: str | None, markup: str) -> Record:
+    """The document of a text in a markup. Of one that is too long, the text is read, and not its headings."""
+    if len(text) <= _MOST_PARSED:
+        return Record(text, title, {}, markup=markup)
+    left_out = [f"its headings are left out: it has more than {_MOST_PARSED:,} characters"]
+    return Record(text, title, {}, left_out=left_out, markup=PLAIN)
 
 
 class BadRecord(NamedTuple):

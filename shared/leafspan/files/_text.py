@@ -9,8 +9,7 @@ from pathlib import Path
 from leafspan.files._decoding import decode
 from leafspan.files._front_matter import read_front_matter
 from leafspan.files._opening import read_bytes
-from leafspan.files._parsed import parsed_record
-from leafspan.files._record import Record
+from leafspan.files._record import Record, parsed_record
 from leafspan.files._source import Files
 from leafspan.splitting import ASCIIDOC, LINE_END, ORG, RST, find_headings, front_matter, layout_of
 

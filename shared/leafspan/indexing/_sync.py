@@ -120,14 +120,15 @@ def sync(
     # Read first: what others add meanwhile is not to be deleted.
     rows, half_deleted = yield from read_consistently(store, partial(_rows, scope=scope), scope)
     moved = Moved(rows)
-    memory = yield Call(FileMemory, (store, rows))
-    remembers = intake.remembers_files and scope is None and isinstance(coverage, FileCoverage)
-    if remembers:
-        reading.unchanged = memory.unchanged
+    documents = moved.watching(intake.keep(coverage.read(lambda: intake.known([*rows.values()]))))
+    memory: FileMemory | None = None
+    if intake.remembers_files and scope is None and isinstance(coverage, FileCoverage):
+        memory = yield Call(FileMemory, (store, rows))
+        reading.unchanged, documents = memory.unchanged, memory.watching(documents)
     taken = yield from take_in(
         store,
         embed,
-        memory.watching(moved.watching(intake.keep(coverage.read(lambda: intake.known([*rows.values()]))))),
+        documents,
         settings,
         scope=scope,
         timeout=timeout,
@@ -136,7 +137,7 @@ def sync(
         may_replace=None if isinstance(coverage, FileCoverage) else coverage.covers,
         row_keys=intake.row_keys,
     )
-    if remembers and not options.dry_run:
+    if memory is not None and not options.dry_run:
         yield Call(memory.keep, (reading.unread,))
     unchanged = sorted([*taken.unchanged, *reading.passed], key=lambda id_: reading.order.get(id_, 0))
     kept = {*taken.added, *taken.replaced, *unchanged}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 
-from leafspan.documents import lines_of, place_in_file
+from leafspan.documents import lines_of
+from leafspan.files import place_in_file
 from leafspan.store._manifest import PARTS_KEY, Row
 from leafspan.trace import EMPTY_TRACE, Trace
 from leafspan.values import Ancestor, Outline, Passage, Span
