@@ -2,8 +2,8 @@
 
     python benchmarks/space.py FOLDER [--json FILE]
 
-The benchmark adds the texts of a folder to a new index, and prints how many bytes each part of the index takes for a byte of
-text: the segments, which answer questions; the tables of Chroma's database; and Chroma's own vector index. Ends with 0.
+The benchmark adds the texts of a folder to a new index, and prints how many bytes each part of the index takes for a byte
+of text: the segments, which answer questions; the tables of Chroma's database; and Chroma's own vector index. Ends with 0.
 """
 
 from __future__ import annotations
