@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import chromadb
 import numpy as np
 from numpy.typing import NDArray
-from shuffled import shuffled_questions, shuffled_texts
+from shuffled import made_up_texts, made_up_words, shuffled_questions, shuffled_texts
 
 from leafspan import Document, Embedder, HierarchicalSplitter
 from leafspan.embedding import default_embedder
@@ -78,6 +78,20 @@ class Corpus:
             Document(f"book-{number}", text, metadata={**keys, "book": number} if keys else {})
             for number, text in enumerate(shuffled_texts(max(1, leaves // LEAVES_OF_A_DOCUMENT), random.Random(seed)))
         ]
+        return cls.of(documents)
+
+    @classmethod
+    def made_up(cls, leaves: int, *, seed: int = 7) -> tuple[Corpus, list[str]]:
+        """A corpus of about this many leaves of made-up words, whose vectors lie close together, and 300 questions."""
+        drawn = random.Random(seed)
+        words = made_up_words(8000, drawn)
+        texts = made_up_texts(max(1, leaves // LEAVES_OF_A_DOCUMENT), words, drawn)
+        asked = [" ".join(drawn.choices(words, k=7)) for _ in range(300)]
+        return cls.of([Document(f"book-{number}", text) for number, text in enumerate(texts)]), asked
+
+    @classmethod
+    def of(cls, documents: Sequence[Document]) -> Corpus:
+        """A corpus of documents, with the leaves that the default splitter makes of them."""
         splitter = HierarchicalSplitter()
         ids, texts, counts = [], [], []
         for document in documents:
@@ -162,10 +176,9 @@ class ReadyMade:
         self._rows = {text: row for row, text in enumerate(corpus.texts)}
 
     def __call__(self, texts: list[str]) -> Any:
-        """The vectors of leaves. Another text, such as the probe by which an index recognises its embedder, is embedded."""
-        if texts[0] not in self._rows:
-            return WORDLLAMA.documents(texts)
-        return self._vectors[[self._rows[text] for text in texts]]
+        """The vectors of leaves. If another text is among them, such as a title, all are embedded."""
+        rows = [self._rows.get(text) for text in texts]
+        return WORDLLAMA.documents(texts) if None in rows else self._vectors[rows]
 
     def embed_query(self, texts: list[str]) -> Any:
         """The vectors of questions."""

@@ -1,12 +1,14 @@
 """How long a retrieval takes, beside what it is built on and beside its peer.
 
-    python benchmarks/latency.py [--leaves 100000] [--queries 300] [--json FILE]
+    python benchmarks/latency.py [--leaves 100000] [--queries 300] [--data FOLDER] [--folder FOLDER] [--json FILE]
 
 Retrievers of leafspan for LangChain are asked for five passages (some of them also for 24), in turns with a plain Chroma
 query for 24 records, with documents and metadata, over the same leaves. Embedding the question counts on both sides. A
 figure is the median of the ratios of the turns, with their middle half: a bare time means little on another machine. Recall
 is the share of the 24 nearest leaves that are found, as numpy says which they are. The corpus is made of shuffled sentences
-of the example articles, so nothing is downloaded.
+of the example articles, so nothing is downloaded; and of made-up words, whose vectors lie close together. With ``--data``,
+it is made of the question sets in that folder instead of sentences, and their questions are asked. With ``--folder``, what
+is stored there is used again.
 
 Ends with 1 if a bound is missed.
 """
@@ -19,21 +21,25 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from corpus import WORDLLAMA, Corpus, add_to_plain, plain_client, plain_collection, questions
 from measures.storing import size_of
 from peers.llamaindex_peers import Nodes
+from question_sets import add_data_option, evenly_spaced, load_documents, load_questions, what_is_absent
 from results import Figure, add_json_option, all_passed, print_figures, write_results
 from side_by_side import Times, seconds, take_turns
 
 import langchain_ext
-from leafspan import Index, Vector
+from leafspan import Document, Index, Vector
 
 CANDIDATES = 24
+SETS = ("squad", "covidqa", "scifact", "hotpotqa", "long_documents", "filings", "cranfield")
+QUESTIONS_OF_A_SET = 50
 USER_KEYS = {"book": 1, "language": "en", "rating": 4.5, "checked": True}
 
 
@@ -48,19 +54,25 @@ class Bench:
         plain: The plain collection.
         throughput: Throughput of ``add`` as a share of the plain collection's.
         disk: Disk space in times of the plain collection's.
+
+    The last two are None where what is stored was used again.
     """
 
     corpus: Corpus
     index: Index
     client: Any
     plain: Any
-    throughput: float
-    disk: float
+    throughput: float | None
+    disk: float | None
 
 
-def build(folder: Path, leaves: int, keys: Mapping[str, Any]) -> Bench:
-    """The same leaves, added to an index and to a plain collection in turns."""
-    corpus = Corpus.made(leaves, keys)
+def build(folder: Path, corpus: Corpus) -> Bench:
+    """The same leaves, added to an index and to a plain collection in turns. What is there already is kept."""
+    if (folder / "done").exists():
+        client = plain_client(folder / "plain")
+        plain = client.get_collection("plain", embedding_function=None)
+        return Bench(corpus, Index.open(folder / "ours"), client, plain, None, None)
+    shutil.rmtree(folder, ignore_errors=True)
     index = Index.open(folder / "ours", embedder=corpus.embedder())
     client = plain_client(folder / "plain")
     plain = plain_collection(client)
@@ -70,6 +82,7 @@ def build(folder: Path, leaves: int, keys: Mapping[str, Any]) -> Bench:
         theirs += seconds(lambda rows=rows: add_to_plain(plain, corpus, rows))  # type: ignore[misc]
     index.close()
     disk = size_of(folder / "ours") / size_of(folder / "plain")
+    (folder / "done").touch()
     return Bench(corpus, Index.open(folder / "ours"), client, plain, theirs / ours, disk)
 
 
@@ -126,7 +139,8 @@ def import_cost() -> float:
 
 
 PLAIN_HYBRID = "Hybrid of words, vectors and neighbours"
-BOUNDS: dict[str, dict[int, float | None]] = {
+Bounds = Mapping[str, Mapping[int, float | None]]
+BOUNDS: Bounds = {
     "Vector": {5: 0.6},
     "auto-merging": {5: 0.7, 24: 2.0},
     "windows": {5: 0.7, 24: 2.0},
@@ -142,6 +156,19 @@ They hold where leaves have metadata, as they mostly do: without, a plain query 
 take ``WITHOUT_METADATA`` times as long.
 """
 WITHOUT_METADATA = 1.6
+REAL_TEXT: Bounds = {
+    "Vector": {5: 0.65},
+    "auto-merging": {5: 0.8},
+    "windows": {5: 0.8},
+    "parents": {5: 0.8},
+    PLAIN_HYBRID: {5: None},
+    "Hybrid": {5: 1.4},
+    "RelevantSegments": {5: 1.9},
+    "BM25": {5: 0.3},
+}
+"""The same for real texts with four metadata keys and their questions."""
+MADE_UP_WORDS: Bounds = {"Vector": {5: 1.0}, "Hybrid": {5: 2.0}}
+"""The same for made-up words."""
 BESIDE: Sequence[tuple[str, str, float | None]] = (("Hybrid", PLAIN_HYBRID, None), ("RelevantSegments", "Hybrid", 1.5))
 """A retriever, another one, and how many times as long the first may take. Both return five passages. None: any time.
 
@@ -181,57 +208,114 @@ def recalls(bench: Bench, asked: Sequence[str], part: str) -> Iterator[Figure]:
     yield Figure("plain query, recall of the exact nearest", statistics.fmean(theirs), part=part)
 
 
-def measure(bench: Bench, asked: Sequence[str], *, keys: int) -> Iterator[Figure]:
-    """The figures of one pair of collections, with ``keys`` metadata keys."""
-    part = f"{keys} metadata keys"
-    work: dict[str, Callable[[str], Any]] = {"plain": plain_query(bench)}
+def times_of(bench: Bench, asked: Sequence[str], limits: Bounds, others: Mapping[str, Any]) -> Times:
+    """The times of the retrievers, of a plain query, and of others, in turns."""
+    work: dict[str, Callable[[str], Any]] = {"plain": plain_query(bench), **others}
     for k in (5, 24):
         few = retrievers(bench.index, k)
-        work |= {f"{name}, k = {k}": few[name].invoke for name, bounds in BOUNDS.items() if k in bounds}
+        work |= {f"{name}, k = {k}": few[name].invoke for name, bounds in limits.items() if k in bounds}
+    return take_turns(work, asked)
+
+
+def beside_plain(times: Times, limits: Bounds, part: str, *, more: float = 1.0) -> Iterator[Figure]:
+    """The times of the retrievers as multiples of a plain query's."""
+    yield Figure("a plain query, ms", 1000 * times.median("plain"), part=part)
+    for name, bounds in limits.items():
+        for k, bound in bounds.items():
+            yield beside(times, f"{name}, k = {k}", "plain", f"{name}, k = {k}, beside a plain query", bound, part)
+
+
+def measure_shuffled(bench: Bench, asked: Sequence[str], *, keys: int) -> Iterator[Figure]:
+    """The figures of a pair of collections of shuffled sentences, with ``keys`` metadata keys."""
+    part = f"{keys} metadata keys"
+    others: dict[str, Callable[[str], Any]] = {}
+    limits: Bounds = BOUNDS
     if keys == 0:
         nodes = Nodes(bench.client, bench.corpus)
         nodes.add(slice(0, len(bench.corpus.ids)))
-        work["LlamaIndex"] = nodes.auto_merging().ask
-    times = take_turns(work, asked)
-    plain = 1000 * times.median("plain")
-    print(f"  a plain query takes {plain:.2f} ms")
-    yield Figure("a plain query, ms", plain, part=part)
-    for name, bounds in BOUNDS.items():
-        for k, bound in bounds.items():
-            most = WITHOUT_METADATA if k == 5 and bound is not None and keys == 0 else bound
-            yield beside(times, f"{name}, k = {k}", "plain", f"{name}, k = {k}, beside a plain query", most, part)
+        others["LlamaIndex"] = nodes.auto_merging().ask
+        limits = {
+            name: {k: WITHOUT_METADATA if k == 5 and most else most for k, most in each.items()}
+            for name, each in BOUNDS.items()
+        }
+    times = times_of(bench, asked, limits, others)
+    yield from beside_plain(times, limits, part)
     for name, other, bound in BESIDE:
         yield beside(times, f"{name}, k = 5", f"{other}, k = 5", f"{name}, k = 5, beside {other}", bound, part)
     yield from recalls(bench, asked, part)
-    if "LlamaIndex" in work:
+    if others:
         for name in ("auto-merging", "windows", "parents"):
             what = f"{name}, k = 5, beside LlamaIndex's auto-merging"
             yield beside(times, f"{name}, k = 5", "LlamaIndex", what, 1.0, part)
     if keys:
-        windows = {"filter": filtered_windows(bench), "ours": work["windows, k = 5"]}
-        middle, *half = take_turns(windows, asked[:10], warm=2).ratio("filter", "ours")
+        ours = retrievers(bench.index, 5)["windows"].invoke
+        middle, *half = take_turns({"filter": filtered_windows(bench), "ours": ours}, asked[:10], warm=2).ratio(
+            "filter", "ours"
+        )
         name = "windows, times faster than by a metadata filter"
         yield Figure(name, middle, ">=", 50.0, part, (half[0], half[1]))
-    yield Figure("add, throughput beside plain Chroma's", bench.throughput, ">=", 0.85, part)
-    yield Figure("disk space, beside plain Chroma's", bench.disk, "<=", 2.2, part)
+    if bench.throughput is not None and bench.disk is not None:
+        yield Figure("add, throughput beside plain Chroma's", bench.throughput, ">=", 0.85, part)
+        yield Figure("disk space, beside plain Chroma's", bench.disk, "<=", 2.2, part)
+
+
+def real_texts(data: Path) -> tuple[Corpus, list[str]]:
+    """The documents of all sets, with four metadata keys, and their questions."""
+    documents, asked = [], []
+    for name in SETS:
+        documents += [
+            Document(
+                f"{name}/{each['id']}", each["text"], each["title"], metadata={**USER_KEYS, "book": number, "set": name}
+            )
+            for number, each in enumerate(load_documents(data, name))
+        ]
+        asked.append([each["text"] for each in evenly_spaced(load_questions(data, name), QUESTIONS_OF_A_SET)])
+    return Corpus.of(documents), [question for row in zip_longest(*asked) for question in row if question]
+
+
+def parts(arguments: argparse.Namespace, folder: Path) -> Iterator[Iterable[Figure]]:
+    """The figures of each pair of collections, one pair after the other."""
+
+    def stored(corpus: Corpus, what: str) -> Bench:
+        print(f"\n{len(corpus.ids):,} leaves, {what}, {CANDIDATES} candidates")
+        return build(folder / what.replace(" ", "-"), corpus)
+
+    if arguments.data is None:
+        asked = questions(arguments.queries)
+        for keys in ({}, USER_KEYS):
+            bench = stored(Corpus.made(arguments.leaves, keys), f"{len(keys)} metadata keys")
+            yield measure_shuffled(bench, asked, keys=len(keys))
+            bench.index.close()
+    else:
+        corpus, asked = real_texts(arguments.data)
+        bench = stored(corpus, "real texts")
+        yield beside_plain(times_of(bench, asked[: arguments.queries], REAL_TEXT, {}), REAL_TEXT, "real texts")
+        bench.index.close()
+    corpus, asked = Corpus.made_up(arguments.leaves)
+    bench = stored(corpus, "made-up words")
+    yield beside_plain(times_of(bench, asked[: arguments.queries], MADE_UP_WORDS, {}), MADE_UP_WORDS, "made-up words")
+    bench.index.close()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--leaves", type=int, default=100_000, help="number of leaves of each collection")
+    parser.add_argument(
+        "--leaves", type=int, default=100_000, help="number of leaves of each collection, but of real texts"
+    )
     parser.add_argument("--queries", type=int, default=300, help="number of questions")
+    parser.add_argument("--folder", type=Path, help="folder to store the collections in, and to use them again")
+    add_data_option(parser, required=False)
     add_json_option(parser)
     arguments = parser.parse_args()
-    asked = questions(arguments.queries)
+    if arguments.data is not None and (absent := what_is_absent(arguments.data, SETS)):
+        parser.error(absent)
+    folder = arguments.folder or Path(tempfile.mkdtemp())
     figures: list[Figure] = []
-    for keys in ({}, USER_KEYS):
-        folder = Path(tempfile.mkdtemp())
-        try:
-            bench = build(folder, arguments.leaves, keys)
-            print(f"\n{len(bench.corpus.ids):,} leaves, {len(keys)} metadata keys, {CANDIDATES} candidates")
-            figures += print_figures(measure(bench, asked, keys=len(keys)))
-            bench.index.close()
-        finally:
+    try:
+        for each in parts(arguments, folder):
+            figures += print_figures(each)
+    finally:
+        if arguments.folder is None:
             shutil.rmtree(folder, ignore_errors=True)
     print()
     figures += print_figures([Figure("seconds of import langchain_ext over langchain_core", import_cost(), "<=", 0.2)])

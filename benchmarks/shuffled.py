@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 
 from leafspan.examples import example_documents
 
@@ -25,6 +26,24 @@ def shuffled_texts(count: int, generator: random.Random) -> list[str]:
         return " ".join(drawn)
 
     return ["\n\n".join(" ".join(sentence() for _ in range(6)) for _ in range(8)) for _ in range(count)]
+
+
+def made_up_words(count: int, generator: random.Random) -> list[str]:
+    """Words of two to four syllables that nobody uses."""
+    syllables = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
+    return ["".join(generator.choices(syllables, k=generator.randint(2, 4))) for _ in range(count)]
+
+
+def made_up_texts(count: int, words: Sequence[str], generator: random.Random) -> list[str]:
+    """Texts of about 30 leaves, of sentences of made-up words.
+
+    An embedder that knows none of the words gives all leaves much the same vector.
+    """
+
+    def sentence() -> str:
+        return " ".join(generator.choices(words, k=generator.randint(8, 16))).capitalize() + "."
+
+    return ["\n\n".join(" ".join(sentence() for _ in range(8)) for _ in range(8)) for _ in range(count)]
 
 
 def shuffled_questions(count: int, generator: random.Random) -> list[str]:
