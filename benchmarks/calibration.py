@@ -40,7 +40,8 @@ from results import Figure, Sign, add_json_option, all_passed, write_results
 
 from leafspan import BM25, Hybrid, Index, Query, Strategy
 from leafspan.strategies import Candidate, LeafId, LexicalSearch, RetrievalContext, StrategyFlow, VectorSearch
-from leafspan.strategies.scoring import absence_weight, answer_probability, neighbour_bonuses, probability, total_weight
+from leafspan.strategies._fused_leaves import FusedLeaves, LeafNumbers
+from leafspan.strategies.scoring import absence_weight, answer_probability, probability, total_weight
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -185,10 +186,11 @@ def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Asked]:
                 if fused.contributions:
                     found[leaf] = fused.score - fused.neighbour_bonus
             # The bonuses are made again, since the places behind the end of a document are not among the results.
-            scores = {
-                leaf: found.get(leaf, 0.0) + bonus
-                for leaf, bonus in neighbour_bonuses(found, PLAIN.neighbour_bonus).items()
-            }
+            known_as = LeafNumbers.among(found)
+            leaves_found = FusedLeaves.of(
+                known_as, known_as.of(found), np.array(list(found.values())), PLAIN.neighbour_bonus
+            )
+            scores = leaves_found.sums_in({leaf.document_id for leaf in found})
             yield Asked(
                 own,
                 np.array(list(scores.values())),

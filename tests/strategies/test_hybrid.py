@@ -6,6 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from leafspan import BM25Settings, F, Hybrid, Index, InvalidArgument, Passage, Query
 from leafspan.strategies import (
@@ -18,14 +20,17 @@ from leafspan.strategies import (
     RetrievalContext,
     VectorSearch,
 )
-from leafspan.strategies._hybrid_pool import Pool, fused_pool
-from leafspan.strategies.scoring import absence_weight, neighbour_bonuses
+from leafspan.strategies._fused_leaves import FusedLeaves, LeafNumbers
+from leafspan.strategies._hybrid_pool import fused_pool
+from leafspan.strategies.scoring import absence_weight
 from leafspan.trace import Contribution, Trace
 from leafspan.values import SUMMARY_VERSION, Candidate, Covered, Hit, LeafId, Span, Summary
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+from tests.profiles import examples
 
 V = "00000000"
-
+LEAVES = st.builds(LeafId, st.sampled_from("abc"), st.just(V), st.integers(0, 5))
+SCORES = st.sampled_from([0.125, 0.25, 0.5, 1.0])
 
 SUMMARY = "s0"
 
@@ -127,10 +132,43 @@ def test_the_higher_of_two_scores_counts_by_maximum():
 
 
 def test_a_leaf_exists_that_was_found_or_stands_before_one():
-    pool = Pool(1.0, leaves={LeafId("a", V, 4): 1.0})
-    there = [ordinal for ordinal in range(9) if pool.is_there(LeafId("a", V, ordinal))]
-    assert there == [3, 4]  # leaf 5 may be behind the end
-    assert not pool.is_there(LeafId("b", V, 3))
+    known_as = LeafNumbers([("a", V), ("b", V)])
+    leaves = FusedLeaves.of(known_as, known_as.of([LeafId("a", V, 4), LeafId("b", V, 0)]), [1.0, 1.0], 0.3)
+    there = [leaves.leaf(place) for place in np.flatnonzero(leaves.are_there)]
+    assert there == [
+        LeafId("a", V, 3),
+        LeafId("a", V, 4),
+        LeafId("b", V, 0),
+    ]  # leaf 5, and b's leaf 1, may be behind the end
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_the_highest_score_of_a_leaf_counts_or_their_sum(share):
+    known_as = LeafNumbers([("a", V)])
+    numbers = known_as.of([LeafId("a", V, 4), LeafId("a", V, 2), LeafId("a", V, 4)])
+    for add_up, of_leaf in ((True, 0.75), (False, 0.5)):
+        leaves = FusedLeaves.of(known_as, numbers, np.array([0.5, 0.125, 0.25]), share, add_up=add_up)
+        assert dict(zip(leaves.numbers[leaves.are_found], leaves.fused[leaves.are_found], strict=True)) == {
+            2: 0.125,
+            4: of_leaf,
+        }
+
+
+@examples(100)
+@given(st.dictionaries(LEAVES, SCORES), st.dictionaries(LEAVES, SCORES), SCORES)
+def test_bonuses_are_added_to_leaves_of_known_documents_and_of_others(scores, bonuses, share):
+    known_as = LeafNumbers.among(scores)
+    leaves = FusedLeaves.of(known_as, known_as.of(scores), np.array(list(scores.values())), share)
+    before, raised = leaves.sums_in("abc"), leaves.raised(bonuses)
+    assert raised.sums_in("abc") == {
+        leaf: before.get(leaf, 0.0) + bonuses.get(leaf, 0.0) for leaf in sorted({*before, *bonuses})
+    }
+    assert raised.have_found(scores) == [True] * len(scores)
+    assert raised.have_found(bonuses) == [leaf in scores for leaf in bonuses]
+    assert raised.sums_of(before) == [raised.sums_in("abc")[leaf] for leaf in before]
+    assert [raised.leaf(place) for place in raised.best_first()] == [
+        leaf for _, leaf in sorted((-score, leaf) for leaf, score in raised.sums_in("abc").items())
+    ]
 
 
 def test_a_neighbour_adds_a_share_of_its_score():
@@ -177,14 +215,6 @@ def test_results_below_the_lowest_score_are_left_out():
     searches = {"a0": 9.0, "b0": 6.0, "c0": 5.0}, {"b0": 0.8, "d0": 0.6, "a0": 0.4}
     hybrid = replace(PLAIN, min_score=0.4)
     assert list(found_by(hybrid, *searches)) == ["a0", "b0"]
-
-
-def test_a_leaf_gets_a_share_of_its_better_neighbours_score():
-    assert neighbour_bonuses({("a", V, 0): 1.0, ("a", V, 1): 0.4}, 0.5) == {
-        ("a", V, 0): 0.5 * 0.4,
-        ("a", V, 1): 0.5 * 1.0,
-        ("a", V, 2): 0.5 * 0.4,
-    }
 
 
 @pytest.mark.parametrize(

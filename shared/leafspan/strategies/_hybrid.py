@@ -223,7 +223,7 @@ class Hybrid(Strategy):
         good = [[pair for pair in row[: context.results] if self._is_good_enough(pair[1])] for row in there]
         results = [self._candidates(pool, row) for pool, row in zip(pools, good, strict=True)]
         for query, pool, result in zip(queries, pools, results, strict=True):
-            if pool.sums and not result:
+            if not pool.is_empty and not result:
                 yield from self._note_why_empty(query, pool)
         return results
 
@@ -273,7 +273,9 @@ class Hybrid(Strategy):
         if not mentions:
             return False
         for pool, row in zip(pools, best, strict=True):
-            pool.references = vouched_for(pool.sums, row, mentions, self.references)
+            documents = {each.document_id for leaf in row for each in mentions.get(str(leaf), ())}
+            sums = pool.leaves.sums_in({*documents, *(leaf.document_id for leaf in row)})
+            pool.references = vouched_for(sums, row, mentions, self.references)
         return True
 
     @property

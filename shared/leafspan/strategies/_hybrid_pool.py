@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from math import inf
-from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from leafspan.strategies._fuse import Fusion, only_the_best, shares_beside, shares_of
+from leafspan.strategies._fused_leaves import FusedLeaves, LeafNumbers
 from leafspan.strategies._matching_nodes import MatchingNodes, NodeHit
 from leafspan.strategies._requests import LexicalMatches, Mention
 from leafspan.strategies.scoring import (
     absence_weight,
     answer_probability,
-    neighbour_bonuses,
     probability,
     same_absence,
     total_weight,
 )
 from leafspan.trace import Contribution, Reference
 from leafspan.values import Hit, LeafId
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LOOKED_THROUGH = 6
 """The number of best leaves whose texts are looked through for mentions."""
@@ -69,8 +71,6 @@ def vouched_for(
     return vouched
 
 
-_SORTED = 60  # leaves that are mostly enough
-
 SEARCHES = ("bm25", "vector")
 NODE_SOURCES = ("bm25 of the parent", "bm25 of the section", "bm25 of the document")
 
@@ -86,17 +86,18 @@ class SearchShares:
     source: str
     hits: Sequence[Hit]
     shares: Sequence[tuple[LeafId, float]]
-    ranks: Mapping[LeafId, int]  # from 0
     weight: float  # of leaves
     weight_of_summaries: float
 
-    def contribution(self, leaf: LeafId) -> Contribution | None:
-        """What this adds to the leaf's score, None if it did not find it."""
-        rank = self.ranks.get(leaf)
-        if rank is None:
-            return None
-        weight = self.weight_of_summaries if leaf.is_summary else self.weight
-        return Contribution(self.source, rank + 1, self.hits[rank].score, self.shares[rank][1], weight)
+    def contributions(self, leaves: Collection[LeafId]) -> dict[LeafId, Contribution]:
+        """What this adds to the scores of leaves, as far as it found them."""
+        wanted = set(leaves)
+        found = {}
+        for rank, ((leaf, share), hit) in enumerate(zip(self.shares, self.hits, strict=True), start=1):
+            if leaf in wanted:
+                weight = self.weight_of_summaries if leaf.is_summary else self.weight
+                found[leaf] = Contribution(self.source, rank, hit.score, share, weight)
+        return found
 
 
 @dataclass(slots=True)
@@ -105,9 +106,9 @@ class Pool:
 
     Attributes:
         absence: The weight of the case that the index holds no answer.
+        leaves: The leaves with their fused scores, and what neighbours and summaries add to these.
         fusion: How the scores of BM25 and of vectors become one.
         words: The words of the question that soft matches are looked for, each with its weight.
-        leaves: Fused score of each leaf.
         summaries: Fused score of each summary.
         summary_bonuses: What is added to a leaf's score for the best summary above it.
         found: What BM25 and vectors found.
@@ -117,74 +118,58 @@ class Pool:
         scales: What the best of each scale adds.
         unit: What a leaf gets for a weight of 1: the weights of all parts that count are brought to a sum of 1.
         neighbour_bonus: Share of the better neighbour's score to add.
-        neighbour_bonuses: What is added to a leaf's score for its better neighbour.
-        sums: The score of each leaf with both bonuses.
         references: What is added to a leaf's score since others mention its document.
     """
 
     absence: float
+    leaves: FusedLeaves
     fusion: Fusion = "relative_score"
     words: Mapping[str, float] = field(default_factory=dict)
-    leaves: dict[LeafId, float] = field(default_factory=dict)
     summaries: dict[LeafId, float] = field(default_factory=dict)
     summary_bonuses: Mapping[LeafId, float] = field(default_factory=dict)
     found: list[SearchShares] = field(default_factory=list)
     nodes: MatchingNodes | None = None
-    in_nodes: Collection[LeafId] = ()
+    in_nodes: FusedLeaves | None = None
     soft: dict[LeafId, Contribution] = field(default_factory=dict)
     scales: Sequence[float] = ()
     unit: float = 1.0
     neighbour_bonus: float = 0.0
-    neighbour_bonuses: dict[LeafId, float] = field(default_factory=dict)
-    sums: dict[LeafId, float] = field(default_factory=dict)
     references: Mapping[LeafId, Reference] = field(default_factory=dict)
 
-    def add_up(self) -> None:
-        """Compute ``neighbour_bonuses`` and ``sums``."""
-        self.neighbour_bonuses = neighbour_bonuses(self.leaves, self.neighbour_bonus)
-        self.sums = {leaf: self.leaves.get(leaf, 0.0) + bonus for leaf, bonus in self.neighbour_bonuses.items()}
-
-    def add(self, shares: Mapping[LeafId, float]) -> None:
-        """Add shares >= 0 to some leaves, and what their neighbours get of that: no other leaf has another sum then."""
-        for leaf, share in shares.items():
-            self.leaves[leaf] = self.leaves.get(leaf, 0.0) + share
-        bonuses = neighbour_bonuses({leaf: self.leaves[leaf] for leaf in shares}, self.neighbour_bonus)
-        for leaf, bonus in bonuses.items():
-            self.neighbour_bonuses[leaf] = max(bonus, self.neighbour_bonuses.get(leaf, 0.0))
-            self.sums[leaf] = self.leaves.get(leaf, 0.0) + self.neighbour_bonuses[leaf]
+    @property
+    def is_empty(self) -> bool:
+        """Whether no leaf was found."""
+        return not len(self.leaves.numbers)
 
     def add_summary_bonuses(self, bonuses: Mapping[LeafId, float]) -> None:
         """Add what leaves get for the best summary above them."""
         self.summary_bonuses = bonuses
-        for leaf, bonus in bonuses.items():
-            self.sums[leaf] = self.sums.get(leaf, 0.0) + bonus
+        self.leaves = self.leaves.raised(bonuses)
 
     def contributions(self, leaves: Sequence[LeafId]) -> list[tuple[Contribution, ...]]:
         """What makes up the fused score of each leaf or summary, but for bonuses; empty for one that was not found."""
-        nodes = [()] * len(leaves) if self.nodes is None else self.nodes.of(leaves)
-        return [self._contributions(leaf, of_leaf) for leaf, of_leaf in zip(leaves, nodes, strict=True)]
+        nodes: Sequence[Sequence[NodeHit | None]] = [()] * len(leaves)
+        if self.nodes is not None and self.in_nodes is not None:
+            found = self.in_nodes.have_found(leaves)
+            nodes = [of_leaf if has else () for of_leaf, has in zip(self.nodes.of(leaves), found, strict=True)]
+        searched = [each.contributions(leaves) for each in self.found]
+        return [
+            self._contributions(leaf, of_leaf, [given[leaf] for given in searched if leaf in given])
+            for leaf, of_leaf in zip(leaves, nodes, strict=True)
+        ]
 
-    def _contributions(self, leaf: LeafId, nodes: Sequence[NodeHit | None]) -> tuple[Contribution, ...]:
-        own = [given for found in self.found if (given := found.contribution(leaf)) is not None]
+    def _contributions(
+        self, leaf: LeafId, nodes: Sequence[NodeHit | None], own: Sequence[Contribution]
+    ) -> tuple[Contribution, ...]:
         if self.fusion == "maximum":
             return tuple(only_the_best(own))
         larger = [
             Contribution(source, node.rank, node.score, node.share * weight, weight)
             for source, node, weight in zip(NODE_SOURCES, nodes, self.scales, strict=False)
-            if node is not None and weight and leaf in self.in_nodes
+            if node is not None and weight
         ]
         soft = [self.soft[leaf]] if leaf in self.soft else []
         return (*own, *larger, *soft)
-
-    def has_found(self, leaf: LeafId) -> bool:
-        """Whether a search has found the leaf or summary, and not only its neighbours or what mentions it."""
-        return leaf in self.leaves or leaf in self.summaries
-
-    def is_there(self, leaf: LeafId) -> bool:
-        """Whether the leaf surely exists. One that stands before a leaf that was found does; one behind it need not."""
-        behind = (leaf[0], leaf[1], leaf[2] + 1)
-        known = leaf in self.leaves or behind in self.leaves or leaf in self.summary_bonuses or leaf in self.summaries
-        return known or leaf in self.references
 
 
 class ScoredLeaf(NamedTuple):
@@ -219,49 +204,64 @@ def fused_pool(
     these are. Summaries have no larger nodes and no soft matches: both searches together give them up to 1, and more where
     a summary matches better than any leaf.
     """
+    import numpy as np
+
     by_words, by_vectors = SEARCHES
     searches = [(by_vectors, near, weights[1])]
     if matches is not None:
         searches.insert(0, (by_words, matches.hits, weights[0]))
     total = 1.0 if fusion == "maximum" else sum(weight for _, _, weight in searches)
-    pool = Pool(_absence(matches), fusion, neighbour_bonus=neighbour_bonus)
+    among = () if matches is None or matches.nodes is None else matches.among
+    known_as = LeafNumbers.among(
+        leaf for hits in (near, among, () if matches is None else matches.hits) for leaf, _ in hits
+    )
+    pool = Pool(_absence(matches), FusedLeaves.none(known_as), fusion, neighbour_bonus=neighbour_bonus)
     if matches is not None and matches.nodes is not None:
         pool.unit = 1 / (1 + sum(scales) + (soft_matches if matches.words else 0.0))
         pool.words, pool.nodes, pool.scales = matches.words, matches.nodes, [scale * pool.unit for scale in scales]
+    fused: list[tuple[LeafId, float]] = []
     for source, hits, weight in searches:
         of_leaves = weight / total * pool.unit
         shares = _shares(hits, of_leaves, fusion, with_summaries=with_summaries)
         if with_summaries:
             shares = [(leaf, share / pool.unit if leaf.is_summary else share) for leaf, share in shares]
-        ranks = {leaf: rank for rank, (leaf, _) in enumerate(shares)}
         of_summaries = weight / total
         if with_summaries and fusion == "relative_score":
             of_summaries = max([of_summaries, *(share for leaf, share in shares if leaf.is_summary)])
-        pool.found.append(SearchShares(source, hits, shares, ranks, of_leaves, of_summaries))
-        for leaf, share in shares:
-            fused = pool.summaries if with_summaries and leaf.is_summary else pool.leaves
-            if leaf not in fused:
-                fused[leaf] = share
-            else:
-                fused[leaf] = max(fused[leaf], share) if fusion == "maximum" else fused[leaf] + share
-    if pool.nodes is not None and matches is not None:
-        _add_nodes(pool, pool.nodes, matches.among)
-    pool.add_up()
+        pool.found.append(SearchShares(source, hits, shares, of_leaves, of_summaries))
+        if with_summaries:
+            for leaf, share in shares:
+                if leaf.is_summary:
+                    so_far = pool.summaries.get(leaf, -inf if fusion == "maximum" else 0.0)
+                    pool.summaries[leaf] = max(so_far, share) if fusion == "maximum" else so_far + share
+            shares = [(leaf, share) for leaf, share in shares if not leaf.is_summary]
+        fused += shares
+    numbers, given = known_as.of([leaf for leaf, _ in fused]), [share for _, share in fused]
+    if pool.nodes is not None:
+        of_nodes, more = _shares_of_nodes(pool, pool.nodes, among, known_as, numbers)
+        numbers, given = np.concatenate([numbers, of_nodes]), [*given, *more]
+    pool.leaves = FusedLeaves.of(known_as, numbers, np.array(given), neighbour_bonus, add_up=fusion != "maximum")
+    pool.in_nodes = pool.leaves
     return pool
 
 
-def _add_nodes(pool: Pool, nodes: MatchingNodes, among: Sequence[Hit]) -> None:
-    """Add what larger nodes say of leaves: of those that were found, and of those that are best by this."""
-    shares = {leaf: share * pool.unit for leaf, share in among}
-    shares |= nodes.shares(pool.leaves.keys() - shares.keys(), pool.scales)  # those that only vectors found
-    for leaf, share in shares.items():
-        pool.leaves[leaf] = pool.leaves.get(leaf, 0.0) + share
-    pool.in_nodes = shares.keys()
+def _shares_of_nodes(
+    pool: Pool, nodes: MatchingNodes, among: Sequence[Hit], known_as: LeafNumbers, found: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], list[float]]:
+    """What larger nodes say of leaves: of those that were found, given by number, and of those that are best by this."""
+    import numpy as np
+
+    numbers = known_as.of([leaf for leaf, _ in among])
+    others = np.setdiff1d(found, numbers)  # those that only vectors found
+    shares = nodes.shares([known_as.leaf(number) for number in others.tolist()], pool.scales)
+    return np.concatenate([numbers, others]), [*(share * pool.unit for _, share in among), *shares.tolist()]
 
 
 def leaves_to_compare(pool: Pool, count: int) -> list[LeafId]:
     """The best leaves so far, which are compared with the question word by word. All of them surely exist."""
-    return list(islice(filter(pool.is_there, _best_first(pool.sums)), count))
+    places = pool.leaves.best_first()
+    there = places[pool.leaves.are_there[places]]
+    return [pool.leaves.leaf(place) for place in there[:count]]
 
 
 def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[float], weight: float) -> None:
@@ -269,14 +269,14 @@ def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[floa
     weight *= pool.unit
     ranking = sorted(zip(leaves, scores, strict=True), key=lambda each: -each[1])
     shares = shares_of(ranking, weight, "relative_score")
-    pool.add(dict(shares))
+    pool.leaves = pool.leaves.plus([leaf for leaf, _ in shares], [share for _, share in shares], pool.neighbour_bonus)
     for rank, ((leaf, share), (_, score)) in enumerate(zip(shares, ranking, strict=True), start=1):
         pool.soft[leaf] = Contribution("soft matches", rank, score, share, weight)
 
 
 def probability_of_an_answer(pool: Pool) -> float:
     """The probability that one of the leaves of a pool holds an answer, in [0, 1]."""
-    return answer_probability(pool.absence, total_weight(pool.sums.values(), pool.absence))
+    return answer_probability(pool.absence, total_weight(pool.leaves.sums.tolist(), pool.absence))
 
 
 def best_of(
@@ -293,41 +293,34 @@ def best_of(
 
     ``count`` of them are sure to exist. Among them can be neighbours of leaves that were found, which perhaps do not.
     """
-    bonuses, sums = pool.neighbour_bonuses, pool.sums
+    leaves = pool.leaves
     # Of the leaves alone: summaries must not make them less probable.
-    total = total_weight(sums.values(), pool.absence) if probabilities else 1.0
+    total = total_weight(leaves.sums.tolist(), pool.absence) if probabilities else 1.0
     if min_answer_probability is not None and answer_probability(pool.absence, total) < min_answer_probability:
         return []
     if pool.references:
-        raised = {leaf: sums.get(leaf, 0.0) + reference.bonus for leaf, reference in pool.references.items()}
+        before = leaves.sums_of(pool.references)
+        leaves = leaves.raised({leaf: reference.bonus for leaf, reference in pool.references.items()})
         if probabilities:
-            total = same_absence(total, pool.absence, [(sums.get(leaf, -inf), score) for leaf, score in raised.items()])
-        sums = {**sums, **raised}
-    if summaries:
-        sums = sums | pool.summaries
+            after = leaves.sums_of(pool.references)
+            total = same_absence(total, pool.absence, list(zip(before, after, strict=True)))
+    if summaries and pool.summaries:
+        leaves = leaves.raised(pool.summaries)
+    there = leaves.are_there
     best: list[ScoredLeaf] = []
     left = count
-    for leaf in _best_first(sums):
-        score = probability(sums[leaf], total) if probabilities else sums[leaf]
+    for place in leaves.best_first().tolist():
+        fused = float(leaves.sums[place])
+        score = probability(fused, total) if probabilities else fused
         if left == 0 or (min_score is not None and score < min_score and count - left >= whatever):
             break
-        left -= pool.is_there(leaf)
-        summary_bonus = pool.summary_bonuses.get(leaf, 0.0)
-        bonus = bonuses.get(leaf, 0.0)
+        leaf = leaves.leaf(place)
         reference = pool.references.get(leaf)
-        is_known = reference is not None or pool.has_found(leaf)
-        best.append(ScoredLeaf(leaf, score, sums[leaf], bonus, summary_bonus, reference, is_known))
+        is_known = reference is not None or bool(leaves.are_found[place]) or leaf in pool.summaries
+        left -= is_known or bool(there[place]) or leaf in pool.summary_bonuses
+        bonus, summary_bonus = float(leaves.bonuses[place]), pool.summary_bonuses.get(leaf, 0.0)
+        best.append(ScoredLeaf(leaf, score, fused, bonus, summary_bonus, reference, is_known))
     return best
-
-
-def _best_first(sums: Mapping[LeafId, float]) -> Iterator[LeafId]:
-    """The leaves by score, then document, then position. Few of them are wanted, so the others are sorted when they are."""
-    scores = sorted(sums.values(), reverse=True)
-    least = scores[_SORTED] if len(scores) > _SORTED else -inf
-    best = sorted((-score, leaf[0], leaf[2], leaf) for leaf, score in sums.items() if score >= least)
-    yield from map(itemgetter(-1), best)
-    others = sorted((-score, leaf[0], leaf[2], leaf) for leaf, score in sums.items() if score < least)
-    yield from map(itemgetter(-1), others)
 
 
 def _shares(hits: Sequence[Hit], weight: float, fusion: Fusion, *, with_summaries: bool) -> list[tuple[LeafId, float]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -92,16 +92,15 @@ class MatchingNodes:
         numbers = self._numbers_of(leaves)
         return list(zip(*(nodes.holding(numbers) for nodes in self.scales), strict=True))
 
-    def shares(self, leaves: Iterable[LeafId], weights: Sequence[float]) -> dict[LeafId, float]:
+    def shares(self, leaves: Sequence[LeafId], weights: Sequence[float]) -> NDArray[np.float64]:
         """What the nodes that each leaf is in give it: their shares, each times the weight of its scale."""
         import numpy as np
 
-        asked = list(leaves)
-        numbers = self._numbers_of(asked)
-        shares = np.zeros(len(asked))
+        numbers = self._numbers_of(leaves)
+        shares = np.zeros(len(leaves))
         for nodes, weight in zip(self.scales, weights, strict=True):
             shares += weight * nodes.shares_of(numbers)
-        return dict(zip(asked, shares.tolist(), strict=True))
+        return shares
 
     def _numbers_of(self, leaves: Sequence[LeafId]) -> NDArray[np.intp]:
         import numpy as np

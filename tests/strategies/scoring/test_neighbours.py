@@ -8,13 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.strategies.scoring import neighbour_bonuses, scores_in_order
+from leafspan.strategies._fused_leaves import FusedLeaves, LeafNumbers
+from leafspan.strategies.scoring import scores_in_order
 from leafspan.values import LeafId
 from tests.profiles import examples
 
 
 def leaf(ordinal: int, document_id: str = "d", version: str = "00000000") -> LeafId:
     return LeafId(document_id, version, ordinal)
+
+
+def neighbour_bonuses(scores: dict[LeafId, float], share: float) -> dict[LeafId, float]:
+    """The bonus of each leaf and of each neighbour."""
+    known_as = LeafNumbers.among(scores)
+    found = FusedLeaves.of(known_as, known_as.of(scores), list(scores.values()), share)
+    return dict(zip(map(known_as.leaf, found.numbers.tolist()), found.bonuses.tolist(), strict=True))
 
 
 def test_a_leaf_has_a_share_of_its_better_neighbours_score():
