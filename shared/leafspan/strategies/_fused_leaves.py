@@ -89,12 +89,11 @@ class FusedLeaves:
         """Leaves, whose scores are added up where one has several; or else the highest counts."""
         import numpy as np
 
-        found, places = np.unique(numbers, return_inverse=True)
-        if add_up:
-            fused = np.bincount(places, scores, len(found)).astype(np.float64, copy=False)
-        else:
-            fused = np.full(len(found), -np.inf)
-            np.maximum.at(fused, places, scores)
+        order = numbers.argsort(kind="stable")
+        numbers, scores = numbers[order], np.asarray(scores, np.float64)[order]
+        firsts = np.flatnonzero(np.concatenate([numbers[:1] >= 0, numbers[1:] != numbers[:-1]]))
+        combine = np.add if add_up else np.maximum
+        found, fused = numbers[firsts], combine.reduceat(scores, firsts) if len(firsts) else scores
         everything, bonuses = neighbour_bonuses(found, fused, neighbour_bonus, document=_DOCUMENT)
         of_all = np.zeros(len(everything))
         are_found = np.zeros(len(everything), np.bool_)
@@ -102,13 +101,6 @@ class FusedLeaves:
         of_all[places] = fused
         are_found[places] = True
         return cls(known_as, everything, of_all, are_found, bonuses, of_all + bonuses)
-
-    @classmethod
-    def none(cls, known_as: LeafNumbers) -> FusedLeaves:
-        """No leaves yet."""
-        import numpy as np
-
-        return cls.of(known_as, np.zeros(0, np.int64), np.zeros(0), 0.0)
 
     def plus(self, leaves: Sequence[LeafId], shares: Sequence[float], neighbour_bonus: float) -> FusedLeaves:
         """The same with shares added to some of them. All sums are computed anew from the fused scores."""
@@ -153,10 +145,8 @@ class FusedLeaves:
     @property
     def are_there(self) -> NDArray[np.bool_]:
         """Whether each leaf surely exists. One that stands before a leaf that was found does; one behind it need not."""
-        import numpy as np
-
         there = self.are_found.copy()
-        there[:-1] |= self.are_found[1:] & (np.diff(self.numbers) == 1)
+        there[:-1] |= self.are_found[1:] & (self.numbers[1:] - self.numbers[:-1] == 1)
         return there
 
     def best_first(self) -> NDArray[np.intp]:

@@ -106,15 +106,16 @@ class Pool:
 
     Attributes:
         absence: The weight of the case that the index holds no answer.
-        leaves: The leaves with their fused scores, and what neighbours and summaries add to these.
         fusion: How the scores of BM25 and of vectors become one.
+        leaves: The leaves with their fused scores, and what neighbours and summaries add to these.
         words: The words of the question that soft matches are looked for, each with its weight.
         summaries: Fused score of each summary.
         summary_bonuses: What is added to a leaf's score for the best summary above it.
         found: What BM25 and vectors found.
         nodes: The larger nodes that match, None if they do not count.
         in_nodes: The leaves to whose scores the larger nodes were added.
-        soft: What soft matches add to the best leaves.
+        soft: What soft matches add to the best leaves: the rank, the score and the share of each.
+        soft_weight: What the best of these gets.
         scales: What the best of each scale adds.
         unit: What a leaf gets for a weight of 1: the weights of all parts that count are brought to a sum of 1.
         neighbour_bonus: Share of the better neighbour's score to add.
@@ -122,15 +123,16 @@ class Pool:
     """
 
     absence: float
-    leaves: FusedLeaves
     fusion: Fusion = "relative_score"
+    leaves: FusedLeaves = field(init=False)
     words: Mapping[str, float] = field(default_factory=dict)
     summaries: dict[LeafId, float] = field(default_factory=dict)
     summary_bonuses: Mapping[LeafId, float] = field(default_factory=dict)
     found: list[SearchShares] = field(default_factory=list)
     nodes: MatchingNodes | None = None
     in_nodes: FusedLeaves | None = None
-    soft: dict[LeafId, Contribution] = field(default_factory=dict)
+    soft: dict[LeafId, tuple[int, float, float]] = field(default_factory=dict)
+    soft_weight: float = 0.0
     scales: Sequence[float] = ()
     unit: float = 1.0
     neighbour_bonus: float = 0.0
@@ -168,7 +170,7 @@ class Pool:
             for source, node, weight in zip(NODE_SOURCES, nodes, self.scales, strict=False)
             if node is not None and weight
         ]
-        soft = [self.soft[leaf]] if leaf in self.soft else []
+        soft = [Contribution("soft matches", *self.soft[leaf], self.soft_weight)] if leaf in self.soft else []
         return (*own, *larger, *soft)
 
 
@@ -211,12 +213,10 @@ def fused_pool(
     if matches is not None:
         searches.insert(0, (by_words, matches.hits, weights[0]))
     total = 1.0 if fusion == "maximum" else sum(weight for _, _, weight in searches)
-    among = () if matches is None or matches.nodes is None else matches.among
-    known_as = LeafNumbers.among(
-        leaf for hits in (near, among, () if matches is None else matches.hits) for leaf, _ in hits
-    )
-    pool = Pool(_absence(matches), FusedLeaves.none(known_as), fusion, neighbour_bonus=neighbour_bonus)
+    pool = Pool(_absence(matches), fusion, neighbour_bonus=neighbour_bonus)
+    among: Sequence[Hit] = ()
     if matches is not None and matches.nodes is not None:
+        among = matches.among
         pool.unit = 1 / (1 + sum(scales) + (soft_matches if matches.words else 0.0))
         pool.words, pool.nodes, pool.scales = matches.words, matches.nodes, [scale * pool.unit for scale in scales]
     fused: list[tuple[LeafId, float]] = []
@@ -236,6 +236,7 @@ def fused_pool(
                     pool.summaries[leaf] = max(so_far, share) if fusion == "maximum" else so_far + share
             shares = [(leaf, share) for leaf, share in shares if not leaf.is_summary]
         fused += shares
+    known_as = LeafNumbers.among(leaf for each in (fused, among) for leaf, _ in each)
     numbers, given = known_as.of([leaf for leaf, _ in fused]), [share for _, share in fused]
     if pool.nodes is not None:
         of_nodes, more = _shares_of_nodes(pool, pool.nodes, among, known_as, numbers)
@@ -252,9 +253,10 @@ def _shares_of_nodes(
     import numpy as np
 
     numbers = known_as.of([leaf for leaf, _ in among])
-    others = np.setdiff1d(found, numbers)  # those that only vectors found
-    shares = nodes.shares([known_as.leaf(number) for number in others.tolist()], pool.scales)
-    return np.concatenate([numbers, others]), [*(share * pool.unit for _, share in among), *shares.tolist()]
+    others = list({*found.tolist()}.difference(numbers.tolist()))  # those that only vectors found
+    shares = nodes.shares(list(map(known_as.leaf, others)), pool.scales)
+    more = np.array(others, np.int64)
+    return np.concatenate([numbers, more]), [*(share * pool.unit for _, share in among), *shares.tolist()]
 
 
 def leaves_to_compare(pool: Pool, count: int) -> list[LeafId]:
@@ -266,12 +268,12 @@ def leaves_to_compare(pool: Pool, count: int) -> list[LeafId]:
 
 def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[float], weight: float) -> None:
     """Add to leaves what soft matches say of them: most to the best, nothing to the last, to others in proportion."""
-    weight *= pool.unit
-    ranking = sorted(zip(leaves, scores, strict=True), key=lambda each: -each[1])
-    shares = shares_of(ranking, weight, "relative_score")
+    pool.soft_weight = weight * pool.unit
+    ranking = sorted((Hit(leaf, score) for leaf, score in zip(leaves, scores, strict=True)), key=lambda hit: -hit.score)
+    shares = _shares(ranking, pool.soft_weight, "relative_score", with_summaries=False)
     pool.leaves = pool.leaves.plus([leaf for leaf, _ in shares], [share for _, share in shares], pool.neighbour_bonus)
     for rank, ((leaf, share), (_, score)) in enumerate(zip(shares, ranking, strict=True), start=1):
-        pool.soft[leaf] = Contribution("soft matches", rank, score, share, weight)
+        pool.soft[leaf] = rank, score, share
 
 
 def probability_of_an_answer(pool: Pool) -> float:

@@ -39,7 +39,7 @@ def absence_weight(share: float, leaves: int) -> float:
 
 def total_weight(fused: Iterable[float], absence: float) -> float:
     """The denominator: the weights of all leaves, and the weight of the case that none holds the answer."""
-    return fsum([*(exp(SHARPNESS * score) for score in fused), absence])
+    return fsum([*[exp(SHARPNESS * score) for score in fused], absence])
 
 
 def same_absence(total: float, absence: float, changed: Iterable[tuple[float, float]]) -> float:

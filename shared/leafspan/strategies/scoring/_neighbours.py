@@ -16,24 +16,19 @@ def neighbour_bonuses(
 ) -> tuple[Numbers, NDArray[np.float64]]:
     """A bonus for each leaf: ``share`` times the score of its better neighbour, where that is above 0.
 
-    Leaves are given by numbers in ascending order: that of their document, times ``document``, plus their ordinal, which is
-    smaller. Neighbours of leaves with a score get a bonus too, even without a score of their own: so there are more numbers
-    in the answer. Among them may be an ordinal behind the end of a document; the caller has to drop it.
+    Leaves are given by numbers: that of their document, times ``document``, plus their ordinal, which is smaller.
+    Neighbours of leaves with a score get a bonus too, even without a score of their own: so the answer has more numbers, in
+    ascending order. Among them may be an ordinal behind the end of a document; the caller has to drop it.
     """
     import numpy as np
 
     given = share * scores
     gives = given > 0
-    numbers_before, given_before = _picked(numbers, given, gives & (numbers % document > 0))
-    numbers_behind, given_behind = _picked(numbers, given, gives)
-    reached = (numbers_before - 1, given_before), (numbers_behind + 1, given_behind)
-    everything = np.unique(np.concatenate([numbers, *(each for each, _ in reached)]))
-    bonuses = np.zeros(len(everything))
-    for each, amounts in reached:
-        places = everything.searchsorted(each)
-        bonuses[places] = np.maximum(bonuses[places], amounts)
-    return everything, bonuses
-
-
-def _picked(numbers: Numbers, given: NDArray[Any], which: NDArray[np.bool_]) -> tuple[Numbers, NDArray[Any]]:
-    return numbers[which], given[which]
+    before, behind = gives & (numbers % document > 0), gives
+    # Who has nothing to give to a neighbour gives itself 0.
+    takers = np.concatenate([numbers, numbers - before, numbers + behind])
+    order = takers.argsort(kind="stable")
+    takers = takers[order]
+    firsts = np.flatnonzero(np.concatenate([takers[:1] >= 0, takers[1:] != takers[:-1]]))
+    amounts = np.concatenate([np.zeros(len(numbers)), given * before, given * behind])[order]
+    return takers[firsts], np.maximum.reduceat(amounts, firsts) if len(firsts) else amounts
