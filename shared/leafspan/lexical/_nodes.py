@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from leafspan.lexical._found_terms import NodeTerm
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._variants import BM25Settings
 
@@ -53,18 +54,6 @@ class NodeScores(NamedTuple):
     lasts: NDArray[np.intp]
 
 
-class FoundTerm(NamedTuple):
-    """A term that stands in a query this many times, with the leaves that have it, in order, and how often each has it.
-
-    ``kept`` says which of them get something for it, None for all; the others only make it less rare.
-    """
-
-    times: float
-    leaves: NDArray[np.intp]
-    counts: NDArray[Any]
-    kept: NDArray[np.bool_] | None = None
-
-
 class Nodes:
     """The nodes of a corpus."""
 
@@ -82,37 +71,52 @@ class Nodes:
         firsts = (scale.firsts for scale in self._scales)
         return [max(len(each) if counting is None else int(np.count_nonzero(counting[each])), 1) for each in firsts]
 
-    def score(
-        self, terms: Sequence[FoundTerm], counts: Sequence[int], length: float, settings: BM25Settings
-    ) -> list[NodeScores]:
-        """The scores of the nodes of each scale for a query."""
-        import numpy as np
+    def of_term(
+        self,
+        leaves: NDArray[np.intp],
+        times: NDArray[Any],
+        kept: Mask | None,
+        counts: Sequence[int],
+        length: float,
+        settings: BM25Settings,
+    ) -> list[NodeTerm]:
+        """A term in the nodes of each scale, where leaves have it so often.
 
+        Args:
+            leaves: The leaves that have it, in ascending order.
+            times: How often each has it.
+            kept: Which of them get something for it: see ``FoundTerm``.
+            counts: The number of nodes of each scale that count.
+            length: The length of all leaves that count.
+            settings: Those of BM25, of which nodes have k1 and b.
+        """
         settings = BM25Settings(settings.k1, settings.b)
-        # The leaves of all terms, one term after the other, and where those of each begin and end.
-        rows = np.concatenate([np.zeros(0, np.intp), *(term.leaves for term in terms)])
-        times = np.concatenate([np.zeros(0, np.int64), *(term.counts for term in terms)])
-        bounds = np.cumsum([0, *(len(term.leaves) for term in terms)])
-        kept = None
-        if any(term.kept is not None for term in terms):
-            every = [np.ones(len(term.leaves), np.bool_) if term.kept is None else term.kept for term in terms]
-            kept = np.concatenate(every)
         found = []
         for scale, nodes in zip(self._scales, counts, strict=True):
             # From one scale to the next, since there are fewer nodes the larger they are.
-            places, numbers, times, bounds = _by_node(scale.numbers.take(rows), times, bounds)
-            rows = scale.firsts.take(numbers)
-            frequencies = np.diff(bounds)
-            weights = [
-                settings.idf(nodes, frequency) * term.times
-                for term, frequency in zip(terms, frequencies.tolist(), strict=True)
-            ]
-            norms = settings.norms(scale.lengths.take(numbers), length / nodes if length else 1.0)
-            added = settings.tf(times, norms) * np.repeat(weights, frequencies)
+            firsts, numbers, times = _by_node(scale.numbers.take(leaves), times)
+            leaves = scale.firsts.take(numbers)
+            frequency, getting, their_times = len(numbers), numbers, times
             if kept is not None:  # all leaves of a node are of one document, and so were read in one way
-                kept = kept.take(places)
-                added = np.where(kept, added, 0.0)
-            scores = np.bincount(numbers, added, len(scale.firsts)).astype(np.float64, copy=False)
+                kept = kept.take(firsts)
+                getting, their_times = numbers[kept], times[kept]
+            norms = settings.norms(scale.lengths.take(getting), length / nodes if length else 1.0)
+            found.append(NodeTerm(getting, settings.tf(their_times, norms), frequency))
+        return found
+
+    def score(
+        self, terms: Sequence[tuple[float, Sequence[NodeTerm]]], counts: Sequence[int], settings: BM25Settings
+    ) -> list[NodeScores]:
+        """The scores of the nodes of each scale, for the terms of a query and how often it has each."""
+        import numpy as np
+
+        settings = BM25Settings(settings.k1, settings.b)
+        found = []
+        for number, (scale, nodes) in enumerate(zip(self._scales, counts, strict=True)):
+            scores = np.zeros(len(scale.firsts))
+            for times, of_scales in terms:
+                numbers, tf, frequency = of_scales[number]
+                scores[numbers] += tf * (settings.idf(nodes, frequency) * times)
             found.append(NodeScores(scores, scale.firsts, scale.lasts))
         return found
 
@@ -143,16 +147,15 @@ class _Scale(NamedTuple):
 
 
 def _by_node(
-    numbers: NDArray[np.int32], counts: NDArray[Any], bounds: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.int64], NDArray[np.intp]]:
-    """For each term: where its nodes begin, its nodes, their counts, and where its slice of the arrays begins and ends."""
+    numbers: NDArray[np.int32], times: NDArray[Any]
+) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.int64]]:
+    """Where each node begins, given the node of each leaf, in order: its first place, its number, and its sum of times."""
     import numpy as np
 
-    changes = np.ones(len(numbers) + 1, np.bool_)
-    np.not_equal(numbers[1:], numbers[:-1], out=changes[1:-1])
-    changes[bounds] = True
-    places = np.flatnonzero(changes[:-1])
-    return places, numbers.take(places), _sums(counts, places), np.searchsorted(places, bounds)
+    begins = np.ones(len(numbers), np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=begins[1:])
+    places = np.flatnonzero(begins)
+    return places, numbers.take(places), _sums(times, places)
 
 
 def _sums(numbers: NDArray[Any], firsts: NDArray[np.intp]) -> NDArray[np.int64]:

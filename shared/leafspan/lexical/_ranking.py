@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import nsmallest
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.errors import InvalidArgument
-from leafspan.lexical._nodes import FoundTerm, Nodes, NodeScores
+from leafspan.lexical._found_terms import FoundTerm, KnownTerms
+from leafspan.lexical._nodes import Nodes, NodeScores
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._variants import BM25Settings
 
@@ -86,6 +88,7 @@ class Corpus:
         self._kept_norms: tuple[object, Any] = (None, None)  # with the settings they are for
         self._term_numbers: list[NDArray[np.intp]] | None = None
         self._nodes: Nodes | None = None
+        self._known_terms = KnownTerms()
 
     @property
     def postings(self) -> list[Postings]:
@@ -131,23 +134,23 @@ class Corpus:
         Raises:
             InvalidArgument: if ``counting`` is not a bool for each leaf.
         """
-        import numpy as np
-
         known, counted = self._find_all(terms, settings, counting)
         if self._nodes is None:
             self._nodes = Nodes([part.postings for part in self._parts])
         if counted.nodes is None:
             counted.nodes = self._nodes.count(self._mask_of(counted))
-        found = []
-        for term in known:
-            if term.leaves:
-                rows = np.concatenate([rows + part.place.start for part, rows, _ in term.leaves])
-                counts = np.concatenate([counts for _, _, counts in term.leaves])
-                kept = None if term.kept is None else np.concatenate(term.kept)
-                found.append(FoundTerm(term.times, rows, counts, kept))
         length = counted.average * counted.leaves
+        in_nodes = []
+        for term in known:
+            found = term.found
+            if len(found.leaves):
+                if found.nodes is None:
+                    found.nodes = self._nodes.of_term(
+                        found.leaves, found.counts, found.kept, counted.nodes, length, settings
+                    )
+                in_nodes.append((term.times, found.nodes))
         idf = {term.name: term.weight / term.times for term in known}
-        nodes = self._nodes.score(found, counted.nodes, length, settings)
+        nodes = self._nodes.score(in_nodes, counted.nodes, settings)
         return self._add_up(known, counted, settings), nodes, idf
 
     def _mask_of(self, counted: _CountedLeaves) -> Mask | None:
@@ -183,7 +186,7 @@ class Corpus:
         """The scores of all leaves, from the terms that were found."""
         import numpy as np
 
-        known = [term for term in query_terms if term.leaves]
+        known = [term for term in query_terms if len(term.found.leaves)]
         scores = np.zeros(self.leaves)
         positive = settings.absent == 0 and all(term.weight > 0 for term in known)
         present = None if positive else np.zeros(self.leaves, dtype=np.bool_)
@@ -191,12 +194,9 @@ class Corpus:
             for part, mask in zip(self._parts, counted.masks, strict=True):
                 scores[part.place][slice(None) if mask is None else mask] = absent
         for term in known:
-            for part, rows, counts in term.read_leaves:
-                weights = settings.tf(counts, self._norms_of(part, rows, counted, settings))
-                weights *= term.weight
-                scores[part.place][rows] += weights
-                if present is not None:
-                    present[part.place][rows] = True
+            scores[term.found.rows] += term.found.tf * term.weight
+            if present is not None:
+                present[term.found.rows] = True
         return Scores(scores, present, _ideal(query_terms), counted.leaves)
 
     def frequencies(self, terms: Iterable[str], counting: Mask | None = None) -> tuple[dict[str, int], int]:
@@ -217,40 +217,50 @@ class Corpus:
     def _find(
         self, term: str, times: float, readings: Sequence[int] | None, counted: _CountedLeaves, settings: BM25Settings
     ) -> _Term:
-        """A term that stands in the query for leaves that were read so, with the leaves that count and have it."""
+        """A term that stands in the query for leaves that were read so."""
+        read_so = None if readings is None else tuple(readings)
+        look_up = partial(self._look_up, term, read_so, counted, settings)
+        found = self._known_terms.find((term, read_so, settings), look_up) if counted is self._all_live else look_up()
+        idf = settings.idf(counted.leaves, len(found.leaves))  # in all languages: a rare name is rare in each
+        if idf < 0:
+            idf = self._floor(counted, settings)
+        return _Term(term, found, times, times * idf, readings)
+
+    def _look_up(
+        self, term: str, readings: Sequence[int] | None, counted: _CountedLeaves, settings: BM25Settings
+    ) -> FoundTerm:
+        """The leaves that count and have a term, and what those get for it that were read so."""
         import numpy as np
 
-        leaves = []
+        leaves, all_counts, lengths, read = [np.zeros(0, np.intp)], [np.zeros(0, np.uint8)], [np.zeros(0, np.uint8)], []
         for part, mask in zip(self._parts, counted.masks, strict=True):
             if (found := part.postings.find(term)) is not None:
                 rows, counts = found[0].astype(np.intp), found[1]  # numpy would convert any other type at each use
                 if mask is not None:
                     kept = mask[rows]
                     rows, counts = rows[kept], counts[kept]
-                if len(rows):
-                    leaves.append((part, rows, counts))
-        frequency = sum(len(rows) for _, rows, _ in leaves)  # in all languages: a rare name is rare in each
-        idf = settings.idf(counted.leaves, frequency)
-        if idf < 0:
-            idf = self._floor(counted, settings)
-        bound = settings.max_tf([counts for _, _, counts in leaves]) + settings.absent
-        readable = None
-        if readings is not None:
-            is_one = np.zeros(256, bool)  # a table, since readings are bytes: isin takes six times as long
-            is_one[[*readings]] = True
-            readable = [is_one[part.postings.readings[rows]] for part, rows, _ in leaves]
-        return _Term(term, leaves, readable, frequency, times, times * idf, bound, readings)
+                leaves.append(rows + part.place.start)
+                all_counts.append(counts)
+                lengths.append(part.postings.lengths[rows])
+                if readings is not None:
+                    read.append(part.postings.readings[rows])
+        every, times, long = np.concatenate(leaves), np.concatenate(all_counts), np.concatenate(lengths)
+        bound = settings.max_tf([times] if len(times) else []) + settings.absent
+        if readings is None:
+            return FoundTerm(every, times, None, every, settings.tf(times, self._norms(long, counted, settings)), bound)
+        is_one = np.zeros(256, bool)  # a table, since readings are bytes: isin takes six times as long
+        is_one[[*readings]] = True
+        there = is_one[np.concatenate(read)] if read else np.zeros(0, bool)
+        tf = settings.tf(times[there], self._norms(long[there], counted, settings))
+        return FoundTerm(every, times, there, every[there], tf, bound)
 
-    def _norms_of(
-        self, part: _Part, rows: NDArray[np.intp], counted: _CountedLeaves, settings: BM25Settings
-    ) -> NDArray[np.float64]:
-        """The norms of some leaves, as a new array.
+    def _norms(self, lengths: NDArray[Any], counted: _CountedLeaves, settings: BM25Settings) -> NDArray[np.float64]:
+        """The norms of leaves of these lengths, as a new array.
 
         If all live leaves count, the norms of all lengths are kept for the next query: there are fewer than leaves.
         """
         import numpy as np
 
-        lengths = part.postings.lengths[rows]
         if counted is not self._all_live or self._longest > _MOST_LENGTHS:
             return settings.norms(lengths, counted.average)
         key = (settings.k1, settings.b, settings.variant == "bm25l")
@@ -382,30 +392,17 @@ class _Term(NamedTuple):
 
     Attributes:
         name: The term.
-        leaves: The leaves that count and have it, for each part that has any, and how often they have it.
-        kept: For each part in ``leaves``, whether the leaves were read so that they have the term of the query. None: all.
-        frequency: Number of the leaves that count and have it.
+        found: What leaves have it.
         times: How often it stands in the query.
         weight: Its idf, times ``times``.
-        bound: Upper bound of ``tf + absent``.
         readings: The readings of the query that have it. None: all.
     """
 
     name: str
-    leaves: list[tuple[_Part, NDArray[np.intp], NDArray[Any]]]
-    kept: list[Mask] | None
-    frequency: int
+    found: FoundTerm
     times: float
     weight: float
-    bound: float
     readings: Sequence[int] | None
-
-    @property
-    def read_leaves(self) -> Iterator[tuple[_Part, NDArray[np.intp], NDArray[Any]]]:
-        """The leaves that were read so."""
-        if self.kept is None:
-            return iter(self.leaves)
-        return ((part, rows[mask], counts[mask]) for (part, rows, counts), mask in zip(self.leaves, self.kept, strict=True))
 
 
 def _ideal(terms: Sequence[_Term]) -> float:
@@ -415,7 +412,7 @@ def _ideal(terms: Sequence[_Term]) -> float:
         [term for term in terms if term.readings is not None and reading in term.readings]
         for reading in sorted({reading for term in terms for reading in term.readings or ()})
     ]
-    return max(sum(max(term.weight, 0.0) * term.bound for term in shared + own) for own in of_readings or [[]])
+    return max(sum(max(term.weight, 0.0) * term.found.bound for term in shared + own) for own in of_readings or [[]])
 
 
 def _number_terms(parts: Sequence[Postings]) -> list[NDArray[np.intp]]:
