@@ -22,7 +22,7 @@ class NodeTerm(NamedTuple):
         frequency: The number of nodes that have it, which also count where they were read in another way.
     """
 
-    numbers: NDArray[np.int32]
+    numbers: NDArray[np.intp]
     tf: NDArray[np.float64]
     frequency: int
 
@@ -48,6 +48,18 @@ class FoundTerm:
     tf: NDArray[np.float64]
     bound: float
     nodes: Sequence[NodeTerm] | None = field(default=None, compare=False)
+
+
+def added_up(given: Sequence[tuple[NDArray[np.intp], NDArray[np.float64], float]], count: int) -> NDArray[np.float64]:
+    """The scores of so many leaves, or nodes, from what terms give: who gets something, how much, and for what weight."""
+    import numpy as np
+
+    if not given:
+        return np.zeros(count)
+    numbers, amounts, weights = zip(*given, strict=True)
+    weight_of_each = np.repeat(weights, [len(each) for each in numbers])
+    scores = np.bincount(np.concatenate(numbers), np.concatenate(amounts) * weight_of_each, count)
+    return scores.astype(np.float64, copy=False)
 
 
 class KnownTerms:

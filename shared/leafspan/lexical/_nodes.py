@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from leafspan.lexical._found_terms import NodeTerm
+from leafspan.lexical._found_terms import NodeTerm, added_up
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._variants import BM25Settings
 
@@ -90,6 +90,8 @@ class Nodes:
             length: The length of all leaves that count.
             settings: Those of BM25, of which nodes have k1 and b.
         """
+        import numpy as np
+
         settings = BM25Settings(settings.k1, settings.b)
         found = []
         for scale, nodes in zip(self._scales, counts, strict=True):
@@ -101,23 +103,19 @@ class Nodes:
                 kept = kept.take(firsts)
                 getting, their_times = numbers[kept], times[kept]
             norms = settings.norms(scale.lengths.take(getting), length / nodes if length else 1.0)
-            found.append(NodeTerm(getting, settings.tf(their_times, norms), frequency))
+            found.append(NodeTerm(getting.astype(np.intp), settings.tf(their_times, norms), frequency))
         return found
 
     def score(
         self, terms: Sequence[tuple[float, Sequence[NodeTerm]]], counts: Sequence[int], settings: BM25Settings
     ) -> list[NodeScores]:
         """The scores of the nodes of each scale, for the terms of a query and how often it has each."""
-        import numpy as np
-
         settings = BM25Settings(settings.k1, settings.b)
         found = []
         for number, (scale, nodes) in enumerate(zip(self._scales, counts, strict=True)):
-            scores = np.zeros(len(scale.firsts))
-            for times, of_scales in terms:
-                numbers, tf, frequency = of_scales[number]
-                scores[numbers] += tf * (settings.idf(nodes, frequency) * times)
-            found.append(NodeScores(scores, scale.firsts, scale.lasts))
+            in_scale = [(of_scales[number], times) for times, of_scales in terms]
+            given = [(term.numbers, term.tf, settings.idf(nodes, term.frequency) * times) for term, times in in_scale]
+            found.append(NodeScores(added_up(given, len(scale.firsts)), scale.firsts, scale.lasts))
         return found
 
 

@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import nsmallest
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.errors import InvalidArgument
-from leafspan.lexical._found_terms import FoundTerm, KnownTerms
+from leafspan.lexical._found_terms import FoundTerm, KnownTerms, added_up
 from leafspan.lexical._nodes import Nodes, NodeScores
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._variants import BM25Settings
@@ -187,15 +185,14 @@ class Corpus:
         import numpy as np
 
         known = [term for term in query_terms if len(term.found.leaves)]
-        scores = np.zeros(self.leaves)
+        scores = added_up([(term.found.rows, term.found.tf, term.weight) for term in known], self.leaves)
         positive = settings.absent == 0 and all(term.weight > 0 for term in known)
         present = None if positive else np.zeros(self.leaves, dtype=np.bool_)
         if absent := settings.absent * sum(term.weight for term in known):
             for part, mask in zip(self._parts, counted.masks, strict=True):
-                scores[part.place][slice(None) if mask is None else mask] = absent
-        for term in known:
-            scores[term.found.rows] += term.found.tf * term.weight
-            if present is not None:
+                scores[part.place][slice(None) if mask is None else mask] += absent
+        if present is not None:
+            for term in known:
                 present[term.found.rows] = True
         return Scores(scores, present, _ideal(query_terms), counted.leaves)
 
@@ -327,12 +324,12 @@ def best(scores: Scores, count: int, order: Callable[[Sequence[int]], Sequence[A
     np.equal(values[1:], values[:-1], out=repeated[1:-1])
     # Keys are computed only for equal scores, which are few, and for all of these at once.
     to_order = [*rows[repeated[1:] | repeated[:-1]].tolist(), *(tied if len(tied) > 1 else ())]
-    key = dict(zip(to_order, order(to_order), strict=True)).__getitem__ if to_order else None
-    above: list[int] = []
-    for _, same in groupby(zip(values.tolist(), rows.tolist(), strict=True), key=itemgetter(0)):
-        equal = [row for _, row in same]
-        above += equal if len(equal) == 1 else sorted(equal, key=key)
-    return above + (nsmallest(count - len(above), tied, key=key) if len(tied) > 1 else tied)
+    keys = dict(zip(to_order, order(to_order), strict=True)) if to_order else {}
+    above: list[int] = rows.tolist()
+    if keys:
+        pairs = zip((-values).tolist(), map(keys.get, above), above, strict=True)
+        above = [row for _, _, row in sorted(pairs)]  # only keys of equal scores are compared, all of which are there
+    return above + (nsmallest(count - len(above), tied, key=keys.__getitem__) if len(tied) > 1 else tied)
 
 
 def score_reached_by(count: int, scores: NDArray[Any]) -> float:

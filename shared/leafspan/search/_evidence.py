@@ -45,10 +45,12 @@ class Evidence:
 
     def among(self, count: int) -> tuple[list[int], list[float]]:
         """The leaves with the highest sums, and those that match best by themselves: rows in order, and nodes' shares."""
-        import numpy as np
-
-        rows = _unique(np.concatenate([self._rows, self._best(count)]))
-        return rows.tolist(), self._of_nodes(rows).tolist()
+        rows = self._candidates(count)
+        of_nodes = self._of_nodes(rows)
+        found = rows.searchsorted(self._rows)
+        chosen = self._best(rows, of_nodes, found, count)
+        chosen[found] = True
+        return rows[chosen].tolist(), of_nodes[chosen].tolist()
 
     def _of_nodes(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """What the nodes give to each leaf."""
@@ -74,7 +76,7 @@ class Evidence:
 
         ends_of_nodes = [each.lasts + 1 for each in self.nodes]
         edges = _unique(np.concatenate([[0, self._leaves], *(each.firsts for each in self.nodes), *ends_of_nodes]))
-        values, starts, lengths = self._of_nodes(edges[:-1]), edges[:-1], np.diff(edges)
+        values, starts, lengths = self._of_nodes(edges[:-1]), edges[:-1], edges[1:] - edges[:-1]
         best_first = np.argsort(-values, kind="stable")
         enough = int(np.searchsorted(np.cumsum(lengths[best_first]), count))
         least = values[best_first[enough]] if enough < len(values) else 0.0
@@ -84,25 +86,29 @@ class Evidence:
         rows = np.repeat(starts - ends + lengths, lengths) + np.arange(ends[-1] if len(ends) else 0)
         return _unique(np.concatenate([rows, self._rows]))
 
-    def _best(self, count: int) -> NDArray[np.intp]:
-        """The rows with the highest sums above 0. Equal ones go by document, then position."""
+    def _best(
+        self, rows: NDArray[np.intp], of_nodes: NDArray[np.float64], found: NDArray[np.intp], count: int
+    ) -> NDArray[np.bool_]:
+        """Which of the rows have the highest sums above 0. Equal ones go by document, then position."""
         import numpy as np
 
-        rows = self._candidates(count)
-        sums = self._of_nodes(rows)
-        sums[np.searchsorted(rows, self._rows)] += self._shares
-        rows, sums = rows[sums > 0], sums[sums > 0]
-        if len(rows) <= count:
-            return rows
+        sums = of_nodes.copy()
+        sums[found] += self._shares
+        chosen: NDArray[np.bool_] = sums > 0
+        if np.count_nonzero(chosen) <= count:
+            return chosen
         least = np.partition(sums, len(rows) - count)[len(rows) - count]
-        above, tied = rows[sums > least], rows[sums == least]
+        chosen, tied = sums > least, np.flatnonzero(sums == least)
         # Whole nodes have equal sums, so there are many ties: a document is looked at once.
-        documents, of_tied = np.unique(self._places(tied), return_inverse=True)
+        places = self._places(rows[tied])
+        documents = _unique(places)
         firsts = self._documents[documents].tolist()
         ranks = np.empty(len(firsts), np.intp)
         keys = self._order(firsts)
         ranks[sorted(range(len(firsts)), key=keys.__getitem__)] = np.arange(len(firsts))
-        return np.concatenate([above, tied[np.lexsort((tied, ranks[of_tied]))[: count - len(above)]]])
+        in_order = ranks[documents.searchsorted(places)].argsort(kind="stable")  # rows of a document are in order
+        chosen[tied[in_order[: count - np.count_nonzero(chosen)]]] = True
+        return chosen
 
 
 def _best_nodes(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | None) -> NodeHits:
