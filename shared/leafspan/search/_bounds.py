@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Part = tuple[Mapping[str, NDArray[Any]], NDArray[np.intp]]
-    Block = tuple[slice, Callable[[], NDArray[np.float32]]]
+    Finish = Callable[[], NDArray[np.float32]]
+    Block = tuple[slice, Callable[[], Finish]]
 
 ROUNDING = 1e-5
 """More than rounding can change a cosine of 32-bit numbers."""
@@ -32,11 +33,13 @@ class Bounds:
     """What the cosines of queries and leaves do not exceed. Another core begins with it while its maker does other work.
 
     Codes are compared in blocks, since that does not hold Python's lock. Each thread takes one whenever it is done with
-    another, so nobody waits for a thread that the processor has no time for. Where several questions are asked at once,
-    each is answered by its own thread: together they take longer if each wakes another core.
+    another, so nobody waits for a thread that the processor has no time for. If its maker does other work meanwhile
+    (``ahead``), a segment is one block: between two of them, the other thread would have to wait for the lock. Where
+    several questions are asked at once, each is answered by its own thread: together they take longer if each wakes another
+    core.
     """
 
-    def __init__(self, parts: Iterable[Part], queries: NDArray[np.float32]) -> None:
+    def __init__(self, parts: Iterable[Part], queries: NDArray[np.float32], *, ahead: bool = False) -> None:
         import numpy as np
 
         is_alone = not _UNDER_WAY
@@ -45,22 +48,26 @@ class Bounds:
         coded = _CodedQueries.of(queries) if len(queries) <= _MOST_CODED and _cdist() is not None else None
         count = 0
         for arrays, rows in parts:
-            for columns, compute in _blocks(arrays, rows, queries, coded, whole=not is_alone):
+            for columns, compute in _blocks(arrays, rows, queries, coded, whole=ahead or not is_alone):
                 self._left.append((slice(count + columns.start, count + columns.stop), compute))
             count += len(rows)
         self._bounds = np.empty((len(queries), count), np.float32)
         self._blocks = len(self._left)
-        self._done: list[slice] = []
-        self._other = on_other_core(self._compute) if is_alone and self._blocks > 1 else None
+        self._computed: list[tuple[slice, Finish]] = []
+        is_much = self._blocks > 1 or (ahead and self._bounds.size * queries.shape[1] >= _BLOCK)
+        self._other = on_other_core(self._compute) if is_alone and is_much else None
 
     def computed(self) -> NDArray[np.float32]:
         """The bounds: a row for each query, a column for each row of the parts."""
         try:
             self._compute()
-            if self._other is not None and len(self._done) < self._blocks:
+            if self._other is not None and len(self._computed) < self._blocks:
                 self._other.result()
         finally:
             _UNDER_WAY.discard(self)
+        # Not by the other thread, which would have to wait for the lock before each of these steps.
+        for columns, finish in self._computed:
+            self._bounds[:, columns] = finish()
         return self._bounds
 
     def _compute(self) -> None:
@@ -69,8 +76,7 @@ class Bounds:
                 columns, compute = self._left.pop()
             except IndexError:  # the other thread was faster
                 return
-            self._bounds[:, columns] = compute()
-            self._done.append(columns)
+            self._computed.append((columns, compute()))
 
 
 _UNDER_WAY: WeakSet[Bounds] = WeakSet()  # begun, and not computed yet
@@ -138,13 +144,18 @@ def _block_size(rows: int, codes: Codes) -> int:
     return max(1, -(-rows // blocks))
 
 
-def _bounds_within(queries: _CodedQueries, codes: Codes, block: slice, rows: NDArray[np.intp]) -> NDArray[np.float32]:
+def _bounds_within(queries: _CodedQueries, codes: Codes, block: slice, rows: NDArray[np.intp]) -> Finish:
     """The bounds of some rows of a block. All of the block is compared."""
-    bounds = _bounds_of_some(queries, codes, block)
-    return bounds if len(rows) == bounds.shape[1] else bounds[:, rows - block.start]
+    finish = _bounds_of_some(queries, codes, block)
+
+    def within() -> NDArray[np.float32]:
+        bounds = finish()
+        return bounds if len(rows) == bounds.shape[1] else bounds[:, rows - block.start]
+
+    return within
 
 
-def _bounds_of_some(queries: _CodedQueries, codes: Codes, rows: slice | NDArray[np.intp]) -> NDArray[np.float32]:
+def _bounds_of_some(queries: _CodedQueries, codes: Codes, rows: slice | NDArray[np.intp]) -> Finish:
     import numpy as np
 
     cdist = _cdist()
@@ -153,25 +164,32 @@ def _bounds_of_some(queries: _CodedQueries, codes: Codes, rows: slice | NDArray[
     # Not with out=: simsimd 6.5 then returns None without a reference to it, and before Python 3.12 a process that has lost
     # its last one is aborted.
     bounds = np.asarray(cdist(queries.numbers, np.ascontiguousarray(some.numbers), "inner", out_dtype="float32"))
-    bounds *= some.scales
-    bounds *= queries.scales
-    bounds += some.errors * queries.slope
-    bounds += queries.least
-    return bounds
+
+    def finish() -> NDArray[np.float32]:
+        nonlocal bounds
+        bounds *= some.scales
+        bounds *= queries.scales
+        bounds += some.errors * queries.slope
+        bounds += queries.least
+        return bounds
+
+    return finish
 
 
-def _products(vectors: NDArray[np.float32], rows: NDArray[np.intp], queries: NDArray[np.float32]) -> NDArray[np.float32]:
+def _products(vectors: NDArray[np.float32], rows: NDArray[np.intp], queries: NDArray[np.float32]) -> Finish:
     """The bounds of rows of a matrix, from their rounded products with each query."""
     import numpy as np
 
     if len(rows) == len(vectors):
-        return queries @ vectors.T + ROUNDING
+        of_all = queries @ vectors.T + ROUNDING
+        return lambda: of_all
     products = np.empty((len(queries), len(rows)), dtype=np.float32)
     # In blocks: copying all rows into fresh memory at once would take ten times as long as multiplying them.
     for start in range(0, len(rows), _VECTORS):
         some = slice(start, start + _VECTORS)
         np.matmul(queries, vectors[rows[some]].T, out=products[:, some])
-    return products + ROUNDING
+    products += ROUNDING
+    return lambda: products
 
 
 @cache

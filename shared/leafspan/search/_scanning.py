@@ -28,7 +28,16 @@ _MORE = 24
 class Scan:
     """The leaves of a selection that are nearest to each vector, which are being looked for while other work is done."""
 
-    def __init__(self, snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vectors: Any, count: int) -> None:
+    def __init__(
+        self,
+        snapshot: MirrorSnapshot,
+        visible: Catalogue,
+        chosen: Selection,
+        vectors: Any,
+        count: int,
+        *,
+        ahead: bool = True,
+    ) -> None:
         import numpy as np
 
         self._snapshot = snapshot
@@ -38,7 +47,7 @@ class Scan:
         queries = normalize(np.asarray(vectors, dtype=np.float32))
         at_once = max(1, _MOST_BOUNDS // len(self._rows))
         self._queries = [queries[start : start + at_once] for start in range(0, len(queries), at_once)]
-        self._begun = self._bounds_of(self._queries[0]) if self._queries else None
+        self._begun = self._bounds_of(self._queries[0], ahead=ahead) if self._queries else None
 
     def hits(self) -> list[list[Hit]]:
         """The leaves, best first.
@@ -54,8 +63,8 @@ class Scan:
             ]
         return found
 
-    def _bounds_of(self, queries: NDArray[np.float32]) -> Bounds:
-        return Bounds(_parts(self._snapshot, self._rows), queries)
+    def _bounds_of(self, queries: NDArray[np.float32], *, ahead: bool = False) -> Bounds:
+        return Bounds(_parts(self._snapshot, self._rows), queries, ahead=ahead)
 
     def _leaves_at(self, places: NDArray[np.intp]) -> list[LeafId]:
         return self._visible.shown_leaves(self._snapshot.leaves_in(self._rows[places].tolist()))
@@ -66,7 +75,7 @@ class Scan:
 
 def scan(snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vectors: Any, count: int) -> list[list[Hit]]:
     """What a ``Scan`` finds."""
-    return Scan(snapshot, visible, chosen, vectors, count).hits()
+    return Scan(snapshot, visible, chosen, vectors, count, ahead=False).hits()
 
 
 def rank(leaves: Sequence[LeafId], stored: NDArray[np.float32], vectors: Any, count: int) -> list[list[Hit]]:
