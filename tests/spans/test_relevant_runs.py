@@ -9,10 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
-from leafspan.spans._relevant_runs import Run, best_runs
+from leafspan.spans._relevant_runs import RelevantLeaves, Run
 from tests.profiles import examples
 
 ONE_WORD = [1] * 100
+
+
+def best_runs(values, words, **options):
+    return RelevantLeaves(values, words).best_runs(**options)
 
 
 def runs(values, words=None, *, cost=1.0, max_words=None, **options):
@@ -65,23 +69,8 @@ def test_the_cost_of_a_run_is_taken_off_its_value():
     assert segment.value == (3 + 0 + 3) - 1 * 3 - 1.5
 
 
-def test_a_gap_is_bridged_where_there_may_be_no_run_more():
-    assert runs([3, 0, 3], count=1) == [(0, 2)]
-    assert runs([3, 0, 0, 0, 4], count=1) == [(4, 4)]
-
-
 def test_a_gap_that_costs_nothing_is_bridged_as_one_run_is_fewer_than_two():
     assert runs([3, 0, 3], [1, 0, 1]) == [(0, 2)]
-
-
-def test_the_best_set_is_not_that_of_taking_the_best_run_again_and_again():
-    values = [5, 0, 5, 0, 0, 0, 4]
-    # The best run is that of 4 - 1 + 4 over the gap, and 3 is left: 10. Two runs of a leaf each and no gap: 4 + 4.
-    assert runs(values, count=1) == [(0, 2)]
-    assert runs(values, count=2) == [(0, 2), (6, 6)]
-    values[6] = 1
-    # Now the best run leaves nothing to take: 7, where two are worth 4 + 4.
-    assert runs(values, count=2) == [(0, 0), (2, 2)]
 
 
 # Limits
@@ -90,28 +79,22 @@ def test_the_best_set_is_not_that_of_taking_the_best_run_again_and_again():
 def test_a_run_has_at_most_max_words():
     assert runs([3, 2, 2], max_words=3) == [(0, 2)]
     assert runs([3, 2, 2], max_words=2) == [(0, 1), (2, 2)]
-    assert runs([3, 0, 2], max_words=2, count=1) == [(0, 0)]
+    assert runs([3, 0, 2], max_words=2, run_cost=1.5) == [(0, 0)]
 
 
 def test_a_leaf_may_be_longer_than_a_run():
     assert runs([3, 9, 3], [1, 5, 1], max_words=3) == [(1, 1), (0, 0), (2, 2)]
 
 
-def test_there_are_at_most_count_runs():
-    assert runs([2, 0, 0, 5, 0, 0, 3], count=2) == [(3, 3), (6, 6)]
-
-
 # Ties
 
 
 def test_of_equal_sums_the_one_with_fewer_words_is_taken():
-    assert runs([4, 0, 0, 0, 0, 3], [2, 9, 9, 9, 9, 1], count=1) == [(5, 5)]
     # The gap costs as much as the leaf behind it is worth.
-    assert runs([3, 0, 2], count=1) == [(0, 0)]
+    assert runs([3, 0, 2], run_cost=1) == [(0, 0)]
 
 
 def test_of_equal_sums_the_earlier_is_taken():
-    assert runs([3, 0, 0, 0, 3], count=1) == [(0, 0)]
     assert runs([2, 2, 2], max_words=2) == [(0, 1), (2, 2)]
 
 
@@ -131,7 +114,6 @@ def problems(draw, numbers, max_size):
     options = {
         "cost": draw(numbers),
         "max_words": draw(st.none() | st.integers(1, 15)),
-        "count": draw(st.none() | st.integers(1, 4)),
         "run_cost": draw(st.just(0) | numbers),
     }
     return values, words, options
@@ -160,10 +142,8 @@ def sums_of(chosen, values, words, cost, run_cost):
     return value, length
 
 
-def fits(chosen, words, max_words, count):
-    return (count is None or len(chosen) <= count) and all(
-        first == last or max_words is None or sum(words[first : last + 1]) <= max_words for first, last in chosen
-    )
+def fits(chosen, words, max_words):
+    return all(first == last or max_words is None or sum(words[first : last + 1]) <= max_words for first, last in chosen)
 
 
 @examples(150)
@@ -176,7 +156,7 @@ def test_the_best_set_of_all_is_found(problem):
         value, length = sums_of(chosen, values, words, options["cost"], options["run_cost"])
         return (-value, length, len(chosen), [(first, -last) for first, last in chosen])
 
-    every = [s for s in sets_of_runs(len(values)) if fits(s, words, options["max_words"], options["count"])]
+    every = [s for s in sets_of_runs(len(values)) if fits(s, words, options["max_words"])]
     gaining = {i for i, value in enumerate(values) if Fraction(value) > Fraction(options["cost"]) * words[i]}
     best = min(map(rank, every))
     best_of_gaining = min(rank(s) for s in every if all({first, last} <= gaining for first, last in s))
@@ -194,7 +174,7 @@ def test_runs_are_apart_within_the_limits_and_of_the_value_they_say(problem):
     ordered = sorted((segment.first, segment.last) for segment in found)
 
     assert found == sorted(found, key=lambda segment: (-segment.value, segment.first))
-    assert fits(ordered, words, options["max_words"], options["count"])
+    assert fits(ordered, words, options["max_words"])
     for segment in found:
         value, length = sums_of([(segment.first, segment.last)], values, words, options["cost"], options["run_cost"])
         assert value > 0
@@ -211,12 +191,12 @@ def test_runs_are_apart_within_the_limits_and_of_the_value_they_say(problem):
 def test_taking_the_best_run_again_and_again_is_never_better(problem):
     values, words, options = problem
     taken: list[tuple[int, int]] = []
-    while options["count"] is None or len(taken) < options["count"]:
+    while True:
         free = [
             (first, last)
             for first in range(len(values))
             for last in range(first, len(values))
-            if all(last < f or first > e for f, e in taken) and fits([(first, last)], words, options["max_words"], None)
+            if all(last < f or first > e for f, e in taken) and fits([(first, last)], words, options["max_words"])
         ]
         worth = {run: sums_of([run], values, words, options["cost"], options["run_cost"])[0] for run in free}
         if not free or max(worth.values()) <= 0:
@@ -243,8 +223,7 @@ def test_taking_the_best_run_again_and_again_is_never_better(problem):
         ({"run_cost": -1}, "run_cost must be >= 0 and finite, got -1"),
         ({"max_words": 0}, "max_words must be a whole number >= 1, got 0"),
         ({"max_words": 1.5}, "max_words must be a whole number >= 1, got 1.5"),
-        ({"count": 0}, "count must be a whole number >= 1, got 0"),
-        ({"count": True}, "count must be a whole number >= 1, got True"),
+        ({"max_words": True}, "max_words must be a whole number >= 1, got True"),
     ],
 )
 def test_what_is_out_of_range_is_refused(wrong, message):

@@ -8,7 +8,7 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from leafspan.spans._packing import longest_prefix
-from leafspan.spans._relevant_runs import best_runs
+from leafspan.spans._relevant_runs import RelevantLeaves, Run
 from leafspan.spans._uniting import unite
 from leafspan.trace import Filled, Trace
 from leafspan.values import Candidate, leaf_ids
@@ -27,8 +27,7 @@ def runs_within_budget(
 ) -> tuple[list[Candidate], list[Candidate]]:
     """The runs of hits with the highest total score that fit into the budget, and the hits that are in no run.
 
-    ``best_runs`` chooses runs for a price of a word. The prices are the scores of the hits for a word, and the lowest is
-    taken at which the runs fit into the budget. If the runs fit at all of these, the price falls until each hit is worth a
+    Runs are chosen for a price of a word. The prices are the scores of the hits for a word, and the lowest is taken at which the runs fit into the budget. If the runs fit at all of these, the price falls until each hit is worth a
     run of its own. If all runs at a price are too long together, and there are none at any higher price, the run with the
     best leaf comes first, and others follow as far as they fit. The rest of the budget is filled with the best other hits,
     up to the first that does not fit. A hit that touches a run joins it.
@@ -58,22 +57,23 @@ def _best_fitting_runs(
     paying = [(hit.score, hit.words) for hit in hits if hit.words and hit.score > 0]
     # A little more, so that rounding does not decide whether a leaf is worth its own price.
     prices = sorted({score / words * _ABOVE for score, words in paying}, reverse=True)
-    chosen: list[list[Candidate]] = []
+    fitting: list[tuple[_Gapless, Run]] = []
     low, high = 0, len(prices)
     while low < high:  # at a lower price, runs have more words
         middle = (low + high) // 2
-        runs = _runs_at_price(gapless, prices[middle], max_words, run_cost)
-        if _words(chain.from_iterable(runs)) <= budget:
-            chosen, low = runs, middle + 1
+        runs_there = _runs_at_price(gapless, prices[middle], max_words, run_cost)
+        if sum([run.words for _, run in runs_there]) <= budget:
+            fitting, low = runs_there, middle + 1
         else:
             high = middle
+    chosen = _hits_in(fitting)
     if high < len(prices):
         return chosen or _with_those_that_fit(chosen, gapless, budget, prices[high], max_words, run_cost)
     # No price of 0, at which a run would cost nothing and so no gap be bridged.
     lowest = min((score / (words + run_cost) for score, words in paying), default=0.0) / 2
     if not lowest:
         return chosen
-    runs = _runs_at_price(gapless, lowest, max_words, run_cost)
+    runs = _hits_in(_runs_at_price(gapless, lowest, max_words, run_cost))
     if _words(chain.from_iterable(runs)) <= budget:
         return runs
     return _with_those_that_fit(chosen, gapless, budget, lowest, max_words, run_cost)
@@ -93,7 +93,7 @@ def _with_those_that_fit(
     left = budget - _words(chain.from_iterable(chosen))
     longest = max(1, left if max_words is None else min(left, max_words))
     # The words of what is chosen are paid for.
-    more = _runs_at_price((_Gapless.of(some.hits, taken) for some in gapless), price, longest, run_cost)
+    more = _hits_in(_runs_at_price((_Gapless.of(some.hits, taken) for some in gapless), price, longest, run_cost))
     for run in sorted(more, key=lambda run: min(hit.order for hit in run)):
         ids = {hit.span.id for hit in run}
         words = _words(hit for hit in run if hit.span.id not in taken)
@@ -151,11 +151,13 @@ class _Gapless(NamedTuple):
     hits: Sequence[Candidate]
     values: Sequence[float]
     words: Sequence[int]
+    leaves: RelevantLeaves
 
     @classmethod
     def of(cls, hits: Sequence[Candidate], free: Container[str] = ()) -> _Gapless:
         words = [0 if hit.span.id in free else hit.words or 0 for hit in hits]
-        return cls(hits, [max(hit.score, 0.0) for hit in hits], words)
+        values = [max(hit.score, 0.0) for hit in hits]
+        return cls(hits, values, words, RelevantLeaves(values, words))
 
     def may_be_worth(self, price: float, run_cost: float) -> bool:
         """Whether a run may be worth its cost: at most prices, most have none, which takes less to see than to choose."""
@@ -165,14 +167,18 @@ class _Gapless(NamedTuple):
 
 def _runs_at_price(
     gapless: Iterable[_Gapless], price: float, max_words: int | None, run_cost: float
-) -> list[list[Candidate]]:
-    """The best runs if a word costs this price."""
+) -> list[tuple[_Gapless, Run]]:
+    """The best runs if a word costs this price, each with what it is a part of."""
     return [
-        list(some.hits[run.first : run.last + 1])
+        (some, run)
         for some in gapless
         if some.may_be_worth(price, run_cost)
-        for run in best_runs(some.values, some.words, cost=price, max_words=max_words, run_cost=run_cost * price)
+        for run in some.leaves.best_runs(cost=price, max_words=max_words, run_cost=run_cost * price)
     ]
+
+
+def _hits_in(runs: Iterable[tuple[_Gapless, Run]]) -> list[list[Candidate]]:
+    return [list(some.hits[run.first : run.last + 1]) for some, run in runs]
 
 
 def short_gaps(hits: Sequence[Candidate], words: float) -> list[str]:

@@ -90,9 +90,10 @@ class RelevantSegments(Strategy):
             runs, others = runs_within_budget(
                 relevant, budget, max_words=self.max_words, run_cost=self.run_cost, between=between
             )
-            runs, others = (
-                [replace(each, score=scores.get(each.score, each.score)) for each in some] for some in (runs, others)
-            )
+            if scores:
+                runs, others = (
+                    [replace(each, score=scores.get(each.score, each.score)) for each in some] for some in (runs, others)
+                )
             if context.words is None:
                 found.append(sorted(runs + others, key=lambda run: run.order))
             elif budget < context.words:
