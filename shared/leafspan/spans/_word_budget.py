@@ -27,10 +27,11 @@ def runs_within_budget(
 ) -> tuple[list[Candidate], list[Candidate]]:
     """The runs of hits with the highest total score that fit into the budget, and the hits that are in no run.
 
-    Runs are chosen for a price of a word. The prices are the scores of the hits for a word, and the lowest is taken at which the runs fit into the budget. If the runs fit at all of these, the price falls until each hit is worth a
-    run of its own. If all runs at a price are too long together, and there are none at any higher price, the run with the
-    best leaf comes first, and others follow as far as they fit. The rest of the budget is filled with the best other hits,
-    up to the first that does not fit. A hit that touches a run joins it.
+    Runs are chosen for a price of a word. The prices are the scores of the hits for a word, and the lowest is taken at
+    which the runs fit into the budget. If the runs fit at all of these, the price falls until each hit is worth a run of
+    its own. If all runs at a price are too long together, and there are none at any higher price, the run with the best
+    leaf comes first, and others follow as far as they fit. The rest of the budget is filled with the best other hits, up to
+    the first that does not fit. A hit that touches a run joins it.
     """
     gaps = [replace(leaf, score=0.0, trace=_filled(leaf.span.first)) for leaf in between]
     chosen = _best_fitting_runs([*hits, *gaps], budget, max_words, run_cost)
