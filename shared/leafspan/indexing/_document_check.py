@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -12,7 +12,7 @@ from leafspan.flows import Call, Flow
 from leafspan.indexing._row_repair import repaired_row
 from leafspan.indexing._whole_document import problem_of_content, put_together
 from leafspan.store import Reader, Row
-from leafspan.values import LeafId, leaf_ids
+from leafspan.values import Leaf, LeafId, leaf_ids
 
 CheckLeaf: TypeAlias = Callable[[Row, LeafId, str, Mapping[str, Any] | None], Any]
 """A function that reads a leaf of a row's document, and raises ValueError if it is not as it was written."""
@@ -121,33 +121,34 @@ def _problem(row: Row, records: Mapping[str, Record], check_leaf: CheckLeaf) -> 
     missing = sum(id_ not in records for id_ in ids)
     if missing:
         return f"{missing} of {row.leaves} leaves are missing"
-    problems = list(_problems_of_leaves(row, ids, records, check_leaf))
-    if problems:
-        return problems[0] + (f" (and {len(problems) - 1} more)" if len(problems) > 1 else "")
-    document = put_together(row, records, check_leaf)
-    return None if document is None else problem_of_content(row, document)
-
-
-def _problems_of_leaves(
-    row: Row, ids: Sequence[str], records: Mapping[str, Record], check_leaf: CheckLeaf
-) -> Iterator[str]:
+    problems: list[str] = []
+    leaves: list[tuple[Leaf, str, Mapping[str, Any]]] = []
     for ordinal, id_ in enumerate(ids):
         _, text, metadata, _ = records[id_]
         if text is None:
-            yield f"the text of its leaf {ordinal} is missing"
+            problems.append(f"the text of its leaf {ordinal} is missing")
             continue
         try:
-            check_leaf(row, LeafId(row.document_id, row.version or "", ordinal), text, metadata)
+            leaf = check_leaf(row, LeafId(row.document_id, row.version or "", ordinal), text, metadata)
         except ValueError as error:
-            yield str(error)
+            problems.append(str(error))
             continue
+        leaves.append((leaf, text, metadata or {}))
         if not _is_shared(row, metadata):
-            yield f"the metadata of its leaf {ordinal} are not those of the document"
+            problems.append(f"the metadata of its leaf {ordinal} are not those of the document")
+    if problems:
+        return problems[0] + (f" (and {len(problems) - 1} more)" if len(problems) > 1 else "")
+    document = put_together(row, leaves)
+    return None if document is None else problem_of_content(row, document)
 
 
 def _is_shared(row: Row, metadata: Mapping[str, Any] | None) -> bool:
     """Whether a leaf has no other metadata than its document. Those of chunks are among what the hash tells."""
-    own = {key: value for key, value in (metadata or {}).items() if key != STRUCTURE_KEY}
-    if row.extra.get("chunks"):
-        own = {key: value for key, value in own.items() if key in row.metadata}
-    return all(key in row.metadata and row.metadata[key] == value for key, value in own.items())
+    of_chunks = bool(row.extra.get("chunks"))
+    for key, value in (metadata or {}).items():
+        if key not in row.metadata:
+            if key != STRUCTURE_KEY and not of_chunks:
+                return False
+        elif key != STRUCTURE_KEY and row.metadata[key] != value:
+            return False
+    return True

@@ -130,11 +130,13 @@ def _verdicts(store: Store, rows: Mapping[str, Row], there: _Ordinals, how: Exam
 def _groups(documents: Sequence[DocumentToCheck]) -> Iterator[list[DocumentToCheck]]:
     """The documents in groups, each of about ``_GROUP`` leaves, or of a single document."""
     group: list[DocumentToCheck] = []
+    size = 0
     for document in documents:
-        if group and sum(each.size for each in group) + document.size > _GROUP:
+        if group and size + document.size > _GROUP:
             yield group
-            group = []
+            group, size = [], 0
         group.append(document)
+        size += document.size
     if group:
         yield group
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import content_hash, copy_metadata
-from leafspan.engines import Record
 from leafspan.indexing._known_files import content_in_file
 from leafspan.store import Row
 from leafspan.values import Chunk, Document, Leaf, LeafId
@@ -24,14 +23,15 @@ def problem_of_content(row: Row, document: Document) -> str | None:
     return None if not row.hash or document.chunks else "its title, metadata or text is not as it was added"
 
 
-def put_together(row: Row, records: Mapping[str, Record], read_leaf: Callable[..., Any]) -> Document | None:
-    """A document of its leaves, as it is stored. None for a tree, whose hash is not that of its summaries."""
+def put_together(row: Row, leaves: Sequence[tuple[Leaf, str, Mapping[str, Any]]]) -> Document | None:
+    """A document of its leaves, their texts and metadata, as they are stored.
+
+    None for a tree, whose hash is not that of its summaries.
+    """
     if LeafId(row.document_id, row.version or "", 0).is_summary:
         return None
-    found = [(LeafId.parse(id_), records[id_].text or "", records[id_].metadata or {}) for id_ in row.leaf_ids]
-    leaves: list[tuple[Leaf, Mapping[str, Any]]] = [(read_leaf(row, *each), each[2]) for each in found]
-    chunks = chunks_of_leaves(row, leaves) if row.extra.get("chunks") else ()
-    text = "".join(text for _, text, _ in found)
+    chunks = chunks_of_leaves(row, [(leaf, own) for leaf, _, own in leaves]) if row.extra.get("chunks") else ()
+    text = "".join([text for _, text, _ in leaves])
     return Document(row.document_id, text, row.title, copy_metadata(row.metadata), chunks, hidden=row.hidden)
 
 
