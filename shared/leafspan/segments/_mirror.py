@@ -17,7 +17,7 @@ from leafspan.engines import StaleRead
 from leafspan.errors import LeafspanError, WriterBusy
 from leafspan.flows import Call, Flow, Progress
 from leafspan.segments._comparing import Compare
-from leafspan.segments._segment import Segment
+from leafspan.segments._segment import MergedSegment, Segment
 from leafspan.segments._segment_folder import SegmentFolder, in_order
 from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
 from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, MetDamage, Reader, Row, grouped
@@ -25,6 +25,7 @@ from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, MetDamage,
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from leafspan.segments._pieced_array import PiecedArray
     from leafspan.segments._snapshot import MaskedArrays
 
 T = TypeVar("T")
@@ -34,7 +35,7 @@ MOST_SEGMENTS = 8
 """Segments that are not merged into fewer, so that a change does not write everything again."""
 
 _SIZE_RATIO = 2  # a segment is merged with smaller ones if it is at most this many times as large as all of them together
-_MOST_TAKEN = 64  # segments of what was written that are merged without waiting for a question
+_MOST_TAKEN = MOST_SEGMENTS  # segments of what was written, beyond which the writer merges them
 _MOST_DEFERRALS = 4  # changes after which segments are merged and removed though nobody knows whether the reader is stale
 _MOST_SPLITS = 20  # of groups with documents that have been replaced
 _MIN_FOR_PROGRESS = 5_000  # leaves from which on a progress bar is shown
@@ -77,7 +78,7 @@ class Recipe(Protocol):
         """
         ...
 
-    def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
+    def merge(self, parts: Sequence[MaskedArrays]) -> Mapping[str, NDArray[Any] | PiecedArray]:
         """The arrays of several segments as those of one. Only the leaves that the masks mark are kept, in order."""
         ...
 
@@ -420,10 +421,11 @@ class Mirror:
         pairs = zip(snapshot.segments, snapshot.live, strict=True)
         return [each for each, live in pairs if not live and not _is_expected(each, snapshot.catalogue)]
 
-    def _merge(self, snapshot: MirrorSnapshot, numbers: Sequence[int]) -> Segment:
+    def _merge(self, snapshot: MirrorSnapshot, numbers: Sequence[int]) -> MergedSegment:
         """A segment of the current documents of several."""
         documents = [document for number in numbers for document in snapshot.current_documents(number)]
-        return Segment(DocumentTable.of(documents), self._recipe.merge([snapshot.parts[number] for number in numbers]))
+        merged = self._recipe.merge([snapshot.parts[number] for number in numbers])
+        return MergedSegment(DocumentTable.of(documents), merged)
 
 
 class StoredSegments(NamedTuple):

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from leafspan.segments._pieced_array import PiecedArray
 from leafspan.segments._stored_arrays import DamagedSegment, StoredArray, StoredArrays, checksums_of
 from leafspan.store import DocumentTable
 
@@ -56,6 +57,20 @@ class Segment:
     arrays: Mapping[str, NDArray[Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class MergedSegment:
+    """Segments merged into one, some of whose arrays are put together only when they are written."""
+
+    documents: DocumentTable
+    arrays: Mapping[str, NDArray[Any] | PiecedArray]
+
+    def in_memory(self) -> Segment:
+        """The same, with arrays that are put together."""
+        import numpy as np
+
+        return Segment(self.documents, {name: np.asarray(array) for name, array in self.arrays.items()})
+
+
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write, which gets its name when the context ends: so the whole file exists, or none of it.
@@ -72,7 +87,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         unfinished.unlink(missing_ok=True)
 
 
-def write_segment(path: Path, segment: Segment) -> None:
+def write_segment(path: Path, segment: Segment | MergedSegment) -> None:
     """Write a segment's file."""
     with new_file(path) as file:  # before the checksums, which take a while: a new folder must not stay empty
         for part in _parts(segment.documents, segment.arrays):
@@ -128,11 +143,8 @@ def front_length(begin: bytes) -> int:
     return _HEAD.size + int(_LENGTHS.unpack_from(begin, _HEAD.size)[0])
 
 
-def _parts(documents: DocumentTable, arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes | memoryview]:
+def _parts(documents: DocumentTable, arrays: Mapping[str, NDArray[Any] | PiecedArray]) -> Iterator[bytes | memoryview]:
     """The parts of a file, in order: the head, the front, and then the arrays."""
-    import numpy as np
-
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     front = _front(documents, arrays)
     yield _HEAD.pack(_MAGIC, _FORMAT, zlib.crc32(front))
     yield front
@@ -140,18 +152,20 @@ def _parts(documents: DocumentTable, arrays: Mapping[str, NDArray[Any]]) -> Iter
         yield from _padded_array(array)
 
 
-def _padded_array(array: NDArray[Any]) -> tuple[memoryview, bytes]:
+def _padded_array(array: NDArray[Any] | PiecedArray) -> Iterator[memoryview | bytes]:
     """The bytes of an array, and those up to the next one."""
     import numpy as np
 
-    return array.reshape(-1).view(np.uint8).data, bytes(_aligned(array.nbytes) - array.nbytes)
+    for piece in array.pieces() if isinstance(array, PiecedArray) else [array]:
+        yield np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data
+    yield bytes(_aligned(array.nbytes) - array.nbytes)
 
 
-def _front(documents: DocumentTable, arrays: Mapping[str, NDArray[Any]]) -> bytes:
+def _front(documents: DocumentTable, arrays: Mapping[str, NDArray[Any] | PiecedArray]) -> bytes:
     """The front of a file."""
     places, columns, end = [], [], 0
     for name, array in arrays.items():
-        checksum, checksums = checksums_of(*_padded_array(array))
+        checksum, checksums = checksums_of(_padded_array(array))
         # The front says where the arrays begin, and comes before them: so their places are counted from its end.
         places.append((name, array.dtype.str, array.shape, end, checksum, len(checksums)))
         columns.append(checksums.tobytes())

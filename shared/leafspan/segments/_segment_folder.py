@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from leafspan.engines.local import NO_FOLLOW, check_not_too_many
-from leafspan.segments._segment import UNFINISHED, Damaged, Segment, new_file, read_segment, write_segment
+from leafspan.segments._segment import UNFINISHED, Damaged, MergedSegment, Segment, new_file, read_segment, write_segment
 from leafspan.segments._snapshot import OpenSegment
 from leafspan.segments._stored_arrays import PIECE, StoredArrays, StoredFile
 
@@ -129,16 +129,18 @@ class SegmentFolder:
         """Whether there is a folder."""
         return self.path is not None and os.path.isdir(self.path)
 
-    def keep(self, segment: Segment) -> OpenSegment:
+    def keep(self, segment: Segment | MergedSegment) -> OpenSegment:
         """Write a segment to a new file, and open it from there, since mapped arrays take no memory of the process."""
-        if self.path is None or self.read_only:
-            return OpenSegment(segment, None)
-        path = self.file(uuid.uuid4().hex)
-        try:
-            return self._made(path, partial(write_segment, path, segment)) or OpenSegment(segment, None)
-        except Damaged as error:
-            self._warn_that_nothing_is_kept(error)
-            return OpenSegment(segment, None)
+        kept: OpenSegment | None = None
+        if self.path is not None and not self.read_only:
+            path = self.file(uuid.uuid4().hex)
+            try:
+                kept = self._made(path, partial(write_segment, path, segment))
+            except Damaged as error:
+                self._warn_that_nothing_is_kept(error)
+        if kept is not None:
+            return kept
+        return OpenSegment(segment.in_memory() if isinstance(segment, MergedSegment) else segment, None)
 
     def begin(self, name: str, length: int, pieces: Mapping[int, bytes]) -> OpenSegment | None:
         """Make a file of the length of a segment, and write the pieces that were fetched. Return None if that fails.

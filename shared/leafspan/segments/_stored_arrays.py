@@ -210,10 +210,24 @@ def with_rows(arrays: Mapping[str, NDArray[Any]], name: str, start: int, end: in
     return arrays.in_parts(name).with_rows(start, end) if isinstance(arrays, StoredArrays) else arrays[name]
 
 
-def checksums_of(content: memoryview, padding: bytes) -> tuple[int, array[int]]:
-    """The checksum of an array's bytes with what follows them, and those of their blocks."""
-    starts = range(0, len(content), BLOCK)
-    blocks = array("I", [zlib.crc32(content[at : at + BLOCK]) for at in starts])
-    if padding:  # a block is a multiple of what arrays are padded to, so that it is of the last block
-        blocks[-1] = zlib.crc32(padding, blocks[-1])
-    return zlib.crc32(padding, zlib.crc32(content)), blocks
+def checksums_of(content: Iterable[memoryview | bytes]) -> tuple[int, array[int]]:
+    """The checksum of an array's bytes, in pieces, and those of their blocks.
+
+    What pads an array to a multiple of 64 bytes is part of its last block, since a block is a multiple of that, too.
+    """
+    whole, of_block, filled = 0, 0, 0
+    blocks = array("I")
+    for piece in content:
+        whole = zlib.crc32(piece, whole)
+        start = 0
+        while start < len(piece):
+            some = piece[start : start + BLOCK - filled]
+            of_block = zlib.crc32(some, of_block)
+            start += len(some)
+            filled += len(some)
+            if filled == BLOCK:
+                blocks.append(of_block)
+                of_block = filled = 0
+    if filled:
+        blocks.append(of_block)
+    return whole, blocks

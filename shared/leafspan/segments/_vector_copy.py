@@ -9,6 +9,7 @@ from leafspan.embedding import normalize
 from leafspan.engines import Record
 from leafspan.flows import Call, Flow
 from leafspan.segments._comparing import Compare
+from leafspan.segments._pieced_array import PiecedArray
 from leafspan.segments._snapshot import MirrorSnapshot
 from leafspan.store import Copied, DocumentToWrite, Reader, Row
 from leafspan.values import LeafId
@@ -50,14 +51,10 @@ class VectorCopy:
 
         return vector_arrays(normalize(np.concatenate([each.vectors for each in documents]).astype(np.float32)))
 
-    def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
+    def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any] | PiecedArray]:
         """See Recipe."""
-        import numpy as np
-
-        return {
-            name: np.concatenate([arrays[name] if mask is None else arrays[name][mask] for arrays, mask in parts])
-            for name in parts[0][0]
-        }
+        names = parts[0][0]
+        return {name: PiecedArray([(arrays[name], mask) for arrays, mask in parts]) for name in names}
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
         """See Recipe."""
