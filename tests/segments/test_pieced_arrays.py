@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -52,7 +53,7 @@ def test_pieces_are_the_rows_that_masks_mark_in_order(sizes, columns, length):
 def test_blocks_have_their_checksums_wherever_pieces_end(lengths):
     content = np.random.default_rng(1).bytes(sum(lengths))
     ends = np.cumsum([0, *lengths])
-    pieces = [memoryview(content)[first:end] for first, end in zip(ends, ends[1:], strict=False)]
+    pieces = [memoryview(content)[first:end] for first, end in pairwise(ends)]
     whole, blocks = checksums_of(pieces)
     assert whole == zlib.crc32(content)
     assert blocks.tolist() == [zlib.crc32(content[at : at + BLOCK]) for at in range(0, len(content), BLOCK)]

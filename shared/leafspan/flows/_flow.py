@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -28,7 +28,7 @@ from leafspan.errors import LeafspanError
 from leafspan.flows._aside import Aside, Returned
 from leafspan.flows._call import Call, Flow
 from leafspan.flows._deadline import Deadline, Stopped, stop_flow
-from leafspan.flows._threads import in_thread
+from leafspan.flows._threads import computing, in_thread
 
 T = TypeVar("T")
 
@@ -109,7 +109,8 @@ def _perform(call: Call, deadline: Deadline | None) -> Any:
         )
     if deadline is not None and deadline.is_over:
         raise Stopped
-    return call.function(*call.arguments, **call.options)
+    with computing() if call.computes else nullcontext():
+        return call.function(*call.arguments, **call.options)
 
 
 async def _aperform(call: Call) -> Any:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextvars
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,6 +22,8 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 _idle: list[SimpleQueue[_Job]] = []
 _slots: list[None] = [None] * _MOST_AT_ONCE
 _other_cores: list[None] = [None] * (CORES - 1)
+_computing = [threading.Semaphore(CORES)]
+_LONGEST_WAIT = 0.1  # seconds
 
 
 def in_thread(function: Callable[..., T], *arguments: Any) -> Future[T]:
@@ -52,6 +55,21 @@ def on_other_core(function: Callable[..., T], *arguments: Any) -> Future[T] | No
     It is for work that does not hold Python's lock, and that the caller goes on with himself.
     """
     return _in_thread_with(_other_cores, function, arguments)
+
+
+@contextmanager
+def computing() -> Iterator[None]:
+    """What computes goes on in as many threads at a time as there are cores: with more, they mostly hand Python's lock on.
+
+    Nobody waits for a tenth of a second, so that a function of the user's that asks an index itself is not stuck.
+    """
+    (slots,) = _computing
+    has_slot = slots.acquire(timeout=_LONGEST_WAIT)
+    try:
+        yield
+    finally:
+        if has_slot:
+            slots.release()
 
 
 def _in_thread_with(slots: list[None], function: Callable[..., T], arguments: tuple[Any, ...]) -> Future[T] | None:
@@ -104,6 +122,7 @@ def _freeing(slots: list[None], function: Callable[..., T], arguments: tuple[Any
 
 def _forget_threads() -> None:
     """A forked process has none of them."""
+    _computing[:] = [threading.Semaphore(CORES)]
     _idle.clear()
     _slots[:] = [None] * _MOST_AT_ONCE
     _other_cores[:] = [None] * (CORES - 1)

@@ -45,4 +45,5 @@ class PiecedArray:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         import numpy as np
 
-        return np.concatenate(list(self.pieces())).astype(dtype or self.dtype, copy=False)
+        nothing = np.empty((0, *self.shape[1:]), self.dtype)
+        return np.concatenate([nothing, *self.pieces()]).astype(dtype or self.dtype, copy=False)
