@@ -15,7 +15,7 @@ from leafspan.checks import check_choice, check_flag, shown, with_option_names
 from leafspan.configuration import Config
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
-from leafspan.engines.chroma import connect, is_address
+from leafspan.engines import connect, is_address
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
 from leafspan.flows import Flow, arun, run
 from leafspan.indexing import adopting
@@ -75,8 +75,8 @@ class Index(View):
         """The index in a folder, or behind a Chroma client (a server, Chroma Cloud, in memory).
 
         Args:
-            path: Folder of the index, or the address of one behind a Chroma server, ``"http://host:port/name"``. Give
-                either this or ``client``.
+            path: Folder of the index, or the address of one behind a Chroma server, ``"http://host:port/name"``, or of a
+                PostgreSQL database, ``"postgresql://user@host/database"``. Give either this or ``client``.
             client: A client that chromadb made, or an engine of your own (see docs/write-an-engine.md).
             name: Name of the index, which has the Chroma collections ``{name}.leaves`` and ``{name}.manifest``, so that a
                 folder can hold several. Default: ``"kb"``.

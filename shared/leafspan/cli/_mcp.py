@@ -14,7 +14,7 @@ from leafspan.checks import check_choice
 from leafspan.cli._console import console, plain
 from leafspan.cli._options import DEFAULT_FOLDER, ConfigFile, EmbedderName, KnowledgeBase, open_index
 from leafspan.cli._scope import served_view
-from leafspan.engines.chroma import is_address
+from leafspan.engines import is_address
 
 _TOKEN = "LEAFSPAN_MCP_TOKEN"
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from leafspan.configuration import Config
-from leafspan.engines.chroma import is_address
+from leafspan.engines import is_address
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where as Filter
 from leafspan.filters import filter_from_option

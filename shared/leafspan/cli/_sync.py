@@ -33,7 +33,7 @@ from leafspan.cli._files import (
 )
 from leafspan.cli._json import print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, EmbedderName, NewKnowledgeBase, open_index
-from leafspan.engines.chroma import is_address
+from leafspan.engines import is_address
 from leafspan.errors import IndexNotFound
 from leafspan.files import Files, no_match
 from leafspan.index import Index

@@ -1,7 +1,7 @@
-"""What leafspan stores records in: the port, and what calls an engine. Chroma is in ``engines.chroma``."""
+"""What leafspan stores records in: the port, what calls an engine, Chroma (``chroma``) and PostgreSQL (``postgres``)."""
 
 from leafspan.engines._caller import Caller, in_one_line
-from leafspan.engines._opening import to_engine
+from leafspan.engines._opening import connect, is_address, to_engine
 from leafspan.engines._port import MOST_RESULTS, Engine, Field, Near, Notes, Record, StaleRead, Table
 from leafspan.engines._tables import FlowEngine, FlowTable, is_engine
 
@@ -17,7 +17,9 @@ __all__ = [
     "Record",
     "StaleRead",
     "Table",
+    "connect",
     "in_one_line",
+    "is_address",
     "is_engine",
     "to_engine",
 ]

@@ -1,6 +1,6 @@
 """Chroma: its clients and collections, its failures, and its files in a folder. Only this package uses chromadb."""
 
-from leafspan.engines.chroma._address import connect, is_address
+from leafspan.engines.chroma._address import connect
 from leafspan.engines.chroma._chroma import MADE_BY_LEAFSPAN, NODE_KEY, Chroma, folder_of, fresh_client, how_to_make
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._database_facts import check_pages
@@ -31,7 +31,6 @@ __all__ = [
     "folder_of",
     "fresh_client",
     "how_to_make",
-    "is_address",
     "open_chroma",
     "refused_database",
     "use_embedded_chroma",

@@ -14,11 +14,6 @@ from leafspan.flows import Flow
 _SCHEMES = {"http": 8000, "https": 443}  # with the port of each if the address has none
 
 
-def is_address(path: object) -> bool:
-    """Whether the place of an index is the address of a server, and no folder."""
-    return isinstance(path, str) and path.lower().startswith(tuple(f"{scheme}://" for scheme in _SCHEMES))
-
-
 def connect(address: str, timeout: float) -> Flow[tuple[Any, str | None]]:
     """A client of the server at an address, and the name that the address has for the index; None if it has none.
 

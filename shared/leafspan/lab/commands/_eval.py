@@ -30,7 +30,7 @@ from leafspan.cli import (
     strategy_named,
 )
 from leafspan.configuration import Config
-from leafspan.engines.chroma import is_address
+from leafspan.engines import is_address
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileNames, real_path
 from leafspan.index import Index

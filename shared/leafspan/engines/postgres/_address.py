@@ -1,0 +1,54 @@
+"""The address of a database: ``postgresql://user@host/database``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from leafspan.checks import check_number
+from leafspan.engines._caller import LEAST_SECONDS, Caller
+from leafspan.engines.postgres._engine import Postgres
+from leafspan.errors import InvalidArgument, MissingExtra
+from leafspan.flows import Flow
+
+_MOST_CONNECTIONS = 8
+
+
+def connect(address: str, timeout: float) -> Flow[Postgres]:
+    """The database at an address, as an engine.
+
+    Raises:
+        InvalidArgument: if it is no such address.
+        MissingExtra: if the extra ``postgres`` is not installed.
+        ServerTimeout: if it does not answer within the timeout.
+        StorageFailed: if it cannot be reached.
+    """
+    check_number("timeout", timeout, at_least=0, unit="seconds")
+    try:
+        import pgvector  # noqa: F401
+        import psycopg_pool  # noqa: F401
+        from psycopg import Error
+        from psycopg.conninfo import conninfo_to_dict
+    except ImportError as error:
+        raise MissingExtra.of("an index in PostgreSQL needs psycopg and pgvector", "postgres") from error
+    try:
+        parts = conninfo_to_dict(address)
+    except Error as error:
+        raise InvalidArgument(
+            f"the address of a database must be postgresql://user@host:port/database: {' '.join(str(error).split())}"
+        ) from None
+    place = f"the database {parts.get('dbname') or parts.get('user') or 'postgres'} at {parts.get('host') or 'localhost'}"
+    seconds = max(timeout, LEAST_SECONDS)
+    pool = yield Caller(place, timeout=seconds).call("connect", _pool, (address, seconds))
+    return Postgres(pool, place)
+
+
+def _pool(address: str, seconds: float) -> Any:
+    import psycopg
+    from psycopg_pool import ConnectionPool
+
+    with psycopg.connect(address, connect_timeout=math.ceil(seconds)):
+        pass  # a pool would try again and again, and say only that it has no connection
+    pool: Any = ConnectionPool(address, min_size=1, max_size=_MOST_CONNECTIONS, timeout=seconds, open=False)
+    pool.open()
+    return pool
