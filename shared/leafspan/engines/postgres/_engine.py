@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 _REGISTRY = "leafspan_tables"
 _LOCK = 0x6C656166  # of those who make tables, so that one of them does
-_MOST_INDEXED = 2_000  # numbers of a vector that pgvector indexes as they are
-_MOST_HALVED = 4_000  # the same with 16 bits a number
+_MOST_INDEXED = 2_000  # numbers of a vector that pgvector indexes; of longer ones, all are compared
 _LEAST_INDEXED = 20_000  # records below which all vectors are compared
 _MOST_LOOKED_AT = 1_000  # candidates of a search in the graph
 _COLUMNS: Mapping[Field, str] = {"text": "content", "metadata": "metadata", "vector": "vector"}
@@ -241,8 +240,8 @@ class PostgresTable:
             self._engine.locked(connection)
             if _one(connection, _ATTRIBUTE, self._name_of(connection)) == -1:
                 connection.execute(_sql(f"ALTER TABLE {{}} ALTER vector TYPE vector({numbers})", self._relation))
-                if (indexed := _indexed(numbers)) is not None:
-                    connection.execute(_sql(f"CREATE INDEX ON {{}} USING hnsw ({indexed})", self._relation))
+                if numbers <= _MOST_INDEXED:
+                    connection.execute(_sql("CREATE INDEX ON {} USING hnsw (vector vector_cosine_ops)", self._relation))
         self._is_ready = True
 
     def _choose_search(self, connection: Connection[Any], count: int) -> None:
@@ -259,13 +258,6 @@ class PostgresTable:
 
 
 _ATTRIBUTE = "SELECT atttypmod FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'vector'"
-
-
-def _indexed(numbers: int) -> str | None:
-    """What a graph of vectors with so many numbers is made of; None if there can be none."""
-    if numbers <= _MOST_INDEXED:
-        return "vector vector_cosine_ops"
-    return f"(vector::halfvec({numbers})) halfvec_cosine_ops" if numbers <= _MOST_HALVED else None
 
 
 def _record(row: Sequence[Any], names: Sequence[Field]) -> Record:
