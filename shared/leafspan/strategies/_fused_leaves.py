@@ -91,6 +91,7 @@ class FusedLeaves:
 
         order = numbers.argsort(kind="stable")
         numbers, scores = numbers[order], np.asarray(scores, np.float64)[order]
+        # The first number, if there is any, and each that differs from the one before it.
         firsts = np.flatnonzero(np.concatenate([numbers[:1] >= 0, numbers[1:] != numbers[:-1]]))
         combine = np.add if add_up else np.maximum
         found, fused = numbers[firsts], combine.reduceat(scores, firsts) if len(firsts) else scores

@@ -178,8 +178,8 @@ class PostgresTable:
 
         columns = ["id", "content", "metadata", "vector" if self._searched else "marks"]
         with self._engine.connection() as connection:
-            if not self._is_ready:
-                self._prepare(connection, len(next(each.vector for each in records if each.vector is not None)))
+            if not self._is_ready and (vectors := [each.vector for each in records if each.vector is not None]):
+                self._prepare(connection, len(vectors[0]))
             statement = SQL("INSERT INTO {} ({}) VALUES (%s, %s, %s, %s) ON CONFLICT (id) DO UPDATE SET {}").format(
                 self._relation,
                 SQL(", ").join(map(Identifier, columns)),

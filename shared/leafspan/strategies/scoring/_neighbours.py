@@ -29,6 +29,7 @@ def neighbour_bonuses(
     takers = np.concatenate([numbers, numbers - before, numbers + behind])
     order = takers.argsort(kind="stable")
     takers = takers[order]
+    # The first taker, if there is any, and each that differs from the one before it.
     firsts = np.flatnonzero(np.concatenate([takers[:1] >= 0, takers[1:] != takers[:-1]]))
     amounts = np.concatenate([np.zeros(len(numbers)), given * before, given * behind])[order]
     return takers[firsts], np.maximum.reduceat(amounts, firsts) if len(firsts) else amounts
