@@ -139,3 +139,9 @@ def test_a_server_that_is_not_there_or_silent_is_an_error_within_the_timeout():
         with pytest.raises(ServerTimeout, match="has not answered within the timeout of 1 seconds"):
             Index.open(f"http://127.0.0.1:{port}/kb", timeout=1)
         assert time.monotonic() - begun < 20
+
+
+def test_an_address_with_a_password_is_not_taken_since_it_would_be_printed():
+    said = fails(leafspan("show", "--kb", "postgresql://anna:secret@localhost/kb"))
+    assert "must have no password" in said
+    assert "secret" not in said

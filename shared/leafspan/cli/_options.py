@@ -6,6 +6,7 @@ import sys
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
@@ -32,12 +33,20 @@ def _named_index(text: str) -> str:
     """The folder of an index, or its address.
 
     Raises:
-        BadParameter: if it is empty.
+        BadParameter: if it is empty, or an address with a password, since commands print it.
     """
-    return text if is_address(text) else str(named_path(text))
+    if not is_address(text):
+        return str(named_path(text))
+    try:
+        has_password = urlsplit(text).password is not None
+    except ValueError:
+        has_password = False  # what is wrong with it is said where it is opened
+    if has_password:
+        raise typer.BadParameter("must have no password, since it is printed: set PGPASSWORD, or write it to ~/.pgpass")
+    return text
 
 
-_PLACE = "The folder of the index, or its address: http://host:port/name."
+_PLACE = "The folder of the index, or its address: http://host:port/name or postgresql://user@host/database."
 KnowledgeBase = Annotated[str, typer.Option("--kb", help=_PLACE, parser=_named_index, metavar="FOLDER")]
 """The type of the option ``--kb``."""
 
