@@ -262,6 +262,16 @@ def test_who_only_reads_merges_no_files_in_memory(tmp_path: Path, monkeypatch: p
         assert [each for each in segments if each.path is None] == []
 
 
+def test_who_writes_merges_what_was_written_so_that_no_reader_has_to(tmp_path: Path):
+    with Index.open(tmp_path) as index:
+        for number in range(3 * _mirror.MOST_SEGMENTS):
+            index.add(Document(f"d{number}", f"Question {number} was answered at harbour {number}."))
+    with Index.open(tmp_path, read_only=True) as index:
+        assert index.retrieve("harbour 7", Hybrid(), k=1)[0].document_id == "d7"
+        for copy_ in index._sources.indexes.copies:
+            assert len(copy_._segments or ()) <= _mirror.MOST_SEGMENTS + 1
+
+
 def test_nothing_is_made_where_an_index_is_opened_to_read(tmp_path: Path):
     with pytest.raises(leafspan.IndexNotFound):
         Index.open(tmp_path / "none", read_only=True)
