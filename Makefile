@@ -60,6 +60,9 @@ wheel-test: .venv/dev ## Try the built wheel with each framework alone, at the l
 # The folder holds the question sets of docs/measurements.md.
 benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/latency.py
+	$(BIN)/python benchmarks/latency.py --data "$(DATA)"
+	$(BIN)/python benchmarks/callers.py
+	$(BIN)/python benchmarks/growing.py
 	$(BIN)/python benchmarks/opening.py
 	$(BIN)/python benchmarks/adding.py
 	$(BIN)/python benchmarks/lexical.py
