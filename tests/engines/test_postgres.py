@@ -124,7 +124,11 @@ def test_an_index_opens_at_an_address(server: str, tmp_path: Path):
 @pytest.mark.parametrize(
     ("address", "error", "message"),
     [
-        ("postgresql://%%%", InvalidArgument, "the address of a database must be postgresql://user@host:port/database: "),
+        (
+            "postgresql://anna:secret%te@localhost/kb",
+            InvalidArgument,
+            "the address of a database must be postgresql://user@host:port/database, in which %, @, / and : of a name",
+        ),
         (
             "postgresql://nobody:secret@127.0.0.1:1/none",
             StorageFailed,

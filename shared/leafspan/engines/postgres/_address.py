@@ -33,9 +33,10 @@ def connect(address: str, timeout: float) -> Flow[Postgres]:
         raise MissingExtra.of("an index in PostgreSQL needs psycopg and pgvector", "postgres") from error
     try:
         parts = conninfo_to_dict(address)
-    except Error as error:
+    except Error:  # whose message may have a part of the password
         raise InvalidArgument(
-            f"the address of a database must be postgresql://user@host:port/database: {' '.join(str(error).split())}"
+            "the address of a database must be postgresql://user@host:port/database, in which %, @, / and : of a name or a "
+            "password are written as %25, %40, %2F and %3A"
         ) from None
     place = f"the database {parts.get('dbname') or parts.get('user') or 'postgres'} at {parts.get('host') or 'localhost'}"
     seconds = max(timeout, LEAST_SECONDS)
