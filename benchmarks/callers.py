@@ -100,7 +100,7 @@ async def in_tasks(index: Index, strategy: Strategy, asked: Sequence[str]) -> No
 
 
 def seconds_of_processes(folder: Path, name: str, asked: Sequence[str], count: int) -> float:
-    """The seconds in which so many processes, which are warm, answer all questions."""
+    """The seconds that this number of warm processes take to answer all questions."""
     command = [sys.executable, __file__, "--folder", str(folder), "--answer", name]
     pipe = subprocess.PIPE
     processes = [subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) for _ in range(count)]

@@ -54,7 +54,7 @@ def documents() -> Iterator[Document]:
 
 
 def steps_of(step: int) -> Iterator[list[Document]]:
-    """Documents with so many leaves, again and again."""
+    """Groups of documents, without an end. Each group has about ``step`` leaves."""
     each = len(split_into_leaves(next(documents()), HierarchicalSplitter()))
     source = documents()
     while True:

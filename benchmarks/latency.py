@@ -55,7 +55,7 @@ class Bench:
         throughput: Throughput of ``add`` as a share of the plain collection's.
         disk: Disk space in times of the plain collection's.
 
-    The last two are None where what is stored was used again.
+    ``throughput`` and ``disk`` are None if the collections of an earlier run are used again.
     """
 
     corpus: Corpus

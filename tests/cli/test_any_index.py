@@ -141,8 +141,11 @@ def test_a_server_that_is_not_there_or_silent_is_an_error_within_the_timeout():
         assert time.monotonic() - begun < 20
 
 
-def test_an_address_with_a_password_is_not_taken_since_it_would_be_printed():
-    result = leafspan("show", "--kb", "postgresql://anna:secret@localhost/kb")
+@pytest.mark.parametrize(
+    "place", ["anna:secret@localhost/kb", "localhost/kb?user=anna&password=secret", "/kb?sslpassword=secret"]
+)
+def test_an_address_with_a_password_is_not_taken_since_it_would_be_printed(place: str):
+    result = leafspan("show", "--kb", f"postgresql://{place}")
     assert result.exit_code == 2
     assert "must have no password" in " ".join(result.stderr.replace("│", " ").split())
     assert "secret" not in result.stderr + result.stdout

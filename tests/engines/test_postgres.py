@@ -57,7 +57,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def schema() -> str:
-    return f"tests {uuid4().hex[:12]}"
+    return f'"tests" {uuid4().hex[:12]}'
 
 
 @pytest.fixture

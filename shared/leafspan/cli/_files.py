@@ -50,7 +50,7 @@ Root = Annotated[
 ]
 Outputs = Annotated[bool, typer.Option("--outputs", help="Read what the code of notebooks has printed, too.")]
 Checksum = Annotated[
-    bool, typer.Option("--checksum", help="Read files whose size and times of change are those of the last sync, too.")
+    bool, typer.Option("--checksum", help="Also read files whose size and times have not changed since the last sync.")
 ]
 Strict = Annotated[
     bool, typer.Option("--strict", help="End with an error at the first file that cannot be read, instead of skipping it.")

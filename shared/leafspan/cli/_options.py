@@ -38,10 +38,10 @@ def _named_index(text: str) -> str:
     if not is_address(text):
         return str(named_path(text))
     try:
-        has_password = urlsplit(text).password is not None
+        parts = urlsplit(text)
     except ValueError:
-        has_password = False  # what is wrong with it is said where it is opened
-    if has_password:
+        return text  # what is wrong with it is said where it is opened
+    if parts.password is not None or "password=" in parts.query.lower():  # also sslpassword
         raise typer.BadParameter("must have no password, since it is printed: set PGPASSWORD, or write it to ~/.pgpass")
     return text
 

@@ -83,7 +83,7 @@ def without_names(parts: Sequence[Parts] | None) -> tuple[Parts, ...] | None:
 
 
 def place_in_file(packed: Sequence[Sequence[Any]], lines: tuple[int, int]) -> str | None:
-    """The place of these lines of a text, such as ``"pages 3-4"``; None if it is none. See ``packed``."""
+    """Where these lines of a text stand in the file, such as ``"pages 3-4"``; None if nobody knows. See ``packed``."""
     found = [part for part in (_part_of(packed, line) for line in lines) if part is not None]
     if not found:
         return None

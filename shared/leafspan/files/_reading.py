@@ -54,7 +54,7 @@ class FileReading:
         self._left_out: dict[Path, str] = {}  # files that are not read, with what kind they are of
         self._unread_documents: set[str] = set()
         self._reasons: dict[str, list[str]] = {}  # the first reason, and an empty one for each other
-        self._noted: set[Path] = set()  # files of which something was left out
+        self._noted: set[Path] = set()  # files from which something was left out
         self.unchanged: Callable[[Path, str, Files], Sequence[str] | None] = lambda path, name, files: None
         self.passed: list[str] = []  # ids of documents of files that are unchanged, and were not read
         self.order: dict[str, int] = {}  # of the ids of all documents

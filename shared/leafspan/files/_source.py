@@ -47,8 +47,8 @@ class Files:
             a class of LangChain's loaders; or a reader of LlamaIndex. A document has the id of its file; of several, each
             with its number. Default: none.
         outputs: Whether the outputs of a notebook's code are read, as far as they are text. Default: False.
-        checksum: Whether ``sync`` reads files whose size and times of change are those of the last sync, too. Otherwise
-            they count as unchanged. Default: False.
+        checksum: Whether ``sync`` also reads files whose size and times have not changed since the last sync. Otherwise
+            ``sync`` takes these files for unchanged. Default: False.
         strict: Whether a file that cannot be read is an error, and a field of a file that cannot be metadata. Otherwise
             it is skipped, and reported in the result. Default: False.
 

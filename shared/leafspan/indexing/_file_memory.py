@@ -1,7 +1,7 @@
 """What a sync remembers of files, so that the next one need not read those that have not changed.
 
-A file counts as unchanged if its size, its times of change and its place on the disk are those of before, and the index has
-what was read from it. Where time stamps are coarse, a file can change twice within one. So nothing is remembered of a file
+A file counts as unchanged if its size, its times and its inode are the same as at the last sync, and the index has what was
+read from it. Where time stamps are coarse, a file can change twice within one. So nothing is remembered of a file
 that had changed within the last two seconds before it was read: it is read once more.
 """
 
@@ -80,7 +80,7 @@ class FileMemory:
             yield document
 
     def keep(self, unread: Iterable[Path]) -> None:
-        """Remember the files that were read as a whole. An error of the disk is none."""
+        """Remember the files that were read as a whole. If the disk refuses, the next sync reads the files again."""
         without = {*map(str, unread)}
         new = {
             path: [*status, self._documents[path]]

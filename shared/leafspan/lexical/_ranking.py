@@ -78,7 +78,7 @@ class Corpus:
             _check_mask(live, leaves)
             some_dead = live is not None and not live.all()
             place = slice(self.leaves, self.leaves + leaves)
-            self._parts.append(_Part(len(self._parts), postings, live if some_dead else None, place))
+            self._parts.append(_Part(postings, live if some_dead else None, place))
             self.leaves += leaves
         self._all_live = self._counted_leaves(None)
         self._longest = max((int(part.postings.lengths.max(initial=0)) for part in self._parts), default=0)
@@ -353,13 +353,11 @@ class _Part(NamedTuple):
     """One of the inverted indexes.
 
     Attributes:
-        number: Its number, from 0.
         postings: Its postings.
         live: Mask of its live leaves, None if all are live.
         place: The numbers of its leaves in the corpus.
     """
 
-    number: int
     postings: Postings
     live: Mask | None
     place: slice

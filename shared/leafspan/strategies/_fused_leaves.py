@@ -6,7 +6,7 @@ ordinal. So neighbours have neighbouring numbers, and the order of numbers is th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -156,7 +156,5 @@ class FusedLeaves:
 
     def sums_in(self, documents: Collection[str]) -> dict[LeafId, float]:
         """The sums of the leaves of documents."""
-        return {leaf: score for leaf, score in self._pairs() if leaf.document_id in documents}
-
-    def _pairs(self) -> Iterator[tuple[LeafId, float]]:
-        return zip(map(self.known_as.leaf, self.numbers.tolist()), self.sums.tolist(), strict=True)
+        pairs = zip(map(self.known_as.leaf, self.numbers.tolist()), self.sums.tolist(), strict=True)
+        return {leaf: score for leaf, score in pairs if leaf.document_id in documents}

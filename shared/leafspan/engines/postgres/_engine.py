@@ -6,7 +6,6 @@ searched exactly in small tables, and by a graph (HNSW) in larger ones.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -59,7 +58,7 @@ class Postgres:
             yield connection
 
     def named(self, *names: str) -> Composed:
-        """The name of something in the schema, for a statement."""
+        """The name of something in the schema, for a statement; without names, that of the schema."""
         from psycopg.sql import SQL, Identifier
 
         return SQL("{}").format(Identifier(self._schema, *names))
@@ -70,7 +69,7 @@ class Postgres:
             if not self._has_registry(connection):
                 return {}
             rows = connection.execute(_sql("SELECT name, notes FROM {}", self.named(_REGISTRY))).fetchall()
-            return {loaded(name): _notes(notes) for name, notes in rows}
+            return {loaded(name): loaded_metadata(notes) for name, notes in rows}
 
     def table(self, name: str) -> PostgresTable | None:
         """See Engine."""
@@ -89,7 +88,7 @@ class Postgres:
                 table.make(connection)
                 connection.execute(
                     _sql("INSERT INTO {} (id, name, notes, searched) VALUES (%s, %s, %s, %s)", self.named(_REGISTRY)),
-                    (table.id, stored(name), _as_json(notes), searched),
+                    (table.id, stored(name), stored_metadata(notes), searched),
                 )
                 return table
             return found
@@ -98,7 +97,7 @@ class Postgres:
         """Replace the notes of a table."""
         with self.connection() as connection:
             connection.execute(
-                _sql("UPDATE {} SET notes = %s WHERE id = %s", self.named(_REGISTRY)), (_as_json(notes), id_)
+                _sql("UPDATE {} SET notes = %s WHERE id = %s", self.named(_REGISTRY)), (stored_metadata(notes), id_)
             )
 
     def locked(self, connection: Connection[Any]) -> None:
@@ -106,21 +105,19 @@ class Postgres:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
 
     def _has_registry(self, connection: Connection[Any]) -> bool:
-        return _has(connection, "SELECT to_regclass(%s)", f'"{self._schema}"."{_REGISTRY}"')
+        return _has(connection, "SELECT to_regclass(%s)", self.named(_REGISTRY).as_string(connection))
 
     def _table(self, connection: Connection[Any], name: str) -> PostgresTable | None:
         found = connection.execute(
             _sql("SELECT id, notes, searched FROM {} WHERE name = %s", self.named(_REGISTRY)), (stored(name),)
         ).fetchone()
-        return None if found is None else PostgresTable(self, found[0], name, _notes(found[1]), searched=found[2])
+        return None if found is None else PostgresTable(self, found[0], name, loaded_metadata(found[1]), searched=found[2])
 
     def _make_registry(self, connection: Connection[Any]) -> None:
-        from psycopg.sql import SQL, Identifier
-
         if not _has(connection, "SELECT to_regtype('vector')"):
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-        if not _has(connection, "SELECT to_regnamespace(%s)", f'"{self._schema}"'):
-            connection.execute(SQL("CREATE SCHEMA IF NOT EXISTS {}").format(Identifier(self._schema)))
+        if not _has(connection, "SELECT to_regnamespace(%s)", self.named().as_string(connection)):
+            connection.execute(_sql("CREATE SCHEMA IF NOT EXISTS {}", self.named()))
         connection.execute(
             _sql(
                 'CREATE TABLE IF NOT EXISTS {} (id text PRIMARY KEY, name text COLLATE "C" NOT NULL UNIQUE, '
@@ -291,11 +288,3 @@ def _sql(statement: str, relation: Composed) -> Composed:
     from psycopg.sql import SQL
 
     return SQL(statement).format(relation)
-
-
-def _notes(content: Any) -> dict[str, str]:
-    return {str(key): str(value) for key, value in loaded_metadata(content).items()}
-
-
-def _as_json(notes: Notes) -> str:
-    return json.dumps({stored(key): stored(value) for key, value in notes.items()}, ensure_ascii=False)

@@ -23,7 +23,7 @@ def loaded(text: str) -> str:
 
 def stored_metadata(metadata: Mapping[str, Any]) -> str:
     """Metadata as JSON. Numbers keep their type, since it is stored as it is written."""
-    return json.dumps(_changed(dict(metadata), stored), ensure_ascii=False, separators=(",", ":"), allow_nan=True)
+    return json.dumps(_changed(dict(metadata), stored), ensure_ascii=False, separators=(",", ":"))
 
 
 def loaded_metadata(content: Any) -> dict[str, Any]:
