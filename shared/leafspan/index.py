@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
 
@@ -15,7 +14,7 @@ from leafspan.checks import check_choice, check_flag, shown, with_option_names
 from leafspan.configuration import Config
 from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
-from leafspan.engines import connect, is_address
+from leafspan.engines import connect, is_address, is_awaited
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
 from leafspan.flows import Flow, arun, run
 from leafspan.indexing import adopting
@@ -129,7 +128,7 @@ class Index(View):
                 ``{name}.manifest`` is a collection that leafspan did not make. Another embedder raises the same, at the
                 first embedding.
         """
-        if iscoroutinefunction(getattr(client, "get_or_create_collection", None) or getattr(client, "table", None)):
+        if is_awaited(client):
             raise InvalidArgument(
                 f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
             )

@@ -145,7 +145,7 @@ def test_a_table_of_somebody_else_is_left_alone(engine: Any):
 
 @pytest.mark.parametrize("thing", [5, "http://localhost", object(), {"tables": 1}, page()["MemoryEngine"]])
 def test_what_is_no_engine_is_refused(thing: Any):
-    with pytest.raises(InvalidArgument, match="client must be a client that chromadb makes, or an engine"):
+    with pytest.raises(InvalidArgument, match="client must be a client of chromadb, a pool of psycopg_pool"):
         Index.open(client=thing)
 
 

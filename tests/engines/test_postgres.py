@@ -33,9 +33,12 @@ from leafspan import (
     Tree,
     Vector,
 )
-from leafspan.engines import Record
-from leafspan.engines.postgres import Postgres, _engine
-from leafspan.engines.postgres._values import loaded, loaded_metadata, marks_of, stored, stored_metadata
+from leafspan.engines import Record, to_engine
+from leafspan.engines._marks import marks_of
+from leafspan.engines.postgres import Postgres, _table
+from leafspan.engines.postgres._sessions import Ask
+from leafspan.engines.postgres._values import loaded, loaded_metadata, stored, stored_metadata
+from leafspan.flows import run
 from leafspan.testing import EngineLaws
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.profiles import examples
@@ -142,28 +145,42 @@ def test_what_cannot_be_reached_is_one_error_without_the_password(address: str, 
     assert "secret" not in str(raised.value)
 
 
-def test_large_tables_are_searched_by_a_graph(connect: Callable[[], Postgres], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_engine, "_LEAST_INDEXED", 100)
-    engine = connect()
-    table = engine.create("large", {}, searched=True)
-    vectors = np.random.default_rng(2).normal(size=(500, 8)).astype(np.float32)
-    table.put([Record(str(n), "text", {"n": n}, vector) for n, vector in enumerate(vectors)])
-    question = _engine._sql("EXPLAIN SELECT id FROM {} ORDER BY vector <=> %s LIMIT 5", table._relation)
-    with engine.connection() as connection:
+@pytest.mark.parametrize(("numbers", "cast"), [(8, ""), (2_100, "::halfvec(2100)")])
+def test_large_tables_are_searched_by_a_graph(
+    connect: Callable[[], Postgres], monkeypatch: pytest.MonkeyPatch, numbers: int, cast: str
+):
+    monkeypatch.setattr(_table, "_LEAST_INDEXED", 100)
+    engine = to_engine(connect(), 30.0)
+    table = run(engine.create("large", {}, searched=True))
+    vectors = np.random.default_rng(2).normal(size=(500, numbers)).astype(np.float32)
+    run(table.put([Record(str(n), "text", {"n": n}, vector) for n, vector in enumerate(vectors)]))
+    order = f"vector{cast} <=> %s{cast}"
+    question = table._ask(f"EXPLAIN SELECT id FROM {{}} ORDER BY {order} LIMIT 5", [vectors[7]])
+
+    def plan(count: int) -> Any:
+        yield Ask("SET LOCAL enable_seqscan = off")  # which PostgreSQL prefers for so few
+        yield from table._chosen_search(count)
+        return str((yield question))
+
+    with connect().pool.connection() as connection:
         connection.execute("ANALYZE")
-        connection.execute("SET LOCAL enable_seqscan = off")  # which PostgreSQL prefers for so few
-        table._choose_search(connection, 5)
-        assert "Index Scan" in str(connection.execute(question, (vectors[7],)).fetchall())
-        table._choose_search(connection, 600)
-        assert "Index Scan" not in str(connection.execute(question, (vectors[7],)).fetchall())
-    assert [near.record.id for near in table.nearest(vectors[:3], 1, [])[0]] == ["0"]
+    assert "Index Scan" in run(one(engine.call("plan", plan, 5)))
+    assert "Index Scan" not in run(one(engine.call("plan", plan, 600)))
+    assert [[near.record.id for near in row] for row in run(table.nearest(vectors[:3], 1))] == [["0"], ["1"], ["2"]]
+
+
+def one(call: Any) -> Any:
+    """A flow of one call."""
+    return (yield call)
 
 
 def test_writers_that_make_the_same_table_get_one(connect: Callable[[], Postgres]):
-    engines = [connect() for _ in range(4)]
+    engines = [to_engine(connect(), 30.0) for _ in range(4)]
     made: list[str] = []
     threads = [
-        threading.Thread(target=lambda engine=each: made.append(engine.create("same", {"of": "all"}, searched=True).id))
+        threading.Thread(
+            target=lambda engine=each: made.append(run(engine.create("same", {"of": "all"}, searched=True)).id)
+        )
         for each in engines
     ]
     for thread in threads:

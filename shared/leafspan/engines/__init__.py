@@ -1,7 +1,9 @@
-"""What leafspan stores records in: the port, what calls an engine, Chroma (``chroma``) and PostgreSQL (``postgres``)."""
+"""What leafspan stores records in: the port, what calls an engine, Chroma (``chroma``), PostgreSQL (``postgres``)
+and Qdrant (``qdrant``).
+"""
 
 from leafspan.engines._caller import Caller, in_one_line
-from leafspan.engines._opening import connect, is_address, to_engine
+from leafspan.engines._opening import connect, is_address, is_awaited, is_client, to_engine
 from leafspan.engines._port import MOST_RESULTS, Engine, Field, Near, Notes, Record, StaleRead, Table
 from leafspan.engines._tables import FlowEngine, FlowTable, is_engine
 
@@ -20,6 +22,8 @@ __all__ = [
     "connect",
     "in_one_line",
     "is_address",
+    "is_awaited",
+    "is_client",
     "is_engine",
     "to_engine",
 ]

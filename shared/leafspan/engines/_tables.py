@@ -28,6 +28,11 @@ class FlowTable(Protocol):
     step: int
 
     @property
+    def searches_among(self) -> bool:
+        """Whether ``nearest`` takes ``among``."""
+        ...
+
+    @property
     def id(self) -> str:
         """What tells the table apart from all others."""
         ...
@@ -66,8 +71,10 @@ class FlowTable(Protocol):
         """Delete records."""
         ...
 
-    def nearest(self, vectors: Any, count: int, fields: Collection[Field] = ()) -> Flow[list[list[Near]]]:
-        """The nearest records of each vector."""
+    def nearest(
+        self, vectors: Any, count: int, fields: Collection[Field] = (), *, among: Collection[str] | None = None
+    ) -> Flow[list[list[Near]]]:
+        """The nearest records of each vector; with ``among``, exactly, of those with these ids."""
         ...
 
     def annotate(self, notes: Notes) -> Flow[None]:
@@ -122,6 +129,20 @@ class FlowEngine(Protocol):
         """The names of the tables of others that ``leafspan.adopt`` can read."""
         ...
 
+    def lock(self, id_: str, documents: Sequence[str] | None, timeout: float, what: str) -> Flow[Callable[[], None]]:
+        """Let no other process write these documents of an index, or any of them, until what is returned is called.
+
+        Not every engine can: then nothing is locked.
+
+        Raises:
+            WriterBusy: if another one writes them for longer than the timeout. ``what`` is what it holds.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the connections that were made for this engine."""
+        ...
+
 
 def is_engine(thing: Any) -> bool:
     """Whether an object has all members of an ``Engine``. A class does not count, only its instances do."""
@@ -129,8 +150,26 @@ def is_engine(thing: Any) -> bool:
     return not isinstance(thing, type) and all(hasattr(thing, name) for name in names)
 
 
+class Unlocked:
+    """Part of an engine that locks nothing, and makes no connections."""
+
+    def lock(self, id_: str, documents: Sequence[str] | None, timeout: float, what: str) -> Flow[Callable[[], None]]:
+        """See FlowEngine."""
+        yield from ()
+        return _nothing
+
+    def close(self) -> None:
+        """See FlowEngine."""
+
+
+def _nothing() -> None:
+    pass
+
+
 class CalledTable:
     """A table of an engine whose methods are functions, or coroutine functions."""
+
+    searches_among = False
 
     def __init__(self, table: Table, caller: Caller, batch: int) -> None:
         self._table = table
@@ -186,7 +225,9 @@ class CalledTable:
         for some in in_batches(ids, self._batch):
             yield from self._call("delete", self._table.delete, some, writes=True)
 
-    def nearest(self, vectors: Any, count: int, fields: Collection[Field] = ()) -> Flow[list[list[Near]]]:
+    def nearest(
+        self, vectors: Any, count: int, fields: Collection[Field] = (), *, among: Collection[str] | None = None
+    ) -> Flow[list[list[Near]]]:
         """See FlowTable."""
         rows = yield from self._call("search", self._table.nearest, vectors, count, fields)
         try:
@@ -221,7 +262,7 @@ class CalledTable:
         return (yield self._caller.call(f"{doing} records of {self.name!r}", method, arguments, finish=writes))
 
 
-class CalledEngine:
+class CalledEngine(Unlocked):
     """An engine whose methods are functions, or coroutine functions."""
 
     def __init__(self, engine: Engine, timeout: float) -> None:

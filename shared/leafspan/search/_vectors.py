@@ -8,7 +8,7 @@ Behind a client, vectors are far away, so the engine is asked for the nearest:
 - If all leaves match, its answer is the result.
 - If many match, it is asked for more leaves than are wanted, and those that do not match are left out (over-fetching). If
   too few remain to be sure of the nearest, an exact search of those that match follows.
-- If few match, their vectors are fetched for an exact search.
+- If few match, the engine compares these alone, where it can; elsewhere, their vectors are fetched for an exact search.
 
 An engine mostly searches a graph, in which each leaf has a link to some of its nearest. Where very many vectors are equal,
 they are linked to each other alone, and a search does not find all of them. Where a result looks so, the exact search
@@ -51,6 +51,7 @@ _LINKS = 32  # of a leaf in such a graph. Of a hundred equal vectors all are fou
 _MIN_SHARE = 0.05  # share of matching leaves from which on over-fetching is faster than the exact search of any number
 _SAME = 1e-6  # difference of the scores of equal vectors, which engines round
 _MORE = 2.5  # factor of over-fetching, over what would do if the matching leaves were spread evenly among the nearest
+_MOST_AMONG = 20_000  # leaves that a store is told to search among, some half a megabyte of ids
 _MIN_CACHED = 500  # leaves from which on their rows are cached
 _CACHE_SIZE = 16
 _CACHE: WeakKeyDictionary[MirrorSnapshot, dict[tuple[Catalogue, tuple[str, ...]], NDArray[np.intp]]] = WeakKeyDictionary()
@@ -89,6 +90,8 @@ def nearest_leaves(
         snapshot = yield from copy.current(reader)
         return (yield Call(scan, (snapshot, visible, chosen, vectors, needed), computes=True))  # type: ignore[no-any-return]
     share = chosen.leaves / everything.leaves
+    if reader.searches_among and share < 1 and chosen.leaves <= _MOST_AMONG:
+        return (yield from _among(reader, visible, vectors, count, chosen))
     if not exact and (share == 1 or (share >= _MIN_SHARE and chosen.leaves > _FEW_FETCHED)):
         rows = yield from _overfetch(reader, vectors, count, chosen, share=share)
         if all(_is_complete(row, count, chosen) and not (complete and _are_equal(row)) for row in rows):
@@ -206,6 +209,18 @@ def _overfetch(reader: Reader, vectors: Any, count: int, chosen: Selection, *, s
         found = yield from reader.nearest(vectors, asked, chosen)
         if asked >= MOST_RESULTS or all(_is_complete(row, count, chosen) for row in found):
             return found
+        asked = min(asked * 4, MOST_RESULTS)
+
+
+def _among(reader: Reader, visible: Catalogue, vectors: Any, count: int, chosen: Selection) -> Flow[list[list[Hit]]]:
+    """The nearest leaves of a selection, best first, as the engine finds them among these alone."""
+    rows = [row for row in visible.rows.values() if visible.stored_id(row.document_id) in chosen.ids]
+    ids = [id_ for row in rows for id_ in row.leaf_ids]
+    asked = min(MOST_RESULTS, count + 1)
+    while True:
+        found = yield from reader.nearest(vectors, asked, chosen, among=ids)
+        if asked >= MOST_RESULTS or all(_is_complete(row, count, chosen) for row in found):
+            return [row[:count] for row in found]
         asked = min(asked * 4, MOST_RESULTS)
 
 

@@ -13,7 +13,7 @@ from platformdirs import user_cache_path
 
 from leafspan.checks import check_number, check_path, shown
 from leafspan.documents import FORMAT
-from leafspan.engines import FlowEngine, FlowTable, Notes, is_engine, to_engine
+from leafspan.engines import FlowEngine, FlowTable, Notes, is_client, to_engine
 from leafspan.engines.chroma import RESTORE, Chroma, check_there, folder_of, how_to_make, open_chroma, use_embedded_chroma
 from leafspan.engines.local import deadline_after, disk_error, wait_for_lock
 from leafspan.errors import DamagedIndex, IndexMismatch, IndexNotFound, InvalidArgument
@@ -55,7 +55,7 @@ def open_store(
     _check_options(path, client, name, timeout)
     rule = DamageRule() if damage is None else damage
     if client is not None:
-        if is_engine(client) or (folder := folder_of(client)) is None:
+        if not hasattr(client, "get_or_create_collection") or (folder := folder_of(client)) is None:
             how: dict[str, Any] = {"cache_dir": cache_dir, "read_only": read_only, "suggest": suggest}
             return (yield from _in_engine(to_engine(client, timeout), name, settings, create=create, damage=rule, **how))
         path = folder
@@ -101,8 +101,11 @@ def _check_options(path: object, client: Any, name: object, timeout: object) -> 
             f"at most 495 characters, got {shown(name)}"
         )
     check_number("timeout", timeout, at_least=0, unit="seconds")
-    if client is not None and not hasattr(client, "get_or_create_collection") and not is_engine(client):
-        raise InvalidArgument(f"client must be a client that chromadb makes, or an engine, got {shown(client)}")
+    if client is not None and not is_client(client):
+        raise InvalidArgument(
+            "client must be a client of chromadb, a pool of psycopg_pool, a client of qdrant_client, or an engine, got "
+            f"{shown(client)}"
+        )
 
 
 def _folder_path(path: Any, *, create: bool) -> Path:

@@ -32,7 +32,7 @@ class EngineStore:
 
     Writers of other processes are not locked out, so a writer only changes the documents it was given, and replaces each
     as a whole. The leftovers of a killed writer are never shown; the next ``add`` of the document or ``Index.repair``
-    deletes them. Two processes must not write the same document at the same time.
+    deletes them. Where the engine has no locks, two processes must not write the same document at the same time.
     """
 
     def __init__(
@@ -114,6 +114,7 @@ class EngineStore:
         try:
             yield from wait_for_lock(lock.try_acquire, timeout, f"{self._manifest_name!r}")
             yield from self._wait_for_late_writes(timeout)
+            lock.unlock = yield from self._engine.lock(self.id, ids, timeout, f"{self._manifest_name!r}")
             reader = yield from self.reader(Met())
             rows = dict((yield from reader.rows(ids)))
         except BaseException:
@@ -171,6 +172,7 @@ class EngineStore:
 
     def close(self) -> None:
         """See Store."""
+        self._engine.close()
 
     def texts(self, timeout: float) -> Texts:
         """See Store. No writer waits for another one."""
@@ -257,11 +259,16 @@ class _Found(NamedTuple):
 
 
 class _WriterLock:
-    """One writer's hold on the mutex that all writers share. ``release`` does nothing if it does not hold the mutex."""
+    """One writer's hold on the mutex that all writers share. ``release`` does nothing if it does not hold the mutex.
+
+    Attributes:
+        unlock: Ends the locks of documents in the engine.
+    """
 
     def __init__(self, mutex: threading.Lock) -> None:
         self._mutex = mutex
         self._is_held = False
+        self.unlock: Callable[[], None] | None = None
 
     def try_acquire(self) -> bool:
         self._is_held = self._mutex.acquire(blocking=False)
@@ -270,4 +277,6 @@ class _WriterLock:
     def release(self) -> None:
         if self._is_held:
             self._is_held = False
+            if self.unlock is not None:
+                self.unlock()
             self._mutex.release()

@@ -15,7 +15,14 @@ from leafspan.flows import Flow
 class ReadableTable(Protocol):
     """What reading needs of a table: see ``FlowTable``."""
 
-    def nearest(self, vectors: Any, count: int, fields: Collected[Field] = ()) -> Flow[list[list[Near]]]:
+    @property
+    def searches_among(self) -> bool:
+        """Whether ``nearest`` takes ``among``."""
+        ...
+
+    def nearest(
+        self, vectors: Any, count: int, fields: Collected[Field] = (), *, among: Collected[str] | None = None
+    ) -> Flow[list[list[Near]]]:
         """The nearest records of each vector."""
         ...
 
@@ -66,10 +73,14 @@ class LateChroma:
 class LateCollection:
     """A collection whose methods are those of ``Collection``."""
 
+    searches_among = False
+
     def __init__(self, find: Callable[[], Flow[Collection]]) -> None:
         self._find = find
 
-    def nearest(self, vectors: Any, count: int, fields: Collected[Field] = ()) -> Flow[list[list[Near]]]:
+    def nearest(
+        self, vectors: Any, count: int, fields: Collected[Field] = (), *, among: Collected[str] | None = None
+    ) -> Flow[list[list[Near]]]:
         """See Collection."""
         return (yield from (yield from self._find()).nearest(vectors, count, fields))
 

@@ -140,15 +140,25 @@ class Reader(VisibleDocuments):
         """Like ``search``, but only ids and scores are read."""
         return self._query_until_enough(vectors, count, [], hits_of)
 
-    def nearest(self, vectors: Any, asked: int, within: Selection) -> Flow[list[list[Hit]]]:
+    @property
+    def searches_among(self) -> bool:
+        """Whether the engine can search among some leaves alone."""
+        return self._leaves.searches_among
+
+    def nearest(
+        self, vectors: Any, asked: int, within: Selection, *, among: Sequence[str] | None = None
+    ) -> Flow[list[list[Hit]]]:
         """The leaves of a selection that are among the nearest to each vector, best first. Only ids and scores are read.
+
+        With ``among``, the leaves of the selection, the engine compares these alone.
 
         Raises:
             StaleRead: if a leaf is met that may just have been replaced.
         """
         if self._is_empty:
             return [[] for _ in vectors]
-        rows = yield from self._query(vectors, asked, [])
+        stored = None if among is None else list((yield from self._stored_ids(among)))
+        rows = yield from self._query(vectors, asked, [], stored)
         ids = [near.record.id for row in rows for near in row]
         return hits_of(rows, (yield from self._current(ids, [""] * len(ids), within, queried=True)))
 
@@ -314,9 +324,11 @@ class Reader(VisibleDocuments):
                 return Nearest([row[:count] for row in found], list(map(len, rows)))
             asked = min(asked * 4, MOST_RESULTS)
 
-    def _query(self, vectors: Any, count: int, fields: Collection[Field]) -> Flow[list[list[Near]]]:
+    def _query(
+        self, vectors: Any, count: int, fields: Collection[Field], among: Sequence[str] | None = None
+    ) -> Flow[list[list[Near]]]:
         """What the engine finds."""
-        rows = yield from self._leaves.nearest(vectors, count, fields)
+        rows = yield from self._leaves.nearest(vectors, count, fields, among=among)
         self._outdated = set(self._read)
         return rows
 

@@ -37,6 +37,8 @@ class Collection:
     writes, batches are divided into portions.
     """
 
+    searches_among = False
+
     def __init__(self, handle: Any, batch: int, *, caller: Caller | None = None, files: Use | None = None) -> None:
         self._handle = handle
         self._caller = caller or caller_of(handle)
@@ -73,7 +75,9 @@ class Collection:
         """The collection's own metadata, as it was when the handle was made."""
         return dict(self._handle.metadata or {})
 
-    def nearest(self, vectors: Any, count: int, fields: Collected[Field] = ()) -> Flow[list[list[Near]]]:
+    def nearest(
+        self, vectors: Any, count: int, fields: Collected[Field] = (), *, among: Collected[str] | None = None
+    ) -> Flow[list[list[Near]]]:
         """The nearest records of each vector."""
         import numpy as np
 

@@ -1,6 +1,8 @@
 """PostgreSQL with pgvector as a store."""
 
 from leafspan.engines.postgres._address import connect
-from leafspan.engines.postgres._engine import Postgres
+from leafspan.engines.postgres._database import Postgres
+from leafspan.engines.postgres._engine import PostgresEngine
+from leafspan.engines.postgres._script import script
 
-__all__ = ["Postgres", "connect"]
+__all__ = ["Postgres", "PostgresEngine", "connect", "script"]

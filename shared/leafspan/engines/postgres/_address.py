@@ -7,7 +7,7 @@ from typing import Any
 
 from leafspan.checks import check_number
 from leafspan.engines._caller import LEAST_SECONDS, Caller
-from leafspan.engines.postgres._engine import Postgres
+from leafspan.engines.postgres._database import Postgres
 from leafspan.errors import InvalidArgument, MissingExtra
 from leafspan.flows import Flow
 
@@ -41,7 +41,7 @@ def connect(address: str, timeout: float) -> Flow[Postgres]:
     place = f"the database {parts.get('dbname') or parts.get('user') or 'postgres'} at {parts.get('host') or 'localhost'}"
     seconds = max(timeout, LEAST_SECONDS)
     pool = yield Caller(place, timeout=seconds).call("connect", _pool, (address, seconds))
-    return Postgres(pool, place)
+    return Postgres(pool, place=place, closes=True)
 
 
 def _pool(address: str, seconds: float) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 
 # U+001A, "substitute", stands before what it replaces.
 _ESCAPES = str.maketrans({"\x1a": "\x1aS", "\0": "\x1aN"})
-_LONGEST_MARK = 200  # characters of a string that records are found by
 
 
 def stored(text: str) -> str:
@@ -29,16 +28,6 @@ def stored_metadata(metadata: Mapping[str, Any]) -> str:
 def loaded_metadata(content: Any) -> dict[str, Any]:
     """The metadata that were given to ``stored_metadata``, from what the driver has made of their JSON."""
     return _changed(content, loaded)  # type: ignore[no-any-return]
-
-
-def marks_of(metadata: Mapping[str, Any]) -> list[str]:
-    """The short strings of metadata with their keys, by which records are found."""
-    return [mark(key, value) for key, value in metadata.items() if isinstance(value, str) and len(value) <= _LONGEST_MARK]
-
-
-def mark(key: str, value: str) -> str:
-    """A key and a string under it as one text."""
-    return stored(f"{len(key)} {key}{value}")
 
 
 def _changed(value: Any, change: Any) -> Any:

@@ -1,0 +1,23 @@
+"""What a user gives for a PostgreSQL database: a pool of connections, and a schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A PostgreSQL database with pgvector, for ``Index.open(client=...)``.
+
+    Attributes:
+        pool: A ``ConnectionPool`` of psycopg_pool, or an ``AsyncConnectionPool`` for ``Index.aopen``.
+        schema: Schema of the tables, which is made if there is none. Default: ``"public"``.
+        place: What errors call the database. Default: ``"the database"``.
+        closes: Whether an index that is closed closes the pool. Default: False.
+    """
+
+    pool: Any
+    schema: str = "public"
+    place: str = "the database"
+    closes: bool = False

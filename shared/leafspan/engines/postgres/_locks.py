@@ -1,0 +1,96 @@
+"""Locks on documents, so that writers of the same document wait for each other, and others do not."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from leafspan.errors import WriterBusy
+from leafspan.flows import in_thread
+
+_MOST = 1_000  # documents that are locked one by one. A server has room for some 6,000 locks of all its writers
+
+
+class Locks:
+    """Advisory locks of one connection, which the server ends with the connection, as after a kill.
+
+    Every writer shares a lock on the whole index, and has one on each of its documents. Who writes documents that are not
+    known, or very many, has the whole index alone.
+    """
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+        self._connection: Any = None
+        self._mutex = threading.Lock()
+        self._released: Future[None] | None = None
+
+    def acquire(self, index: str, documents: Sequence[str] | None, timeout: float, what: str) -> Callable[[], None]:
+        """Lock documents of an index; all of them without documents. What is returned ends the locks.
+
+        Raises:
+            WriterBusy: if others have them for longer than the timeout.
+        """
+        from psycopg import Error
+        from psycopg.errors import LockNotAvailable
+
+        with self._mutex:
+            if self._released is not None:
+                self._released.result()
+            try:
+                connection = self._connected()
+                connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{max(1, round(timeout * 1000))}ms",))
+                if documents is None or len(documents) > _MOST:
+                    connection.execute("SELECT pg_advisory_lock(%s)", (_number(index, 8),))
+                else:
+                    connection.execute("SELECT pg_advisory_lock_shared(%s)", (_number(index, 8),))
+                    # In one order, so that two writers never wait for each other.
+                    numbers = sorted({_number(each, 4) for each in documents})
+                    connection.execute(
+                        "SELECT pg_advisory_lock(%s, each) FROM unnest(%s::int[]) AS each", (_number(index, 4), numbers)
+                    )
+            except LockNotAvailable as error:
+                self._release()
+                raise WriterBusy(
+                    f"another writer has held {what} for more than the timeout of {timeout:g} seconds: wait for it, or "
+                    "open the index with a longer timeout; if it hangs, end it"
+                ) from error
+            except Error:
+                self._drop()
+                raise
+        return self.release
+
+    def release(self) -> None:
+        """End the locks. It does not wait for the server: the next ``acquire`` does."""
+        self._released = in_thread(self._release)
+
+    def _release(self) -> None:
+        try:
+            self._connection.execute("SELECT pg_advisory_unlock_all()")
+        except Exception:  # the server ends them with the connection
+            self._drop()
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._mutex:
+            self._drop()
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _connected(self) -> Any:
+        import psycopg
+
+        if self._connection is None or self._connection.closed:
+            address, options = (each() if callable(each) else each for each in (self._pool.conninfo, self._pool.kwargs))
+            self._connection = psycopg.connect(address or "", **{**(options or {}), "autocommit": True})
+        return self._connection
+
+
+def _number(text: str, size: int) -> int:
+    """A whole number of so many bytes for a text."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=size).digest(), "big", signed=True)

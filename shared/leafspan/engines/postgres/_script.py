@@ -1,0 +1,66 @@
+"""The statements that make the tables of an index, for an administrator, where the role of an index may not create."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+from leafspan.checks import check_text, check_whole
+from leafspan.engines.postgres._database import Postgres
+from leafspan.engines.postgres._engine import PostgresEngine
+from leafspan.engines.postgres._sessions import Ask
+from leafspan.engines.postgres._table import PostgresTable
+
+_PARTS = {"leaves": True, "manifest": False, "texts": False, "segments": False}  # and whether they have vectors
+
+
+def script(name: str = "kb", *, numbers: int, role: str, schema: str = "public") -> str:
+    """SQL that makes all tables of an index, and lets a role read and write them. Run it once as an administrator.
+
+    Args:
+        name: Name of the index. Default: ``"kb"``.
+        numbers: Numbers of a vector of the embedder, >= 1: 256 for WordLlama.
+        role: The role that will use the index.
+        schema: Schema of the tables. Default: ``"public"``.
+
+    Raises:
+        InvalidArgument: if an argument is of a wrong type.
+    """
+    from psycopg.sql import SQL, Identifier
+
+    for option, value in (("name", name), ("role", role), ("schema", schema)):
+        check_text(option, value)
+    check_whole("numbers", numbers, 1)
+    engine = PostgresEngine(Postgres(_NoPool(), schema), 1.0)
+    grants = "GRANT USAGE ON SCHEMA {0} TO {1}", "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {0} TO {1}"
+    statements = [
+        Ask("CREATE EXTENSION IF NOT EXISTS vector"),
+        Ask(SQL("CREATE SCHEMA IF NOT EXISTS {}").format(engine.named())),
+        *engine.registry(),
+        *_tables(engine, name, numbers),
+        *(Ask(SQL(each).format(engine.named(), Identifier(role))) for each in grants),
+    ]
+    return "".join(f"{_written(each)};\n" for each in statements)
+
+
+class _NoPool:
+    """What stands for a pool where nothing is asked."""
+
+    def getconn(self) -> None:
+        """See ConnectionPool."""
+
+
+def _tables(engine: PostgresEngine, name: str, numbers: int) -> Iterator[Ask]:
+    for index in (name, f"{name}.tree"):
+        for part, searched in _PARTS.items():
+            table = PostgresTable(engine, uuid4().hex, f"{index}.{part}", {}, searched=searched)
+            yield from table.made(numbers if searched else None)
+            yield engine.registered(table, None, searched=searched)
+
+
+def _written(ask: Ask) -> str:
+    """A statement with its values in it."""
+    from psycopg.sql import Literal
+
+    text: str = ask.statement if isinstance(ask.statement, str) else ask.statement.as_string(None)
+    return text % tuple(Literal(each).as_string(None) for each in ask.values) if ask.values else text

@@ -1,0 +1,215 @@
+"""A table of an index as a table of the database."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from leafspan.engines._marks import mark, marks_of
+from leafspan.engines._port import Field, Near, Notes, Record
+from leafspan.engines._tables import STEP, in_batches
+from leafspan.engines.postgres._sessions import Ask, Steps
+from leafspan.engines.postgres._values import loaded, loaded_metadata, stored, stored_metadata
+from leafspan.flows import Flow
+
+if TYPE_CHECKING:
+    from leafspan.engines.postgres._engine import PostgresEngine
+
+_MOST_INDEXED = 2_000  # numbers of a vector that pgvector indexes as they are
+_MOST_HALVED = 4_000  # and with half of their bits. Of longer vectors, all are compared
+_LEAST_INDEXED = 20_000  # records below which all vectors are compared
+_MOST_LOOKED_AT = 1_000  # candidates of a search in the graph
+_COLUMNS: Mapping[Field, str] = {"text": "content", "metadata": "metadata", "vector": "vector"}
+
+
+class PostgresTable:
+    """A table of the database with the records of a table of an index: see ``FlowTable``."""
+
+    step = STEP
+    searches_among = True
+
+    def __init__(self, engine: PostgresEngine, id_: str, name: str, notes: Notes, *, searched: bool) -> None:
+        self.id = id_
+        self.name = name
+        self.notes = notes
+        self._engine = engine
+        self._searched = searched
+        self._relation = engine.named(f"leafspan_{id_}")
+        self._is_ready = not searched
+
+    def made(self, numbers: int | None = None) -> Steps[None]:
+        """Make the table, and the index of vectors of so many numbers."""
+        of_kind = "vector vector" if self._searched else "marks text[]"
+        yield self._ask(f'CREATE TABLE {{}} (id text COLLATE "C" PRIMARY KEY, content text, metadata json, {of_kind})')
+        if not self._searched:
+            yield self._ask("CREATE INDEX ON {} USING gin (marks)")
+        elif numbers is not None:
+            yield from self._indexed(numbers)
+
+    def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
+        """See FlowTable."""
+        found: dict[str, Record] = {}
+        for some in in_batches(list(dict.fromkeys(ids)), self._engine.batch):
+            found.update((yield from self._call("get", self._read, fields, "WHERE id = ANY(%s)", [some])))
+        return found
+
+    def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
+        """See FlowTable."""
+        return (yield from self._call("read", self._read, fields))  # type: ignore[no-any-return]
+
+    def find(self, key: str, values: Collection[str]) -> Flow[set[str]]:
+        """See FlowTable."""
+        if self._searched:
+            where, given = "WHERE metadata ->> %s = ANY(%s)", [stored(key), [stored(each) for each in values]]
+        else:
+            where, given = "WHERE marks && %s", [[stored(mark(key, each)) for each in values]]
+        return set((yield from self._call("find", self._read, (), where, given))) if values else set()
+
+    def put(self, records: Sequence[Record], *, new: bool = False) -> Flow[None]:
+        """See FlowTable."""
+        for some in in_batches(records, self._engine.batch):
+            yield from self._call("put", self._put, some, finish=True)
+
+    def put_vectors(self, vectors: Mapping[str, Any]) -> Flow[None]:
+        """See FlowTable."""
+        import numpy as np
+
+        rows = [(np.asarray(vector, np.float32), id_) for id_, vector in sorted(vectors.items())]
+        for some in in_batches(rows, self._engine.batch):
+            yield from self._call("put", self._put_vectors, some, finish=True)
+
+    def delete(self, ids: Sequence[str]) -> Flow[None]:
+        """See FlowTable."""
+        for some in in_batches(ids, self._engine.batch):
+            yield from self._call("delete", self._delete, some, finish=True)
+
+    def nearest(
+        self, vectors: Any, count: int, fields: Collection[Field] = (), *, among: Collection[str] | None = None
+    ) -> Flow[list[list[Near]]]:
+        """See FlowTable."""
+        return (yield from self._call("search", self._nearest, vectors, count, fields, among))  # type: ignore[no-any-return]
+
+    def annotate(self, notes: Notes) -> Flow[None]:
+        """See FlowTable."""
+        yield from self._call("annotate", self._engine.annotated, self.id, notes, finish=True)
+
+    def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """See FlowTable."""
+        return set((yield from self._call("get", self._read, (), "WHERE id = ANY(%s) AND vector IS NULL", [list(ids)])))
+
+    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """See FlowTable. PostgreSQL keeps an index as it keeps its table."""
+        yield from ()
+        return set()
+
+    def _call(self, doing: str, steps: Callable[..., Steps[Any]], *given: Any, finish: bool = False) -> Flow[Any]:
+        return (yield self._engine.call(f"{doing} records of {self.name!r}", steps, *given, finish=finish))
+
+    def _ask(self, statement: str, values: Sequence[Any] = (), *, many: bool = False) -> Ask:
+        """A statement about the table, whose name stands for the braces."""
+        from psycopg.sql import SQL
+
+        return Ask(SQL(statement).format(self._relation), values, many)
+
+    def _read(self, fields: Collection[Field], where: str = "", given: Sequence[Any] = ()) -> Steps[dict[str, Record]]:
+        names = [each for each in _COLUMNS if each in fields and (self._searched or each != "vector")]
+        rows = yield self._ask(f"SELECT {_selected(names)} FROM {{}} {where}", given)
+        return {row[0]: _record(row, names) for row in rows}
+
+    def _put(self, records: Sequence[Record]) -> Steps[None]:
+        if not self._is_ready and (vectors := [each.vector for each in records if each.vector is not None]):
+            yield from self._prepared(len(vectors[0]))
+        kind = "vector" if self._searched else "marks"
+        changes = ", ".join(f"{each} = EXCLUDED.{each}" for each in ("content", "metadata", kind))
+        # In the order of ids, so that two writers of the same records do not wait for each other for ever.
+        rows = [self._row(each) for each in sorted(records, key=lambda each: each.id)]
+        statement = f"INSERT INTO {{}} (id, content, metadata, {kind}) VALUES (%s, %s, %s, %s)"
+        yield self._ask(f"{statement} ON CONFLICT (id) DO UPDATE SET {changes}", rows, many=True)
+
+    def _put_vectors(self, rows: Sequence[tuple[Any, str]]) -> Steps[None]:
+        yield self._ask("UPDATE {} SET vector = %s WHERE id = %s", rows, many=True)
+
+    def _delete(self, ids: Sequence[str]) -> Steps[None]:
+        yield self._ask("DELETE FROM {} WHERE id = ANY(%s)", [sorted(ids)])
+
+    def _nearest(
+        self, vectors: Any, count: int, fields: Collection[Field], among: Collection[str] | None
+    ) -> Steps[list[list[Near]]]:
+        import numpy as np
+
+        names = [each for each in _COLUMNS if each in fields]
+        matrix = np.asarray(vectors, np.float32)
+        distance, source = "vector <=> %(vector)s", "{}"
+        if among is None:
+            by_graph = yield from self._chosen_search(count)
+            if by_graph and matrix.shape[1] > _MOST_INDEXED:
+                halved = f"vector::halfvec({matrix.shape[1]}) <=> %(vector)s::halfvec({matrix.shape[1]})"
+                source = f"(SELECT * FROM {{}} WHERE vector IS NOT NULL ORDER BY {halved} LIMIT {2 * count}) AS candidates"
+        where = "vector IS NOT NULL" if among is None else "vector IS NOT NULL AND id = ANY(%(among)s)"
+        selected = f"SELECT {_selected(names)}, 1 - ({distance}) FROM {source}"
+        statement = f"{selected} WHERE {where} ORDER BY {distance} LIMIT %(count)s"
+        ids = None if among is None else list(among)
+        found = []
+        for vector in matrix:
+            rows = yield self._ask(statement, {"vector": vector, "count": count, "among": ids})  # type: ignore[arg-type]
+            found.append([Near(_record(row[:-1], names), _similarity(row[-1])) for row in rows])
+        return found
+
+    def _row(self, record: Record) -> tuple[Any, ...]:
+        import numpy as np
+
+        text = None if record.text is None else stored(record.text)
+        metadata = None if record.metadata is None else stored_metadata(record.metadata)
+        if not self._searched:
+            return record.id, text, metadata, list(map(stored, marks_of(record.metadata or {})))
+        return record.id, text, metadata, None if record.vector is None else np.asarray(record.vector, np.float32)
+
+    def _prepared(self, numbers: int) -> Steps[None]:
+        """Say how many numbers vectors have, and index them, unless somebody has."""
+        question = self._about("SELECT atttypmod FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'vector'")
+        if (yield question) == [(-1,)]:
+            yield from self._engine.locked()
+            if (yield question) == [(-1,)]:
+                yield from self._indexed(numbers)
+        self._is_ready = True
+
+    def _indexed(self, numbers: int) -> Steps[None]:
+        yield self._ask(f"ALTER TABLE {{}} ALTER vector TYPE vector({numbers})")
+        if numbers <= _MOST_INDEXED:
+            yield self._ask("CREATE INDEX ON {} USING hnsw (vector vector_cosine_ops)")
+        elif numbers <= _MOST_HALVED:
+            yield self._ask(f"CREATE INDEX ON {{}} USING hnsw ((vector::halfvec({numbers})) halfvec_cosine_ops)")
+
+    def _chosen_search(self, count: int) -> Steps[bool]:
+        """Whether a graph is searched. Where records are few, or many are wanted, all vectors are compared."""
+        [(size,)] = yield self._about("SELECT reltuples FROM pg_class WHERE oid = %s::regclass")
+        if size < _LEAST_INDEXED or count * 2 > _MOST_LOOKED_AT:
+            yield Ask("SET LOCAL enable_indexscan = off")
+            return False
+        yield Ask(f"SET LOCAL hnsw.ef_search = {min(_MOST_LOOKED_AT, max(200, count * 4))}")
+        yield Ask("SET LOCAL hnsw.iterative_scan = strict_order")
+        return True
+
+    def _about(self, question: str) -> Ask:
+        return Ask(question, [self._relation.as_string(None)])
+
+
+def _selected(names: Sequence[Field]) -> str:
+    return ", ".join(["id", *(_COLUMNS[each] for each in names)])
+
+
+def _record(row: Sequence[Any], names: Sequence[Field]) -> Record:
+    """The record of a row: its id, and the fields of these names."""
+    load: Mapping[Field, Callable[[Any], Any]] = {
+        "text": loaded,
+        "metadata": loaded_metadata,
+        "vector": lambda vector: vector.to_numpy(),
+    }
+    fields = {name: None if value is None else load[name](value) for name, value in zip(names, row[1:], strict=True)}
+    return Record(row[0], **fields)
+
+
+def _similarity(value: float) -> float:
+    """A cosine in [-1, 1]. That of a vector of zeros is not defined: it is similar to nothing."""
+    return 0.0 if math.isnan(value) else max(-1.0, min(1.0, value))

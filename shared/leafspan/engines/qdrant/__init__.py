@@ -1,0 +1,5 @@
+"""Qdrant as a store."""
+
+from leafspan.engines.qdrant._engine import QdrantEngine
+
+__all__ = ["QdrantEngine"]
