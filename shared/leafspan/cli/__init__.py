@@ -12,6 +12,7 @@ from leafspan.cli._adopt import adopt
 from leafspan.cli._build_tree import build as build_tree
 from leafspan.cli._config import config
 from leafspan.cli._console import console, plain, shortened
+from leafspan.cli._copy import copy
 from leafspan.cli._delete import delete
 from leafspan.cli._demo import demo
 from leafspan.cli._errors import CleanGroup
@@ -135,6 +136,7 @@ for _command in (
     config,
     show,
     delete,
+    copy,
     check,
     repair,
     mcp,

@@ -29,7 +29,7 @@ def named_path(text: str) -> Path:
     return Path(text)
 
 
-def _named_index(text: str) -> str:
+def named_index(text: str) -> str:
     """The folder of an index, or its address.
 
     Raises:
@@ -47,12 +47,12 @@ def _named_index(text: str) -> str:
 
 
 _PLACE = "The folder of the index, or its address: http://host:port/name or postgresql://user@host/database."
-KnowledgeBase = Annotated[str, typer.Option("--kb", help=_PLACE, parser=_named_index, metavar="FOLDER")]
+KnowledgeBase = Annotated[str, typer.Option("--kb", help=_PLACE, parser=named_index, metavar="FOLDER")]
 """The type of the option ``--kb``."""
 
 NewKnowledgeBase = Annotated[
     str,
-    typer.Option("--kb", help=f"{_PLACE} It is created if there is none.", parser=_named_index, metavar="FOLDER"),
+    typer.Option("--kb", help=f"{_PLACE} It is created if there is none.", parser=named_index, metavar="FOLDER"),
 ]
 """The type of the option ``--kb`` of a command that creates the index."""
 

@@ -1,6 +1,7 @@
 """Taking documents in, deleting and listing them, and looking whether an index is whole."""
 
 from ._contents import DocumentInfo, Stats, count_all, get_document, index_stats, list_documents, list_leaves, summaries_of
+from ._copying import Copied, check_copy, copy_store, copy_texts
 from ._deleting import delete_documents, delete_matching
 from ._examining import Examination, Finding, examine
 from ._ingest import Added, ingest
@@ -18,6 +19,7 @@ from ._write_group import finish, finish_interrupted, write_group
 __all__ = [
     "FILE_KEY",
     "Added",
+    "Copied",
     "DocumentInfo",
     "Examination",
     "Finding",
@@ -27,7 +29,10 @@ __all__ = [
     "Stats",
     "SyncOptions",
     "Synced",
+    "check_copy",
     "check_splitter",
+    "copy_store",
+    "copy_texts",
     "delete_documents",
     "delete_matching",
     "examine",

@@ -29,12 +29,13 @@ class FetchedSegments:
         self._shelf = shelf
         self._folder = folder
         self._names: set[str] = set()  # on the shelf, when it was last looked at
+        self._seen: set[str] = set()  # at any time
         self._ignored: set[str] = set()  # names of segments that are gone, damaged, or cannot be kept
         self._damaged: dict[str, str] = {}  # of these, those that are damaged, with what is wrong
 
-    def has(self, segment: OpenSegment) -> bool:
-        """Whether a segment is on the shelf, as far as is known."""
-        return segment.path is not None and segment.path.stem in self._names
+    def is_own(self, segment: OpenSegment) -> bool:
+        """Whether only this client has a segment: it was never seen on the shelf, from which others may remove it."""
+        return segment.path is None or segment.path.stem not in self._seen
 
     def leave_out(self, segments: Iterable[OpenSegment]) -> None:
         """Do not fetch these again, which were found damaged, or gone."""
@@ -52,6 +53,7 @@ class FetchedSegments:
     def look(self) -> Flow[set[str]]:
         """The names of all segments on the shelf."""
         self._names = yield from self._shelf.names()
+        self._seen |= self._names
         return set(self._names)
 
     def with_all(self, known: Sequence[OpenSegment], names: Set[str]) -> Flow[list[OpenSegment]]:
@@ -69,7 +71,13 @@ class FetchedSegments:
         ]
         fronts |= yield from self._shelf.pieces(further)
         found = list(known)
+        gone = {piece.name for piece in (*(Piece(name, 0) for name in lengths), *further) if piece not in fronts}
+        lost = gone & (yield from self.look()) if gone else set()
         for name in lengths:
+            if name in gone:  # others have merged it since the shelf was looked at, unless it is still there
+                if name in lost:
+                    self._note_damage(name, f"{self._folder.file(name)}: pieces of it are lost in the index")
+                continue
             pieces = {number: content for (of, number), content in fronts.items() if of == name}
             try:
                 opened = yield Call(self._folder.begin, (name, lengths[name], pieces), finish=True)
@@ -120,6 +128,7 @@ class FetchedSegments:
                 warnings.warn(f"{what}: {error}", RuntimeWarning, stacklevel=2)
                 return False
             self._names.add(name)
+            self._seen.add(name)
         return True
 
     def remove(self, paths: Iterable[Path]) -> Flow[None]:

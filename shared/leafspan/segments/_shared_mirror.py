@@ -109,7 +109,7 @@ class SharedMirror(Mirror):
         if snapshot is None:
             return []
         pairs = zip(snapshot.segments, snapshot.live, strict=True)
-        return [each for each, live in pairs if live and not self._fetched.has(each)]
+        return [each for each, live in pairs if live and self._fetched.is_own(each)]
 
     def _look_elsewhere(self) -> Flow[bool]:
         names = yield from self._fetched.look()
@@ -125,8 +125,14 @@ class SharedMirror(Mirror):
     def _with_lost_files_rewritten(self, snapshot: MirrorSnapshot, is_stale: Callable[[], bool]) -> MirrorSnapshot:
         return snapshot  # what is missing of them is fetched again
 
+    def _compact(self, snapshot: MirrorSnapshot) -> MirrorSnapshot:
+        try:
+            return super()._compact(snapshot)
+        except PiecesMissing:  # of a segment that others have merged, and that is dead when theirs is known
+            return self._snapshot_of(snapshot.catalogue)
+
     def _may_merge(self, segment: OpenSegment) -> bool:
-        return not self._fetched.has(segment)  # these are merged by writers
+        return self._fetched.is_own(segment)  # the others are merged by writers
 
 
 def _read_all(segment: OpenSegment) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Collection as Collected
 from typing import NamedTuple, TypeVar
 
@@ -60,7 +60,12 @@ class Texts:
         Raises:
             WriterBusy: if another writer does not finish in time.
         """
-        yield from self._write(lambda table: table.put([Record(key, text, {_OWNER: owner})]))
+        yield from self.put_all({key: (text, owner)})
+
+    def put_all(self, texts: Mapping[str, tuple[str, str]]) -> Flow[None]:
+        """Store texts with their owners, by key: see ``put``."""
+        records = [Record(key, text, {_OWNER: owner}) for key, (text, owner) in texts.items()]
+        yield from self._write(lambda table: table.put(records))
 
     def delete(self, keys: Collected[str]) -> Flow[None]:
         """Delete the texts with these keys. Unknown keys are ignored."""

@@ -1,0 +1,149 @@
+"""Copying an index to another store: documents, leaves, vectors and summaries, as they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from leafspan.errors import ConcurrentUpdate, DamagedIndex, IndexMismatch, InvalidArgument
+from leafspan.flows import Flow, Progress
+from leafspan.store import DocumentToWrite, EmbedderRecord, Reader, Row, Store, grouped, read_consistently
+
+_GROUP = 1_000  # leaves that are read, and written, at a time
+_TEXTS = 1_000
+_ROUNDS = 5  # in which a copy catches up with writers of what is copied
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What a copy did.
+
+    Attributes:
+        documents: Number of documents that the copy has.
+        leaves: Number of their leaves.
+        summaries: Number of summaries of the trees.
+        written: Number of documents that were written: the others were there.
+    """
+
+    documents: int
+    leaves: int
+    summaries: int
+    written: int
+
+
+def check_copy(source: Store, target: Store) -> Flow[None]:
+    """Check that an index can become a copy of another one.
+
+    Raises:
+        InvalidArgument: if it is the same index, or has documents that the other one has not.
+        IndexMismatch: if it was made with other settings, or another embedder.
+    """
+    if source.id == target.id:
+        raise InvalidArgument("an index cannot be copied onto itself: choose another folder, database or name")
+    if source.settings != target.settings:
+        raise IndexMismatch(
+            f"the index {target.described} was made with other settings (splitter, weights or analyzer) than "
+            f"{source.described}: copy to a new one"
+        )
+    recorded, wanted = (yield from target.embedder()), (yield from source.embedder())
+    if recorded is not None and recorded != wanted:
+        raise IndexMismatch(f"the index {target.described} was made with another embedder: copy to a new one")
+    there, others = (yield from _rows(source)), (yield from _rows(target))
+    if more := sorted(others.keys() - there.keys()):
+        named = ", ".join(map(repr, more[:_MOST_NAMED]))
+        raise InvalidArgument(
+            f"the index {target.described} has {len(more):,} documents that {source.described} has not, such as {named}: "
+            "delete them there, or copy to a new one"
+        )
+
+
+def copy_store(source: Store, target: Store, *, timeout: float, show: bool | None, what: str) -> Flow[tuple[int, int, int]]:
+    """Write what a store has into another one, in which nobody else writes. What is there already stays.
+
+    What is changed meanwhile is read again, until both have the same rows, in which are the checksums of all leaves.
+
+    Returns:
+        The numbers of documents and leaves that are there, and of documents that were written.
+
+    Raises:
+        ConcurrentUpdate: if writers change documents faster than they are copied.
+        DamagedIndex: if a document is not as it was written.
+        WriterBusy: if another writer holds the target for longer than the timeout.
+    """
+    if (identity := (yield from source.embedder())) is not None:
+        yield from EmbedderRecord(target).write_first(identity, timeout)
+    written = 0
+    for _ in range(_ROUNDS):
+        wanted, there = (yield from _rows(source)), (yield from _rows(target))
+        missing = [row for id_, row in wanted.items() if there.get(id_) != row]
+        gone = [row for id_, row in there.items() if id_ not in wanted]
+        if not missing and not gone:
+            return len(wanted), sum(row.leaves for row in wanted.values()), written
+        progress = Progress(sum(row.leaves for row in missing), show=show, what=what, unit=" leaves")
+        try:
+            for group in grouped(missing, min(_GROUP, target.batch)):
+                ids = [row.document_id for row in group]
+                documents = yield from read_consistently(source, partial(_documents, ids=ids))
+                yield from _write(target, ids, documents, timeout)
+                written += len(documents)
+                progress.advance(sum(row.leaves for row in group))
+        finally:
+            progress.close()
+        if gone:
+            yield from _delete(target, [row.document_id for row in gone], timeout)
+    raise ConcurrentUpdate("documents were changed faster than they were copied: run it again when there are fewer writes")
+
+
+def copy_texts(source: Store, target: Store, *, timeout: float) -> Flow[None]:
+    """Copy the texts that a store keeps beside its documents, such as summaries that a language model has written."""
+    here, there = source.texts(timeout), target.texts(timeout)
+    missing = sorted((yield from here.keys()) - (yield from there.keys()))
+    for start in range(0, len(missing), _TEXTS):
+        keys = missing[start : start + _TEXTS]
+        texts, owners = (yield from here.get(keys)), (yield from here.owners(keys))
+        yield from there.put_all({key: (text, owners.get(key, "")) for key, text in texts.items()})
+
+
+def _rows(store: Store) -> Flow[dict[str, Row]]:
+    """The rows of the documents of a store, without what is being deleted."""
+    catalogue = yield from read_consistently(store, Reader.unpacked)
+    return {id_: replace(row, leftovers=()) for id_, row in sorted(catalogue.rows.items()) if row.version is not None}
+
+
+def _documents(reader: Reader, *, ids: Sequence[str]) -> Flow[list[DocumentToWrite]]:
+    """Documents with all that is stored of them. Those that are gone are left out."""
+    rows = [row for row in (yield from reader.rows(ids)).values() if row.version is not None]
+    leaves = [id_ for row in rows for id_ in row.leaf_ids]
+    records: Mapping[str, tuple[str, Mapping[str, object]]] = yield from reader.fetch_records(leaves)
+    vectors = yield from reader.fetch_vectors(leaves)
+    documents = []
+    for row in rows:
+        texts, metadatas = zip(*(records[id_] for id_ in row.leaf_ids), strict=True) if row.leaves else ((), ())
+        whole = replace(row, leftovers=())
+        documents.append(DocumentToWrite(whole, texts, metadatas, [vectors[id_] for id_ in row.leaf_ids]))
+    return documents
+
+
+def _write(target: Store, ids: Sequence[str], documents: Sequence[DocumentToWrite], timeout: float) -> Flow[None]:
+    writer = yield from target.start_writing(timeout, ids)
+    try:
+        yield from writer.recover()
+        yield from writer.replace(documents)
+        for each in documents:
+            if writer.rows[each.row.document_id] != each.row:
+                raise DamagedIndex(
+                    f"the copy of {each.row.document_id!r} has other checksums than the document: run repair()",
+                    each.row.document_id,
+                )
+    finally:
+        writer.stop()
+
+
+def _delete(target: Store, ids: Sequence[str], timeout: float) -> Flow[None]:
+    writer = yield from target.start_writing(timeout, ids)
+    try:
+        yield from writer.delete([writer.rows[id_] for id_ in ids if id_ in writer.rows])
+    finally:
+        writer.stop()

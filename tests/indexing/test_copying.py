@@ -1,0 +1,200 @@
+"""Copying an index to another store and back: record for record, going on after a kill, beside writers and readers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from psycopg_pool import ConnectionPool
+from qdrant_client import QdrantClient
+from typer.testing import CliRunner
+
+from leafspan import BM25, Document, Hybrid, Index, InvalidArgument, Tree, Vector
+from leafspan.cli import app
+from leafspan.engines.postgres import Postgres
+from leafspan.errors import ConcurrentUpdate, IndexMismatch
+from leafspan.flows import run
+from leafspan.indexing import _copying
+from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+from tests.engines.page import page
+
+STORES = ("folder", "memory", "postgres", "qdrant")
+
+
+@pytest.fixture
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[str], dict[str, Any]]]:
+    """A function from the kind of a store to where a new one of that kind is."""
+    pools: list[Any] = []
+
+    def placed(kind: str) -> dict[str, Any]:
+        if kind == "folder":
+            return {"path": tmp_path / uuid4().hex}
+        if kind == "memory":
+            return {"client": page()["MemoryEngine"]()}
+        if kind == "qdrant":
+            return {"client": QdrantClient(":memory:")}
+        pools.append(ConnectionPool(request.getfixturevalue("pgvector_server"), min_size=1, max_size=4, open=True))
+        return {"client": Postgres(pools[-1], schema=f"s{uuid4().hex}")}
+
+    yield placed
+    for pool in pools:
+        pool.close()
+
+
+@pytest.fixture
+def forest(tmp_path: Path) -> Iterator[Index]:
+    """An index of the small corpus with a tree, and a document that was replaced."""
+    with Index.open(tmp_path / "source", splitter=SPLITTER) as index:
+        index.add(Document(DOCUMENTS[0].id, "Another text."))
+        index.add(DOCUMENTS)
+        index.build_tree(progress=False)
+        index._store.texts(1.0)
+        yield index
+
+
+def everything(index: Index) -> dict[str, Any]:
+    """All that is stored of an index and its trees: rows, and records of leaves with their vectors.
+
+    Chroma stores vectors with length 1, which changes the last bit of some.
+    """
+    found: dict[str, Any] = {}
+    trees = run(index._sources.trees.existing())
+    for name, store in (("index", index._store), ("trees", trees.store if trees else None)):
+        if store is not None:
+            found[name] = run(_copying._rows(store))
+            documents = run(
+                _copying.read_consistently(store, lambda r, ids=list(found[name]): _copying._documents(r, ids=ids))
+            )
+            for each in documents:
+                vectors = np.asarray(each.vectors, np.float32)
+                found["vectors", name, each.row.document_id] = pytest.approx(vectors, abs=5e-8)
+                found[name, each.row.document_id] = (each.row, list(each.texts), list(map(dict, each.metadatas)))
+            texts = store.texts(1.0)
+            found[name, "texts"] = run(texts.get(run(texts.keys())))
+    found["embedder"] = run(index._store.embedder())
+    found["settings"] = index._store.settings
+    return found
+
+
+def check_equal(copy: Index, index: Index) -> None:
+    """Check that the same is stored of both."""
+    found, expected = everything(copy), everything(index)
+    assert found.keys() == expected.keys()
+    for key, value in found.items():
+        assert (value.expected if key[0] == "vectors" else value) == expected[key], key
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_a_copy_there_and_back_is_equal_record_for_record(
+    forest: Index, place: Callable[[str], dict[str, Any]], tmp_path: Path, kind: str
+):
+    there = place(kind)
+    copied = forest.copy_to(**there, name="copy", progress=False)
+    assert (copied.documents, copied.written) == (len(DOCUMENTS), len(DOCUMENTS))
+    assert copied.summaries > 0
+    with Index.open(**there, name="copy", create=False, cache_dir=tmp_path / "cache") as copy:
+        check_equal(copy, forest)
+        assert copy.check() == []
+        for strategy in (BM25(), Vector(), Hybrid(), Tree(base=Hybrid())):
+            assert lists(copy, strategy) == lists(forest, strategy)
+        copy.copy_to(tmp_path / "back", progress=False)
+        assert copy.add(DOCUMENTS).unchanged == len(DOCUMENTS)
+    with Index.open(tmp_path / "back", create=False) as back:
+        check_equal(back, forest)
+        assert back.check(verify=True) == []
+
+
+def lists(index: Index, strategy: Any) -> list[list[tuple[str, Any]]]:
+    return [
+        [(each.id, pytest.approx(each.score, abs=1e-6)) for each in index.retrieve(q, strategy, k=8)] for q in QUESTIONS
+    ]
+
+
+def test_a_copy_that_was_interrupted_goes_on(forest: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Each document is written once. What was half written when it was killed is written again."""
+    monkeypatch.setattr(_copying, "_GROUP", 1)
+    written: list[str] = []
+    write = _copying._write
+
+    def stopping(target: Any, ids: Any, *given: Any) -> Any:
+        if len(written) == 1:
+            written.append("stopped")
+            raise KeyboardInterrupt
+        written.extend(ids)
+        yield from write(target, ids, *given)
+
+    monkeypatch.setattr(_copying, "_write", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        forest.copy_to(tmp_path / "copy", progress=False)
+    copied = forest.copy_to(tmp_path / "copy", progress=False)
+    assert (copied.documents, copied.written) == (len(DOCUMENTS), len(DOCUMENTS) - 1)
+    assert forest.copy_to(tmp_path / "copy", progress=False).written == 0
+    with Index.open(tmp_path / "copy", create=False) as copy:
+        check_equal(copy, forest)
+
+
+def test_what_is_changed_while_it_is_copied_is_copied_too(forest: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_copying, "_GROUP", 1)
+    changes = [
+        lambda: forest.add(Document("new", "A new document about cats.")),
+        lambda: forest.delete([DOCUMENTS[0].id]),
+        lambda: forest.add(Document(DOCUMENTS[1].id, "It was replaced while it was copied.")),
+    ]
+    write = _copying._write
+
+    def changing(*given: Any) -> Any:
+        yield from write(*given)
+        if changes:
+            changes.pop(0)()
+
+    monkeypatch.setattr(_copying, "_write", changing)
+    forest.copy_to(tmp_path / "copy", progress=False)
+    with Index.open(tmp_path / "copy", create=False) as copy:
+        check_equal(copy, forest)
+        assert copy.count() == len(DOCUMENTS)
+    ids = iter(range(100))
+    changes[:] = [lambda: forest.add(Document("new", f"Text {next(ids)}.")) for _ in range(50)]
+    changes.pop()()
+    with pytest.raises(ConcurrentUpdate, match="documents were changed faster than they were copied"):
+        forest.copy_to(tmp_path / "copy", progress=False)
+
+
+def test_what_cannot_become_a_copy_is_refused_before_anything_is_written(forest: Index, tmp_path: Path):
+    with pytest.raises(InvalidArgument, match="cannot be copied onto itself"):
+        forest.copy_to(tmp_path / "source")
+    with Index.open(tmp_path / "other") as other:
+        other.add(Document("a", "An A."))
+    with pytest.raises(IndexMismatch, match="was made with other settings"):
+        forest.copy_to(tmp_path / "other")
+    with Index.open(tmp_path / "more", splitter=SPLITTER) as more:
+        more.add(Document("mine", "This is mine."))
+    with pytest.raises(InvalidArgument, match=r"has 1 documents that .* has not, such as 'mine': delete them there"):
+        forest.copy_to(tmp_path / "more")
+    with Index.open(tmp_path / "embedder", splitter=SPLITTER, embedder=lambda texts: [[1.0, 0.5]] * len(texts)) as another:
+        another.add(DOCUMENTS[0])
+    with pytest.raises(IndexMismatch, match="was made with another embedder"):
+        forest.copy_to(tmp_path / "embedder")
+    with pytest.raises(InvalidArgument, match="give either a path or a client"):
+        forest.copy_to()
+    for path in ("other", "more", "embedder"):
+        with Index.open(tmp_path / path, create=False, embedder=None) as kept:
+            assert kept.count() == 1
+
+
+async def test_an_empty_index_is_copied_and_the_asynchronous_twin_does_the_same(forest: Index, tmp_path: Path):
+    with Index.open(tmp_path / "empty", splitter=SPLITTER) as empty:
+        copied = await empty.acopy_to(tmp_path / "copy", progress=False)
+        assert (copied.documents, copied.leaves, copied.summaries, copied.written) == (0, 0, 0, 0)
+    assert (await forest.acopy_to(tmp_path / "copy", progress=False)).written == len(DOCUMENTS)
+
+
+def test_the_command_copies(forest: Index, tmp_path: Path):
+    done = CliRunner().invoke(app, ["copy", str(tmp_path / "source"), str(tmp_path / "copy"), "--to-name", "other"])
+    assert done.exit_code == 0, done.output
+    assert f"{len(DOCUMENTS)} documents" in " ".join(done.output.split())
+    with Index.open(tmp_path / "copy", name="other", create=False) as copy:
+        check_equal(copy, forest)
