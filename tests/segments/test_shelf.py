@@ -233,6 +233,34 @@ def test_where_nothing_can_be_kept_a_client_reads_the_leaves(engine: RemoteEngin
         assert answers(reader) == expected(*range(10))
 
 
+@pytest.mark.parametrize("moment", range(1, 8))
+def test_what_writers_merge_while_a_reader_fetches_it_is_no_damage(engine: RemoteEngine, tmp_path: Path, moment: int):
+    """Whichever request of the reader they come before. Nothing is said to be damaged, and nobody writes it again."""
+    others = RemoteEngine()
+    others.inner = engine.inner
+    with opened(others, tmp_path / "writer") as writer, opened(engine, tmp_path / "reader") as reader:
+        for number in range(8):
+            writer.add(documents(number))
+        requests = 0
+
+        def merge(method: str, table: str) -> None:
+            nonlocal requests
+            requests += table == "kb.segments"
+            if table == "kb.segments" and requests == moment:
+                for number in range(8, 30):
+                    writer.add(documents(number))
+
+        engine.before.append(merge)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for strategy in STRATEGIES:
+                assert reader.retrieve(QUESTIONS[0], strategy)
+            writer.add(documents(*range(8, 30)))  # where the reader has made fewer requests
+            assert answers(reader) == expected(*range(30))
+        assert requests >= 3
+        assert engine.written["kb.segments"] == 0
+
+
 def test_what_a_killed_writer_has_left_is_not_read_and_goes_after_a_day(
     engine: RemoteEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
