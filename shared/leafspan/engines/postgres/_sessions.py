@@ -52,7 +52,7 @@ class Sessions:
         try:
             return self._once(steps, *given)
         except Exception as error:
-            if not _is_lost(error):
+            if not is_lost(error):
                 raise
         self._pool.check()
         return self._once(steps, *given)
@@ -61,7 +61,7 @@ class Sessions:
         try:
             return await self._awaited_once(steps, *given)
         except Exception as error:
-            if not _is_lost(error):
+            if not is_lost(error):
                 raise
         await self._pool.check()
         return await self._awaited_once(steps, *given)
@@ -117,7 +117,7 @@ _REGISTER = Ask(None)
 _BEGIN = Ask("")
 
 
-def _is_lost(error: Exception) -> bool:
+def is_lost(error: Exception) -> bool:
     """Whether the connection is no longer there, as after the server was started again."""
     from psycopg import OperationalError
     from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
