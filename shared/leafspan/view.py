@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from leafspan.trees import Clusterer, TreesBuilt
 
 One = str | Query | Sequence[float] | None
+T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., None])
 
 
@@ -161,6 +162,7 @@ class View:
         *,
         flatten_metadata: bool = False,
         volatile_keys: Collection[str] = (),
+        workers: int | None = None,
         progress: bool | None = None,
     ) -> Added:
         """Add documents, replace those whose text, title or metadata have changed, and skip the others.
@@ -181,6 +183,8 @@ class View:
                 Default: False, they are an error.
             volatile_keys: Metadata keys whose values change without a change of the text, such as ``"view_count"``. They
                 are no part of the ids that are made. Dates of files and of loading are not, anyway. Default: none.
+            workers: Number of other processes, >= 0, that read files, split, embed and analyse: of this machine, or of Ray
+                where this process uses it. What is stored is the same. Default: None, this process does it.
             progress: Whether to show what is being done, and how much of it is done. Default: only in a terminal or a
                 notebook, after a second.
 
@@ -194,7 +198,7 @@ class View:
             IndexMismatch: if the index was made with another embedder.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._ingest(documents, progress, flatten_metadata, volatile_keys))
+        return run(self._ingest(documents, progress, flatten_metadata, volatile_keys, workers))
 
     async def aadd(
         self,
@@ -202,10 +206,11 @@ class View:
         *,
         flatten_metadata: bool = False,
         volatile_keys: Collection[str] = (),
+        workers: int | None = None,
         progress: bool | None = None,
     ) -> Added:
         """Like ``add``."""
-        return await arun(self._ingest(documents, progress, flatten_metadata, volatile_keys))
+        return await arun(self._ingest(documents, progress, flatten_metadata, volatile_keys, workers))
 
     def sync(
         self,
@@ -217,6 +222,7 @@ class View:
         allow_empty: bool = False,
         flatten_metadata: bool = False,
         volatile_keys: Collection[str] = (),
+        workers: int | None = None,
         progress: bool | None = None,
     ) -> Synced:
         """Make the index have of a source what the source has now: add, replace, and delete what is no longer there.
@@ -239,6 +245,8 @@ class View:
                 Default: False.
             flatten_metadata: Whether nested metadata are flattened, as in ``add``. Default: False.
             volatile_keys: Metadata keys that are no part of the ids that are made, as in ``add``. Default: none.
+            workers: Number of other processes, >= 0, that read files, split, embed and analyse: of this machine, or of Ray
+                where this process uses it. What is stored is the same. Default: None, this process does it.
             progress: Whether to show what is being done, and how much of it is done. Default: only in a terminal or a
                 notebook, after a second.
 
@@ -257,7 +265,7 @@ class View:
         The asynchronous twin is ``a_sync``, since ``async`` is a word of Python's.
         """
         options = indexing.SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata, volatile_keys)
-        return _warned(run(self._sync(source, options, progress)))
+        return _warned(run(self._sync(source, options, progress, workers)))
 
     async def a_sync(
         self,
@@ -269,11 +277,12 @@ class View:
         allow_empty: bool = False,
         flatten_metadata: bool = False,
         volatile_keys: Collection[str] = (),
+        workers: int | None = None,
         progress: bool | None = None,
     ) -> Synced:
         """Like ``sync``."""
         options = indexing.SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata, volatile_keys)
-        return _warned(await arun(self._sync(source, options, progress)))
+        return _warned(await arun(self._sync(source, options, progress, workers)))
 
     def delete(self, ids: Iterable[str] | None = None, *, where: object = None, dry_run: bool = False) -> list[str]:
         """Delete documents, and all summaries made of them.
@@ -632,19 +641,18 @@ class View:
             delete = partial(indexing.delete_documents, ids=ids)
         return delete(self._store, scope=self._scope, timeout=self._timeout, forget=self._forget, dry_run=dry_run)
 
-    def _sync(self, source: object, options: SyncOptions, show: bool | None) -> Flow[Synced]:
-        return indexing.sync(
-            self._store,
-            self._embed,
-            source,
-            self._settings,
-            options,
-            self._taking_in(options.volatile_keys, dry_run=options.dry_run),
-            scope=self._scope,
-            timeout=self._timeout,
-            show=show,
-            forget=self._forget,
-        )
+    def _sync(self, source: object, options: SyncOptions, show: bool | None, workers: int | None = None) -> Flow[Synced]:
+        how: dict[str, Any] = {"scope": self._scope, "timeout": self._timeout, "show": show, "forget": self._forget}
+        intake = self._taking_in(options.volatile_keys, dry_run=options.dry_run)
+        sync = partial(indexing.sync, self._store, self._embed, source, self._settings, options, intake, **how)
+        return self._with_workers(None if options.dry_run else workers, sync)
+
+    def _with_workers(self, count: int | None, work: Callable[..., Flow[T]]) -> Flow[T]:
+        """Take documents in with so many workers."""
+        if count:
+            yield from self._embedder.confirm(record=True)  # workers go on with what it is checked against
+        with indexing.started(count, indexing.Preparation(self._settings, self._embed)) as workers:
+            return (yield from work(workers=workers))
 
     def _forget(self, ids: Sequence[str]) -> Flow[None]:
         return trees.forget_documents(self._sources.trees, ids, self._timeout)
@@ -679,19 +687,12 @@ class View:
         show: bool | None,
         flatten_metadata: bool = False,
         volatile_keys: object = (),
+        workers: int | None = None,
     ) -> Flow[Added]:
         check_flag("flatten_metadata", flatten_metadata)
-        return indexing.ingest(
-            self._store,
-            self._embed,
-            documents,
-            self._settings,
-            self._taking_in(volatile_keys),
-            scope=self._scope,
-            timeout=self._timeout,
-            show=show,
-            flatten_metadata=flatten_metadata,
-        )
+        how: dict[str, Any] = {"scope": self._scope, "timeout": self._timeout, "show": show}
+        given = (self._store, self._embed, documents, self._settings, self._taking_in(volatile_keys))
+        return self._with_workers(workers, partial(indexing.ingest, *given, flatten_metadata=flatten_metadata, **how))
 
     def _retrieve(self, asked: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
         return recording.of(self._passages(asked, strategy, limits), asked)

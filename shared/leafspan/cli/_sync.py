@@ -59,6 +59,9 @@ def sync(
     outputs: Outputs = False,
     checksum: Checksum = False,
     strict: Strict = False,
+    workers: Annotated[
+        int, typer.Option("--workers", min=0, help="Other processes that read, split, embed and analyse.")
+    ] = 0,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -81,7 +84,7 @@ def sync(
         strict=strict,
     )
     with _opened(kb, embedder, files, config, dry_run=dry_run) as (opened, named):
-        synced = sync_quietly(opened, named, dry_run=dry_run, allow_empty=allow_empty)
+        synced = sync_quietly(opened, named, dry_run=dry_run, allow_empty=allow_empty, workers=workers)
         stats = opened.stats()
     print_synced(kb, synced, stats, dry_run=dry_run, as_json=as_json)
 
@@ -113,14 +116,16 @@ def _opened(
         yield opened, files
 
 
-def sync_quietly(index: Index, files: Files, *, dry_run: bool = False, allow_empty: bool = False) -> Synced:
+def sync_quietly(
+    index: Index, files: Files, *, dry_run: bool = False, allow_empty: bool = False, workers: int = 0
+) -> Synced:
     """Sync, with what else would be a warning printed here, or by ``print_synced``."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* new documents? ha", RuntimeWarning)
         warnings.filterwarnings("ignore", "no file of a known kind", RuntimeWarning)
         if files.glob and not has_files(files):
             console(stderr=True).print(plain(no_match(files), "yellow"))
-        return index.sync(files, dry_run=dry_run, allow_empty=allow_empty)
+        return index.sync(files, dry_run=dry_run, allow_empty=allow_empty, workers=workers)
 
 
 def print_synced(kb: str, synced: Synced, stats: Stats, *, dry_run: bool = False, as_json: bool) -> None:

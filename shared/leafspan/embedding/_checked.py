@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from leafspan.checks import calling
@@ -32,6 +33,23 @@ class IdentityRecord(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class _KnownIdentity:
+    """An identity that was recorded."""
+
+    identity: EmbedderIdentity | None
+
+    def read(self) -> Flow[EmbedderIdentity | None]:
+        """See IdentityRecord."""
+        yield from ()
+        return self.identity
+
+    def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
+        """See IdentityRecord. Who has sent it here has recorded it."""
+        yield from ()
+        return self.identity or identity
+
+
 class CheckedEmbedder:
     """Embeds texts for an index. The first embedding checks that the index was made with this embedder.
 
@@ -55,6 +73,11 @@ class CheckedEmbedder:
         self._identity: EmbedderIdentity | None = None
         self._recorded: EmbedderIdentity | None = None
         self._checked = threading.Event()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """In another process it goes on with the identity that it was checked against."""
+        given = (self._embedder, self._timeout, self._cache, self._index_id)
+        return CheckedEmbedder, (_KnownIdentity(self._identity or self._recorded), *given)
 
     def _use(self, embedder: Embedder) -> None:
         self._embedder = embedder

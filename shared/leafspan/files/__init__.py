@@ -6,26 +6,43 @@ from leafspan.files._generated import is_report
 from leafspan.files._naming import FileDocument, FileNames, below_folder
 from leafspan.files._opening import Unreadable
 from leafspan.files._parts import packed, place_in_file, without_names
-from leafspan.files._reading import FileReading, Skipped, check_paths, files_at, is_there, no_match, real_path
+from leafspan.files._reading import (
+    FileReading,
+    Skipped,
+    Step,
+    check_paths,
+    files_at,
+    is_there,
+    no_match,
+    one_by_one,
+    real_path,
+    records_of,
+)
+from leafspan.files._record import BadRecord, Record
 from leafspan.files._source import Files
 
 __all__ = [
     "SUFFIXES",
+    "BadRecord",
     "FileDocument",
     "FileNames",
     "FileReading",
     "Files",
+    "Record",
     "Skipped",
+    "Step",
     "Unreadable",
     "below_folder",
     "check_paths",
     "decode",
     "files_at",
     "no_match",
+    "one_by_one",
     "packed",
     "place_in_file",
     "is_report",
     "is_there",
     "real_path",
+    "records_of",
     "without_names",
 ]

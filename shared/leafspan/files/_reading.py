@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 from leafspan.checks import shown, storable_fields
 from leafspan.errors import InvalidDocument, MissingExtra
@@ -39,8 +40,48 @@ class Skipped:
     reason: str
 
 
+class Step(NamedTuple):
+    """What is to be done about something that was found.
+
+    Attributes:
+        found: What was found.
+        ids: The ids of its documents, if it is unchanged and need not be read. None otherwise.
+        what: What it is that leafspan has written. None for all other files.
+    """
+
+    found: Path | NotRead | LeftOut
+    ids: Sequence[str] | None = None
+    what: str | None = None
+
+    @property
+    def is_to_be_read(self) -> bool:
+        """Whether it is a file to be read."""
+        return isinstance(self.found, Path) and self.ids is None and self.what is None
+
+
+def records_of(path: Path, files: Files) -> Iterator[Record | BadRecord]:
+    """The documents of a file. If it cannot be read, the last one says why."""
+    try:
+        yield from read_file(path, files)
+    except (Unreadable, MissingExtra) as error:
+        yield BadRecord(str(error))
+    except (OSError, MemoryError, RecursionError) as error:  # it may be nested deeper than its reader can go
+        yield BadRecord(getattr(error, "strerror", None) or type(error).__name__)
+
+
+def one_by_one(steps: Iterable[Step], files: Files) -> Iterator[tuple[Step, Iterable[Record | BadRecord]]]:
+    """Each step with the documents of its file, which is read meanwhile."""
+    for step in steps:
+        is_read = isinstance(step.found, Path) and step.is_to_be_read
+        yield step, records_of(step.found, files) if is_read else ()  # type: ignore[arg-type]
+
+
 class FileReading:
-    """Reads files for one call of an index. A file that is met twice is read once."""
+    """Reads files for one call of an index. A file that is met twice is read once.
+
+    Attributes:
+        ahead: What reads the files of steps, in their order; some of them ahead, perhaps.
+    """
 
     def __init__(
         self, check: Callable[..., Document], root: Path | None = None, stored_name: Callable[[str], str] = str
@@ -56,6 +97,7 @@ class FileReading:
         self._reasons: dict[str, list[str]] = {}  # the first reason, and an empty one for each other
         self._noted: set[Path] = set()  # files from which something was left out
         self.unchanged: Callable[[Path, str, Files], Sequence[str] | None] = lambda path, name, files: None
+        self.ahead: Callable[[Iterable[Step], Files], Iterator[tuple[Step, Iterable[Record | BadRecord]]]] = one_by_one
         self.passed: list[str] = []  # ids of documents of files that are unchanged, and were not read
         self.order: dict[str, int] = {}  # of the ids of all documents
 
@@ -114,37 +156,43 @@ class FileReading:
         names = self.names(files)
         named = frozenset(map(real_path, files.named))
         is_any = False
-        for found in wanted_files(files):
+        for (found, ids, what), records in self.ahead(self._steps(files, names, named), files):
             is_any = is_any or not isinstance(found, LeftOut)
             if isinstance(found, NotRead):
                 self._skip(found.path, names.name(found.path), found.reason, strict=files.strict)
             elif isinstance(found, LeftOut):
                 self._left_out[found.path] = found.kind
-            elif found not in self._read and (ids := self.unchanged(found, names.name(found), files)) is not None:
-                self._read.add(found)
+            elif ids is not None:
                 self.passed += ids
                 self.order |= {id_: len(self.order) + number for number, id_ in enumerate(ids)}
-            elif found not in self._read:
-                if found not in named and (what := what_leafspan_wrote(found)) is not None:
-                    self._own[found] = Skipped(names.name(found), f"{what}; name the file itself to read it")
-                    continue
+            elif what is not None:
+                self._own[found] = Skipped(names.name(found), f"{what}; name the file itself to read it")
+            else:
                 self._own.pop(found, None)
-                self._read.add(found)
-                yield from self._documents(found, names.name(found), files)
+                yield from self._documents(found, names.name(found), records, strict=files.strict)
         if not is_any and files.glob:
             warnings.warn(no_match(files), RuntimeWarning, stacklevel=2)
 
-    def _documents(self, path: Path, name: str, files: Files) -> Iterator[FileDocument]:
-        try:
-            for record in read_file(path, files):
-                if isinstance(record, BadRecord):
-                    self._skip(path, name, record.reason, strict=files.strict)
-                elif (document := self._document(record, path, name, strict=files.strict)) is not None:
-                    yield document
-        except (Unreadable, MissingExtra) as error:
-            self._skip(path, name, str(error), strict=files.strict)
-        except (OSError, MemoryError, RecursionError) as error:  # it may be nested deeper than its reader can go
-            self._skip(path, name, getattr(error, "strerror", None) or type(error).__name__, strict=files.strict)
+    def _steps(self, files: Files, names: FileNames, named: frozenset[Path]) -> Iterator[Step]:
+        """What becomes of each file of a source, before it is read."""
+        for found in wanted_files(files):
+            if isinstance(found, NotRead | LeftOut):
+                yield Step(found)
+            elif found not in self._read:
+                ids = self.unchanged(found, names.name(found), files)
+                what = None if ids is not None or found in named else what_leafspan_wrote(found)
+                if what is None:
+                    self._read.add(found)
+                yield Step(found, ids, what)
+
+    def _documents(
+        self, path: Path, name: str, records: Iterable[Record | BadRecord], *, strict: bool
+    ) -> Iterator[FileDocument]:
+        for record in records:
+            if isinstance(record, BadRecord):
+                self._skip(path, name, record.reason, strict=strict)
+            elif (document := self._document(record, path, name, strict=strict)) is not None:
+                yield document
 
     def _document(self, record: Record, path: Path, name: str, *, strict: bool) -> FileDocument | None:
         id_ = record.id or (f"{name}#{record.part}" if record.part else name)

@@ -8,12 +8,14 @@ from ._ingest import Added, ingest
 from ._intake import Intake
 from ._known_files import FILE_KEY
 from ._moved import moved_warning
+from ._preparing import Preparation
 from ._split_document import SplitDocument, check_splitter, split_document
 from ._surroundings import Reach, surrounding_text
 from ._sync import Synced, SyncOptions, sync
 from ._vector_examination import examine_database, examine_files, examine_vectors
 from ._vectors_anew import make_vectors_anew
 from ._verifying import verify
+from ._workers import Workers, started
 from ._write_group import finish, finish_interrupted, write_group
 
 __all__ = [
@@ -24,11 +26,13 @@ __all__ = [
     "Examination",
     "Finding",
     "Intake",
+    "Preparation",
     "Reach",
     "SplitDocument",
     "Stats",
     "SyncOptions",
     "Synced",
+    "Workers",
     "check_copy",
     "check_splitter",
     "copy_store",
@@ -52,6 +56,7 @@ __all__ = [
     "split_document",
     "summaries_of",
     "surrounding_text",
+    "started",
     "sync",
     "verify",
     "write_group",

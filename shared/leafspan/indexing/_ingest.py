@@ -11,14 +11,16 @@ from itertools import islice
 from typing import Any
 
 from leafspan.documents import IndexSettings, content_hash, distinct, read_documents
-from leafspan.embedding import Embed, blend, embed_in_batches
+from leafspan.embedding import Embed
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileDocument, Skipped
 from leafspan.flows import Call, Flow, run_together
 from leafspan.indexing._add_progress import AddProgress
 from leafspan.indexing._intake import Intake
 from leafspan.indexing._known_files import KnownFiles, content_in_file, file_values, other_than_the_file
+from leafspan.indexing._preparing import Prepared, ToPrepare, is_full, prepare, vectors_of
 from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
+from leafspan.indexing._workers import Task, Workers
 from leafspan.indexing._write_group import finish, finish_interrupted, write_group
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 from leafspan.values import Document
@@ -63,6 +65,7 @@ def ingest(
     timeout: float,
     show: bool | None,
     flatten_metadata: bool = False,
+    workers: Workers | None = None,
 ) -> Flow[Added]:
     """Add whatever a user adds. A list is checked as a whole before anything is written.
 
@@ -74,6 +77,8 @@ def ingest(
     An error or interruption after the first document has a note that says how many documents are stored.
     """
     reading = intake.reading
+    if workers is not None:
+        reading.ahead = workers.read_ahead
     done = yield from take_in(
         store,
         embed,
@@ -86,6 +91,7 @@ def ingest(
         show=show,
         at_once=isinstance(documents, Sequence),
         row_keys=intake.row_keys,
+        workers=workers,
     )
     return Added(done.added, done.replaced, len(done.unchanged), reading.skipped, reading.left_out)
 
@@ -118,8 +124,9 @@ def take_in(
     dry_run: bool = False,
     may_replace: Callable[[Row], bool] | None = None,
     row_keys: frozenset[str] = frozenset(),
+    workers: Workers | None = None,
 ) -> Flow[TakenIn]:
-    """Add checked documents.
+    """Add checked documents. With workers, other processes split, embed and analyse them.
 
     Raises:
         IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
@@ -136,7 +143,9 @@ def take_in(
         if at_once:
             checked = yield Call(list, (checked,))
         files = KnownFiles(store, scope)
-        ingestion = _Ingestion(store, embed, settings, scope, timeout, progress, files, dry_run, may_replace, row_keys)
+        ingestion = _Ingestion(
+            store, embed, settings, scope, timeout, progress, files, dry_run, may_replace, row_keys, workers
+        )
         done = yield from ingestion.run(checked)
         progress.finish()
         return done
@@ -150,7 +159,8 @@ class _Group:
 
     documents: list[SplitDocument] = field(default_factory=list)
     leaves: int = 0
-    vectors: list[Any] = field(default_factory=list)  # for each document a matrix, with a row for each leaf
+    vectors: Sequence[Any] = ()  # for each document a matrix, with a row for each leaf
+    derived: Mapping[str, Any] = field(default_factory=dict)  # see Prepared
     is_last: bool = False
 
     @property
@@ -194,6 +204,7 @@ class _Ingestion:
     dry_run: bool = False
     may_replace: Callable[[Row], bool] | None = None
     row_keys: frozenset[str] = frozenset()
+    workers: Workers | None = None
     has_failed: bool = False  # whether writing a group has
     given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
     were_there: dict[str, bool] = field(default_factory=dict)  # the documents written, by stored id
@@ -211,10 +222,13 @@ class _Ingestion:
 
     def _run(self, documents: Iterable[Document]) -> Flow[TakenIn]:
         stream = _Stream(iter(documents))
-        group = yield from self._next_group(stream)
-        while not group.is_last:
-            group = yield from self._write_beside(group, self._next_group(stream))
-        yield from self._write(group)
+        if self.workers is None:
+            group = yield from self._next_group(stream)
+            while not group.is_last:
+                group = yield from self._write_beside(group, self._next_group(stream))
+            yield from self._write(group)
+        else:
+            yield from self._write_prepared(stream, self.workers)
         if self.unfinished and not self.dry_run:
             yield from finish(self.store, self.unfinished)
         return TakenIn(
@@ -229,8 +243,35 @@ class _Ingestion:
         ids = [id_ for document in documents for id_ in stored_ids(document.id)]
         return (yield from read_consistently(self.store, partial(Reader.rows, ids=ids)))
 
-    def _split_if_changed(self, given: Document, rows: Mapping[str, Row]) -> Flow[SplitDocument | None]:
-        """The document as it will be stored, cut into leaves; None if it is there already."""
+    def _write_prepared(self, stream: _Stream, workers: Workers) -> Flow[None]:
+        """Write documents as workers have made them ready, in the order of the documents."""
+        waiting: deque[Task[Prepared]] = deque()
+        while True:
+            portion: list[ToPrepare] = []
+            while not is_full(portion) and (changed := (yield from self._next_changed(stream))) is not None:
+                portion.append(changed)
+            if portion:
+                waiting.append((yield Call(workers.begin, (prepare, portion))))
+            if not waiting:
+                return
+            if not portion or len(waiting) >= workers.most_waiting:
+                prepared: Prepared = yield Call(workers.result, (waiting.popleft(),))
+                documents = [replace(split, row_keys=self.row_keys) for split in prepared.documents]
+                group = _Group(documents, sum(len(split.leaves) for split in documents), prepared.vectors, prepared.derived)
+                self.progress.split(group.leaves)
+                self.progress.splitting(group.characters)
+                self.progress.embedding(group.leaves, group.characters, 1)(1)
+                yield from self._write(group)
+
+    def _next_changed(self, stream: _Stream) -> Flow[ToPrepare | None]:
+        """The next document that is new or has changed; None if there is no other one."""
+        while (document := (yield from self._next_document(stream))) is not None:
+            if (changed := (yield from self._if_changed(document, stream.rows))) is not None:
+                return changed
+        return None
+
+    def _if_changed(self, given: Document, rows: Mapping[str, Row]) -> Flow[ToPrepare | None]:
+        """The document as it will be stored; None if it is there already."""
         document = given if self.scope is None else self.scope.stamped(given, self.scope.place(given.id, rows))
         self.given_ids[document.id] = given.id
         old = rows.get(document.id)
@@ -241,12 +282,7 @@ class _Ingestion:
             if self.dry_run:
                 self.were_there[document.id] = old is not None and old.version is not None
                 return None
-            split: SplitDocument = yield Call(
-                split_document, (document, hash_, self.settings, old, self.progress.splitting)
-            )
-            self.progress.split(len(split.leaves))
-            self._check_going_on()
-            return replace(split, row_keys=self.row_keys)
+            return ToPrepare(document, hash_, old)
         self.unchanged.append(given.id)
         if old.leftovers:
             self.unfinished.append(document.id)
@@ -285,11 +321,15 @@ class _Ingestion:
     def _next_split(self, stream: _Stream) -> Flow[SplitDocument | None]:
         """The next document that is new or has changed, cut into leaves; None if there is no other one."""
         split, stream.left_over = stream.left_over, None
-        while split is None:
-            if (document := (yield from self._next_document(stream))) is None:
-                return None
-            split = yield from self._split_if_changed(document, stream.rows)
-        return split
+        if split is not None:
+            return split
+        if (changed := (yield from self._next_changed(stream))) is None:
+            return None
+        document, hash_, old = changed
+        made: SplitDocument = yield Call(split_document, (document, hash_, self.settings, old, self.progress.splitting))
+        self.progress.split(len(made.leaves))
+        self._check_going_on()
+        return replace(made, row_keys=self.row_keys)
 
     def _next_document(self, stream: _Stream) -> Flow[Document | None]:
         """The next document; None if there is no other one. Some at a time are read, and looked up in the manifest."""
@@ -320,7 +360,13 @@ class _Ingestion:
         try:
             wrote = self.progress.writing(group.leaves, group.characters)
             self.were_there |= yield from write_group(
-                self.store, group.documents, group.vectors, scope=self.scope, timeout=self.timeout, wrote=wrote
+                self.store,
+                group.documents,
+                group.vectors,
+                scope=self.scope,
+                timeout=self.timeout,
+                wrote=wrote,
+                derived=group.derived,
             )
         except BaseException:
             self.has_failed = True
@@ -334,23 +380,17 @@ class _Ingestion:
 
     def _vectors(self, group: _Group) -> Flow[list[Any]]:
         """For each document a matrix, with a row for each leaf."""
-        documents = group.documents
-        texts = [text for split in documents for text in split.texts]
-        heads = [head for split in documents for head in split.heads]
-        weight = self.settings.title_weight
-        rows = {head: row for row, head in enumerate(dict.fromkeys(filter(None, heads)))} if weight else {}
-        count = self.progress.embedding(group.leaves, group.characters, len(texts) + len(rows))
 
-        def done(more: int) -> None:
-            count(more)
-            self._check_going_on()
+        def embedding(texts: int) -> Callable[[int], None]:
+            count = self.progress.embedding(group.leaves, group.characters, texts)
 
-        vectors = yield from embed_in_batches(self.embed, [*texts, *rows], done)
-        if not texts:
-            return [[] for _ in documents]
-        head_of = [*map(rows.get, heads)]
-        blended = iter((yield Call(blend, (vectors[: len(texts)], vectors[len(texts) :], head_of, weight))))
-        return [list(islice(blended, len(split.leaves))) for split in documents]
+            def done(more: int) -> None:
+                count(more)
+                self._check_going_on()
+
+            return done
+
+        return (yield from vectors_of(group.documents, self.settings, self.embed, embedding))
 
 
 def _next(documents: Iterator[Document]) -> list[Document]:

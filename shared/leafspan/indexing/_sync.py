@@ -19,6 +19,7 @@ from leafspan.indexing._ingest import take_in
 from leafspan.indexing._intake import Intake
 from leafspan.indexing._known_files import file_path
 from leafspan.indexing._moved import Moved
+from leafspan.indexing._workers import Workers
 from leafspan.indexing._write_group import finish, finish_interrupted
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 
@@ -92,6 +93,7 @@ def sync(
     timeout: float,
     show: bool | None,
     forget: Forget,
+    workers: Workers | None = None,
 ) -> Flow[Synced]:
     """Add what is new in a source, replace what has changed, and delete what it no longer has.
 
@@ -105,6 +107,8 @@ def sync(
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     reading = intake.reading
+    if workers is not None:
+        reading.ahead = workers.read_ahead
     coverage = to_coverage(
         source,
         reading,
@@ -136,6 +140,7 @@ def sync(
         dry_run=options.dry_run,
         may_replace=None if isinstance(coverage, FileCoverage) else coverage.covers,
         row_keys=intake.row_keys,
+        workers=workers,
     )
     if memory is not None and not options.dry_run:
         yield Call(memory.keep, (reading.unread,))

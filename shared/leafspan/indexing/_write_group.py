@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from leafspan.errors import ConcurrentUpdate, DamagedIndex, WriterBusy
@@ -19,8 +19,11 @@ def write_group(
     scope: Scope | None,
     timeout: float,
     wrote: Callable[[int], None] = lambda _: None,
+    derived: Mapping[str, Any] | None = None,
 ) -> Flow[dict[str, bool]]:
     """Write documents, each as a whole, but for those that are there with the same content.
+
+    ``derived`` has what was made of all of them for search.
 
     Raises:
         DamagedIndex: if one of the ids is that of a damaged document whose leaves are another view's.
@@ -43,7 +46,8 @@ def write_group(
                 to_write.append((split, matrix))
             were_there[split.document.id] = old is not None
         if to_write:
-            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
+            made = derived if len(to_write) == len(documents) else None
+            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, made)
         return were_there
     finally:
         writer.stop()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from leafspan.documents import IndexSettings
 from leafspan.engines import Field
@@ -78,11 +79,11 @@ class SearchIndexes:
             return vectors_in((yield from self.vectors.at_hand(catalogue)), ids)
         return records_in((yield from self.records.at_hand(catalogue)), ids, fields)
 
-    def follow(self, documents: Sequence[DocumentToWrite]) -> Flow[Derived]:
+    def follow(self, documents: Sequence[DocumentToWrite], ready: Mapping[str, Any]) -> Flow[Derived]:
         """Index documents that are being written, so that no question has to read them back: see ``Mirror.make``."""
         made = []
         for copy in self.copies:
-            if (segment := (yield from copy.make(documents))) is not None:
+            if (segment := (yield from copy.make(documents, ready))) is not None:
                 made.append((copy, segment))
 
         def keep() -> Flow[None]:

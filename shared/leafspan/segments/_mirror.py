@@ -227,14 +227,18 @@ class Mirror:
                 what=f"another thread that is {self._recipe.task.lower()}",
             )
 
-    def make(self, documents: Sequence[DocumentToWrite]) -> Flow[Segment | None]:
-        """A segment of documents that are being written, for ``take``. None if that fails, or they have no leaves."""
-        documents = [each for each in documents if each.texts]
-        return (yield Call(self._made, (documents,))) if documents else None
+    def make(self, documents: Sequence[DocumentToWrite], ready: Mapping[str, Any]) -> Flow[Segment | None]:
+        """A segment of documents that are being written, for ``take``. None if that fails, or they have no leaves.
 
-    def _made(self, documents: Sequence[DocumentToWrite]) -> Segment | None:
+        ``ready`` has arrays of segments of the same documents by the names of recipes.
+        """
+        documents = [each for each in documents if each.texts]
+        return (yield Call(self._made, (documents, ready.get(self._recipe.name)))) if documents else None
+
+    def _made(self, documents: Sequence[DocumentToWrite], arrays: Any) -> Segment | None:
         try:
-            arrays = self._recipe.of(documents)
+            if arrays is None:
+                arrays = self._recipe.of(documents)
         except LeafspanError:
             return None
         rows = [each.row for each in documents]

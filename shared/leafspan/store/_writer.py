@@ -48,8 +48,8 @@ class Derived(NamedTuple):
     tidy: Callable[[Callable[[], Flow[Catalogue]]], Flow[None]]
 
 
-Follower = Callable[[Sequence[DocumentToWrite]], Flow[Derived]]
-"""Makes what is derived of documents while their leaves are written, or after."""
+Follower = Callable[[Sequence[DocumentToWrite], Mapping[str, Any]], Flow[Derived]]
+"""Makes what is derived of documents while their leaves are written, or after, apart from what was made before."""
 
 
 class Writer:
@@ -113,8 +113,9 @@ class Writer:
         self,
         documents: Sequence[DocumentToWrite],
         done: Callable[[int], None] = lambda _: None,
+        made: Mapping[str, Any] | None = None,
     ) -> Flow[None]:
-        """Add documents, or replace those that are there."""
+        """Add documents, or replace those that are there. ``made`` is what was derived of them before."""
         documents = yield Call(_all_with_checksums, (documents,))
         there = yield from self._leaves_of({id_ for each in documents if self._is_damaged(id_ := each.row.document_id)})
         in_the_way = [id_ for ids in there.values() for id_ in ids]
@@ -136,7 +137,7 @@ class Writer:
             self._is_finished = False
             yield from self._leaves.delete(in_the_way)
         yield from self._add_leaves(documents, done)
-        derived = None if self._follower is None else (yield from self._follower(documents))
+        derived = None if self._follower is None else (yield from self._follower(documents, made or {}))
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
         # Between the two, so that no reader takes it for what is left of an old version, and none finds it missing.

@@ -140,21 +140,22 @@ class PrivateView(View):
         show: bool | None,
         flatten_metadata: bool = False,
         volatile_keys: object = (),
+        workers: int | None = None,
     ) -> Flow[Added]:
-        ingest = super()._ingest(documents, show, flatten_metadata, volatile_keys)
+        ingest = super()._ingest(documents, show, flatten_metadata, volatile_keys, workers)
         return self._hiding(self._writing(ingest, self._shown_added))
 
-    def _sync(self, source: object, options: SyncOptions, show: bool | None) -> Flow[Synced]:
-        return self._hiding(self._masked_sync(source, options, show))
+    def _sync(self, source: object, options: SyncOptions, show: bool | None, workers: int | None = None) -> Flow[Synced]:
+        return self._hiding(self._masked_sync(source, options, show, workers))
 
-    def _masked_sync(self, source: object, options: SyncOptions, show: bool | None) -> Flow[Synced]:
+    def _masked_sync(self, source: object, options: SyncOptions, show: bool | None, workers: int | None) -> Flow[Synced]:
         within, key = options.within, options.source_key
         if within is not None and not isinstance(within, str):
             within = yield Call(self._masked_filter, (within,))
         if isinstance(key, str):
             key = yield Call(self._privacy.disguise.name, (key,))
         options = replace(options, within=within, source_key=key)
-        return (yield from self._writing(super()._sync(source, options, show), self._shown_synced))
+        return (yield from self._writing(super()._sync(source, options, show, workers), self._shown_synced))
 
     def _delete(self, ids: Iterable[str] | None, where: object, dry_run: bool) -> Flow[list[str]]:
         return self._hiding(self._masked_delete(ids, where, dry_run))

@@ -1,0 +1,238 @@
+"""Documents that other processes make ready: the same index as without them, whatever ends meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from leafspan import BM25, Document, Files, Hybrid, Index, InvalidArgument, Vector
+from leafspan.cli import app
+from leafspan.errors import FunctionFailed, InvalidDocument
+from leafspan.indexing import _workers
+from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+from tests.indexing.test_copying import check_equal
+
+TEXTS = {
+    "a.md": "# Tea\n\nTea leaves are dried.\n\n## Green\n\nGreen tea is heated.",
+    "b.txt": "Bees dance. " * 200,
+    "c.csv": "name,price\nsalt,3\ntea,5\n",
+    "d.jsonl": '{"id": "one", "text": "The old pier burned down."}\nno json\n{"id": "two", "text": "It was built again."}\n',
+    "e.md": "",
+    "f.json": "{broken",
+    "unchanged.md": "It stays as it is.",
+}
+
+
+class Ends:
+    """An embedder of a module, so that other processes can have it. Of a certain text, its process ends, but not for ever."""
+
+    def __init__(self, mark: Path, times: int) -> None:
+        self._mark, self._times = mark, times
+
+    def __call__(self, texts: list[str]) -> Any:
+        if any("deadly" in text for text in texts) and len(list(self._mark.iterdir())) < self._times:
+            (self._mark / str(time.time_ns())).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return embed(texts)
+
+
+def embed(texts: list[str]) -> Any:
+    """Vectors that depend on the text."""
+    return np.array([[len(text), text.count("e") + 1, text.count("a"), 1.0] for text in texts], np.float32)
+
+
+def fail(texts: list[str]) -> Any:
+    """It embeds nothing of a certain text."""
+    if any("unlucky" in text for text in texts):
+        raise ValueError("no luck")
+    return embed(texts)
+
+
+def lists(index: Index) -> list[Any]:
+    return [
+        [(p.id, pytest.approx(p.score, abs=1e-9)) for p in index.retrieve(q, s, k=8)]
+        for q in QUESTIONS
+        for s in (BM25(), Vector(), Hybrid())
+    ]
+
+
+@pytest.fixture
+def processes() -> Iterator[list[Any]]:
+    """The processes of this machine that were started, as pools."""
+    begun: list[Any] = []
+    start = _workers.LocalProcesses.__init__
+
+    def noting(self: Any, *given: Any) -> None:
+        start(self, *given)
+        begun.append(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_workers.LocalProcesses, "__init__", noting)
+        yield begun
+
+
+def test_the_index_is_that_of_a_single_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: list[Any]):
+    """Also after changes, in the order of the documents, and with what cannot be read."""
+    monkeypatch.setattr("leafspan.indexing._preparing._CHARACTERS", 50)
+    source = tmp_path / "files"
+    source.mkdir()
+    for name, text in TEXTS.items():
+        (source / name).write_text(text)
+    results = {}
+    with Index.open(tmp_path / "one", splitter=SPLITTER) as one, Index.open(tmp_path / "two", splitter=SPLITTER) as two:
+        for index, workers in ((one, None), (two, 2)):
+            results[workers] = [index.add(DOCUMENTS, workers=workers), index.sync(source, workers=workers)]
+        check_equal(two, one)
+        (source / "b.txt").write_text("Bees hum.")
+        (source / "c.csv").unlink()
+        (source / "g.html").write_text("<h1>New</h1><p>It is new.</p>")
+        for index, workers in ((one, None), (two, 2)):
+            results[workers] += [index.add(DOCUMENTS, workers=workers), index.sync(source, workers=workers)]
+        check_equal(two, one)
+        assert lists(two) == lists(one)
+        assert two.check(verify=True) == []
+        assert results[2] == results[None]
+        assert results[2][1].skipped
+        assert results[2][3].deleted == ("files/c.csv",)
+        assert not two.sync(source, workers=2, dry_run=True).added
+    assert len(processes) == 4
+
+
+async def test_asynchronous_methods_and_views_take_workers(tmp_path: Path):
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+        view = index.scoped({"tenant": "anna"})
+        assert len((await view.aadd([Document("a", "An A."), Document("b", "A B.")], workers=1)).added) == 2
+        assert view.count() == 2
+        (tmp_path / "c.md").write_text("A C.")
+        assert (await index.a_sync(tmp_path / "c.md", workers=1)).added == ("c.md",)
+        assert index.add([], workers=1).added == ()
+
+
+def test_the_work_of_a_process_that_was_killed_is_done_by_others(tmp_path: Path, processes: list[Any]):
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    documents = [Document(f"d{n}", f"Text {n} {'is deadly' if n == 5 else 'is not'}. " * 400) for n in range(12)]
+    with (
+        Index.open(tmp_path / "one", embedder=Ends(marks, 0), splitter=SPLITTER, embedding_cache=False) as one,
+        Index.open(tmp_path / "two", embedder=Ends(marks, 2), splitter=SPLITTER, embedding_cache=False) as two,
+    ):
+        one.add(documents)
+        assert len(two.add(documents, workers=2).added) == 12
+        check_equal(two, one)
+        assert len(processes) == 3
+        for mark in marks.iterdir():
+            mark.unlink()
+        two._sources.embedder._embedder.documents._times = 100
+        with pytest.raises(FunctionFailed, match=r"worker processes end again and again.*take fewer workers") as raised:
+            two.add([Document("more", "More."), Document("bad", "It is deadly.")], workers=1)
+        assert "stored 0 of 2 documents; add the same again to go on" in raised.value.__notes__
+
+
+def test_what_fails_in_another_process_fails_here(tmp_path: Path):
+    with Index.open(tmp_path / "kb", embedder=fail, splitter=SPLITTER, embedding_cache=False) as index:
+        index.add(Document("a", "An A."))
+        with pytest.raises(FunctionFailed, match="no luck"):
+            index.add(Document("b", "It is unlucky."), workers=1)
+        with pytest.raises(InvalidDocument):
+            index.add([Document("c", "C."), Document("c", "Another C.")], workers=1)
+        assert index.count() == 1
+
+
+@pytest.mark.parametrize("workers", [-1, 1.5, "two", True])
+def test_the_number_of_workers_is_a_whole_number(index: Index, workers: Any):
+    with pytest.raises(InvalidArgument, match="workers must be a whole number >= 0"):
+        index.add(Document("a", "An A."), workers=workers)
+    assert "a" not in [each.id for each in index.documents()]
+
+
+def test_what_cannot_be_sent_to_another_process_is_said(tmp_path: Path):
+    with (
+        Index.open(tmp_path / "kb", embedder=lambda texts: embed([*texts]), embedding_cache=False) as index,
+        pytest.raises(InvalidArgument, match="workers need an embedder, a splitter and an analyzer that can be sent"),
+    ):
+        index.add(Document("a", "An A."), workers=1)
+
+
+def test_files_with_a_reader_that_cannot_be_sent_are_read_here(tmp_path: Path):
+    (tmp_path / "a.xyz").write_text("An A.")
+    files = Files([tmp_path], readers={".xyz": lambda path: path.read_text()})
+    with Index.open(tmp_path / "kb") as index:
+        assert index.add(files, workers=1).added == ("a.xyz",)
+
+
+def test_a_driver_that_was_killed_is_gone_on_with(tmp_path: Path):
+    """What it had written stays, and its workers end with it."""
+    code = (
+        "import sys\nfrom leafspan import Document, Index\nfrom tests.corpus import SPLITTER\n"
+        "from tests.indexing.test_workers import slowly\n"
+        "if __name__ == '__main__':\n"
+        f"    index = Index.open({str(tmp_path / 'kb')!r}, embedder=slowly, splitter=SPLITTER, embedding_cache=False)\n"
+        "    index.add([Document(f'd{n}', f'Text {n}. ' * 8000) for n in range(40)], workers=2)\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    path = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    process = subprocess.Popen([sys.executable, str(script)], env={**os.environ, "PYTHONPATH": path})
+    with Index.open(tmp_path / "kb", embedder=slowly, splitter=SPLITTER, embedding_cache=False) as index:
+        until = time.monotonic() + 60
+        while index.count() < 2:
+            assert time.monotonic() < until
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.kill()
+        process.wait()
+        there = index.count()
+        assert 2 <= there < 40
+        added = index.add([Document(f"d{n}", f"Text {n}. " * 8000) for n in range(40)], workers=2)
+        assert added.unchanged >= there
+        assert index.count() == 40
+        assert index.check() == []
+
+
+def slowly(texts: list[str]) -> Any:
+    """Like ``embed``, as slow as a service."""
+    time.sleep(0.01)
+    return embed(texts)
+
+
+def test_the_command_takes_workers(tmp_path: Path):
+    (tmp_path / "a.md").write_text("An A.")
+    done = CliRunner().invoke(app, ["sync", str(tmp_path / "a.md"), "--kb", str(tmp_path / "kb"), "--workers", "1"])
+    assert done.exit_code == 0, done.output
+    assert "1 added" in done.output
+
+
+@pytest.fixture
+def ray() -> Iterator[Any]:
+    """Ray, with two processes on this machine."""
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    yield ray
+    ray.shutdown()
+
+
+def test_ray_does_the_same_and_the_work_of_a_worker_that_was_killed_again(ray: Any, tmp_path: Path, processes: list[Any]):
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    documents = [Document(f"d{n}", f"Text {n} {'is deadly' if n == 5 else 'is not'}. " * 400) for n in range(12)]
+    (tmp_path / "a.md").write_text("An A.")
+    with (
+        Index.open(tmp_path / "one", embedder=Ends(marks, 0), splitter=SPLITTER, embedding_cache=False) as one,
+        Index.open(tmp_path / "two", embedder=Ends(marks, 1), splitter=SPLITTER, embedding_cache=False) as two,
+    ):
+        for index, workers in ((one, None), (two, 2)):
+            assert len(index.add(documents, workers=workers).added) == 12
+            assert index.sync(tmp_path / "a.md", workers=workers).added == ("a.md",)
+        check_equal(two, one)
+    assert len(list(marks.iterdir())) == 1
+    assert processes == []
