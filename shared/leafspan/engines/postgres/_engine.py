@@ -80,8 +80,8 @@ class PostgresEngine:
             self.thing.pool.close()
 
     def call(self, doing: str, steps: Callable[..., Steps[Any]], *given: Any, finish: bool = False) -> Call:
-        """The call of a transaction."""
-        return self.caller.call(doing, self._sessions.carry_out, (steps, *given), finish=finish)
+        """The call of what a connection is asked. What must finish is a transaction."""
+        return self.caller.call(doing, self._sessions.function(writes=finish), (steps, *given), finish=finish)
 
     def named(self, *names: str) -> Composed:
         """The name of something in the schema, for a statement; without names, that of the schema."""

@@ -33,7 +33,7 @@ def script(name: str = "kb", *, numbers: int, role: str, schema: str = "public")
     check_whole("numbers", numbers, 1)
     engine = PostgresEngine(Postgres(_NoPool(), schema), 1.0)
     grants = "GRANT USAGE ON SCHEMA {0} TO {1}", "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {0} TO {1}"
-    statements = [
+    statements: list[Ask | list[Ask]] = [
         Ask("CREATE EXTENSION IF NOT EXISTS vector"),
         Ask(SQL("CREATE SCHEMA IF NOT EXISTS {}").format(engine.named())),
         *engine.registry(),
@@ -50,7 +50,7 @@ class _NoPool:
         """See ConnectionPool."""
 
 
-def _tables(engine: PostgresEngine, name: str, numbers: int) -> Iterator[Ask]:
+def _tables(engine: PostgresEngine, name: str, numbers: int) -> Iterator[Ask | list[Ask]]:
     for index in (name, f"{name}.tree"):
         for part, searched in _PARTS.items():
             table = PostgresTable(engine, uuid4().hex, f"{index}.{part}", {}, searched=searched)
@@ -58,9 +58,10 @@ def _tables(engine: PostgresEngine, name: str, numbers: int) -> Iterator[Ask]:
             yield engine.registered(table, None, searched=searched)
 
 
-def _written(ask: Ask) -> str:
+def _written(ask: Ask | list[Ask]) -> str:
     """A statement with its values in it."""
     from psycopg.sql import Literal
 
+    assert isinstance(ask, Ask)
     text: str = ask.statement if isinstance(ask.statement, str) else ask.statement.as_string(None)
     return text % tuple(Literal(each).as_string(None) for each in ask.values) if ask.values else text

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
+from contextlib import nullcontext
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakSet
@@ -13,7 +15,7 @@ _ENDED = {"57P01", "57P02", "57P03", "08000", "08003", "08006"}  # states of a s
 
 
 class Ask(NamedTuple):
-    """A statement of a transaction. Its answer is a list of rows.
+    """A statement. Its answer is a list of rows.
 
     Attributes:
         statement: The statement.
@@ -22,99 +24,128 @@ class Ask(NamedTuple):
     """
 
     statement: Any
-    values: Sequence[Any] = ()
+    values: Any = ()
     many: bool = False
 
 
-Steps: TypeAlias = Generator[Ask, list[Any], T]
-"""A transaction: what yields statements, and gets their answers."""
+Steps: TypeAlias = Generator[Ask | list[Ask], list[Any], T]
+"""What yields statements, and gets their answers. Statements in a list are sent at once: their answer is the last one's."""
 
 
 class Sessions:
     """The connections of a pool.
 
-    A transaction whose connection is lost is carried out once more on another connection: every transaction of an engine
-    can be repeated.
+    What is lost with a connection is carried out once more on another one: all that an engine does can be repeated.
 
     Attributes:
         native: Whether the pool is awaited.
-        carry_out: Carries out the transaction of a function, called with these arguments. A coroutine function, if the pool
-            is awaited.
     """
 
     def __init__(self, pool: Any) -> None:
         self.native = iscoroutinefunction(pool.getconn)
-        self.carry_out: Callable[..., Any] = self._awaited if self.native else self._blocking
         self._pool = pool
         self._readied: WeakSet[Any] = WeakSet()  # connections that read and write vectors
 
-    def _blocking(self, steps: Callable[..., Steps[T]], *given: Any) -> T:
+    def function(self, *, writes: bool) -> Callable[..., Any]:
+        """What carries out steps, called with these arguments. A coroutine function, if the pool is awaited.
+
+        Steps that write are one transaction.
+        """
+        return partial(self._awaited if self.native else self._blocking, writes)
+
+    def _blocking(self, writes: bool, steps: Callable[..., Steps[T]], *given: Any) -> T:
         try:
-            return self._once(steps, *given)
+            return self._once(writes, steps, *given)
         except Exception as error:
             if not is_lost(error):
                 raise
         self._pool.check()
-        return self._once(steps, *given)
+        return self._once(writes, steps, *given)
 
-    async def _awaited(self, steps: Callable[..., Steps[T]], *given: Any) -> T:
+    async def _awaited(self, writes: bool, steps: Callable[..., Steps[T]], *given: Any) -> T:
         try:
-            return await self._awaited_once(steps, *given)
+            return await self._awaited_once(writes, steps, *given)
         except Exception as error:
             if not is_lost(error):
                 raise
         await self._pool.check()
-        return await self._awaited_once(steps, *given)
+        return await self._awaited_once(writes, steps, *given)
 
-    def _once(self, steps: Callable[..., Steps[T]], *given: Any) -> T:
+    def _once(self, writes: bool, steps: Callable[..., Steps[T]], *given: Any) -> T:
         from pgvector.psycopg import register_vector
 
         with self._pool.connection() as connection:
-            transaction = self._transaction(connection, steps, *given)
-            answer: list[Any] = []
+            before, connection.autocommit = connection.autocommit, True
             try:
-                next(transaction)
-                while True:
-                    ask = transaction.send(answer)
-                    cursor = connection.cursor()
-                    if ask is _REGISTER:
-                        register_vector(connection)
-                    else:
-                        (cursor.executemany if ask.many else cursor.execute)(ask.statement, ask.values)
-                    answer = cursor.fetchall() if cursor.description else []
+                if connection not in self._readied and connection.execute(_HAS_VECTORS).fetchone() != (None,):
+                    register_vector(connection)
+                    self._readied.add(connection)
+                with connection.transaction() if writes else nullcontext():
+                    return self._carried_out(connection, steps(*given))
+            finally:
+                if not connection.closed:
+                    connection.autocommit = before
+
+    def _carried_out(self, connection: Any, steps: Steps[T]) -> T:
+        answer: list[Any] = []
+        next(begun := _begun(steps))
+        while True:
+            try:
+                ask = begun.send(answer)
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]
+            if isinstance(ask, list):
+                with connection.pipeline():
+                    cursors = [connection.execute(each.statement, each.values) for each in ask]
+                    answer = cursors[-1].fetchall()
+                continue
+            cursor = connection.cursor()
+            (cursor.executemany if ask.many else cursor.execute)(ask.statement, ask.values)
+            answer = cursor.fetchall() if cursor.description else []
 
-    async def _awaited_once(self, steps: Callable[..., Steps[T]], *given: Any) -> T:
+    async def _awaited_once(self, writes: bool, steps: Callable[..., Steps[T]], *given: Any) -> T:
         from pgvector.psycopg import register_vector_async
 
         async with self._pool.connection() as connection:
-            transaction = self._transaction(connection, steps, *given)
-            answer: list[Any] = []
+            before = connection.autocommit
+            await connection.set_autocommit(True)
             try:
-                next(transaction)
-                while True:
-                    ask = transaction.send(answer)
-                    cursor = connection.cursor()
-                    if ask is _REGISTER:
+                if connection not in self._readied:
+                    found = await connection.execute(_HAS_VECTORS)
+                    if await found.fetchone() != (None,):
                         await register_vector_async(connection)
-                    else:
-                        await (cursor.executemany if ask.many else cursor.execute)(ask.statement, ask.values)
-                    answer = await cursor.fetchall() if cursor.description else []
+                        self._readied.add(connection)
+                async with connection.transaction() if writes else nullcontext():
+                    return await self._awaited_outcome(connection, steps(*given))
+            finally:
+                if not connection.closed:
+                    await connection.set_autocommit(before)
+
+    async def _awaited_outcome(self, connection: Any, steps: Steps[T]) -> T:
+        answer: list[Any] = []
+        next(begun := _begun(steps))
+        while True:
+            try:
+                ask = begun.send(answer)
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]
+            if isinstance(ask, list):
+                async with connection.pipeline():
+                    cursors = [await connection.execute(each.statement, each.values) for each in ask]
+                    answer = await cursors[-1].fetchall()
+                continue
+            cursor = connection.cursor()
+            await (cursor.executemany if ask.many else cursor.execute)(ask.statement, ask.values)
+            answer = await cursor.fetchall() if cursor.description else []
 
-    def _transaction(self, connection: Any, steps: Callable[..., Steps[T]], *given: Any) -> Steps[T]:
-        yield _BEGIN
-        if connection not in self._readied and (yield _HAS_VECTORS) != [(None,)]:
-            yield _REGISTER
-            self._readied.add(connection)
-        return (yield from steps(*given))
+
+_HAS_VECTORS = "SELECT to_regtype('vector')"
 
 
-_HAS_VECTORS = Ask("SELECT to_regtype('vector')")
-_REGISTER = Ask(None)
-_BEGIN = Ask("")
+def _begun(steps: Steps[T]) -> Steps[T]:
+    """The steps after one that is nothing, so that every step can be sent an answer."""
+    yield []
+    return (yield from steps)
 
 
 def is_lost(error: Exception) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +17,13 @@ from leafspan.flows import Flow
 if TYPE_CHECKING:
     from leafspan.engines.postgres._engine import PostgresEngine
 
-_MOST_INDEXED = 2_000  # numbers of a vector that pgvector indexes as they are
-_MOST_HALVED = 4_000  # and with half of their bits. Of longer vectors, all are compared
+_MOST_INDEXED = 4_000  # numbers of a vector that pgvector indexes with half of their bits. Longer ones are all compared
 _LEAST_INDEXED = 20_000  # records below which all vectors are compared
-_MOST_LOOKED_AT = 1_000  # candidates of a search in the graph
+_BUILT_WITH = "m = 16, ef_construction = 100"
+_LEAST_LOOKED_AT, _MOST_LOOKED_AT = 350, 1_000  # candidates of a search in the graph. With 200, it misses 3 % of 24
+_SPARE = 8  # results that are compared again with all bits, beyond those that are wanted
+_COUNTED_SECONDS = 30.0  # for which a table is taken to have as many records
+_FOR_THIS_SEARCH = "SELECT set_config(%s, %s, true)"
 _COLUMNS: Mapping[Field, str] = {"text": "content", "metadata": "metadata", "vector": "vector"}
 
 
@@ -37,6 +41,7 @@ class PostgresTable:
         self._searched = searched
         self._relation = engine.named(f"leafspan_{id_}")
         self._is_ready = not searched
+        self._counted: tuple[float, float] | None = None  # how many records there were, and when they were counted
 
     def made(self, numbers: int | None = None) -> Steps[None]:
         """Make the table, and the index of vectors of so many numbers."""
@@ -106,7 +111,7 @@ class PostgresTable:
     def _call(self, doing: str, steps: Callable[..., Steps[Any]], *given: Any, finish: bool = False) -> Flow[Any]:
         return (yield self._engine.call(f"{doing} records of {self.name!r}", steps, *given, finish=finish))
 
-    def _ask(self, statement: str, values: Sequence[Any] = (), *, many: bool = False) -> Ask:
+    def _ask(self, statement: str, values: Any = (), *, many: bool = False) -> Ask:
         """A statement about the table, whose name stands for the braces."""
         from psycopg.sql import SQL
 
@@ -140,19 +145,19 @@ class PostgresTable:
 
         names = [each for each in _COLUMNS if each in fields]
         matrix = np.asarray(vectors, np.float32)
-        distance, source = "vector <=> %(vector)s", "{}"
-        if among is None:
-            by_graph = yield from self._chosen_search(count)
-            if by_graph and matrix.shape[1] > _MOST_INDEXED:
-                halved = f"vector::halfvec({matrix.shape[1]}) <=> %(vector)s::halfvec({matrix.shape[1]})"
-                source = f"(SELECT * FROM {{}} WHERE vector IS NOT NULL ORDER BY {halved} LIMIT {2 * count}) AS candidates"
+        how: list[Ask] = []
+        source, distance = "{}", "vector <=> %(vector)s"
+        if among is None and (how := (yield from self._search(count, matrix.shape[1]))):
+            halved = f"{_halved(matrix.shape[1])} <=> %(vector)s::halfvec({matrix.shape[1]})"
+            nearest = f"WHERE vector IS NOT NULL ORDER BY {halved} LIMIT {count + _SPARE}"
+            source = f"(SELECT * FROM {{}} {nearest}) AS candidates"
         where = "vector IS NOT NULL" if among is None else "vector IS NOT NULL AND id = ANY(%(among)s)"
         selected = f"SELECT {_selected(names)}, 1 - ({distance}) FROM {source}"
         statement = f"{selected} WHERE {where} ORDER BY {distance} LIMIT %(count)s"
         ids = None if among is None else list(among)
         found = []
         for vector in matrix:
-            rows = yield self._ask(statement, {"vector": vector, "count": count, "among": ids})  # type: ignore[arg-type]
+            rows = yield [*how, self._ask(statement, {"vector": vector, "count": count, "among": ids})]
             found.append([Near(_record(row[:-1], names), _similarity(row[-1])) for row in rows])
         return found
 
@@ -177,22 +182,27 @@ class PostgresTable:
     def _indexed(self, numbers: int) -> Steps[None]:
         yield self._ask(f"ALTER TABLE {{}} ALTER vector TYPE vector({numbers})")
         if numbers <= _MOST_INDEXED:
-            yield self._ask("CREATE INDEX ON {} USING hnsw (vector vector_cosine_ops)")
-        elif numbers <= _MOST_HALVED:
-            yield self._ask(f"CREATE INDEX ON {{}} USING hnsw ((vector::halfvec({numbers})) halfvec_cosine_ops)")
+            of_half = f"(({_halved(numbers)}) halfvec_cosine_ops)"
+            yield self._ask(f"CREATE INDEX ON {{}} USING hnsw {of_half} WITH ({_BUILT_WITH})")
 
-    def _chosen_search(self, count: int) -> Steps[bool]:
-        """Whether a graph is searched. Where records are few, or many are wanted, all vectors are compared."""
-        [(size,)] = yield self._about("SELECT reltuples FROM pg_class WHERE oid = %s::regclass")
-        if size < _LEAST_INDEXED or count * 2 > _MOST_LOOKED_AT:
-            yield Ask("SET LOCAL enable_indexscan = off")
-            return False
-        yield Ask(f"SET LOCAL hnsw.ef_search = {min(_MOST_LOOKED_AT, max(200, count * 4))}")
-        yield Ask("SET LOCAL hnsw.iterative_scan = strict_order")
-        return True
+    def _search(self, count: int, numbers: int) -> Steps[list[Ask]]:
+        """How a graph is searched for the nearest. Nothing, if all are compared: of few records, or for many."""
+        if self._counted is None or time.monotonic() > self._counted[1] + _COUNTED_SECONDS:
+            [(size,)] = yield self._about("SELECT reltuples FROM pg_class WHERE oid = %s::regclass")
+            self._counted = size, time.monotonic()
+        if self._counted[0] < _LEAST_INDEXED or count * 2 > _MOST_LOOKED_AT or numbers > _MOST_INDEXED:
+            return []
+        looked_at = str(min(_MOST_LOOKED_AT, max(_LEAST_LOOKED_AT, count * 4)))
+        options = {"hnsw.ef_search": looked_at, "hnsw.iterative_scan": "strict_order"}
+        return [Ask(_FOR_THIS_SEARCH, list(each)) for each in options.items()]
 
     def _about(self, question: str) -> Ask:
         return Ask(question, [self._relation.as_string(None)])
+
+
+def _halved(numbers: int) -> str:
+    """The column of vectors of so many numbers as it is indexed."""
+    return f"vector::halfvec({numbers})"
 
 
 def _selected(names: Sequence[Field]) -> str:
