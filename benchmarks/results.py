@@ -72,17 +72,20 @@ def all_passed(figures: Iterable[Figure]) -> bool:
     return all(figure.passed is not False for figure in figures)
 
 
-def print_figures(figures: Iterable[Figure], *, decimals: int = 2) -> list[Figure]:
+def print_figures(figures: Iterable[Figure], *, decimals: int = 2, unbounded: bool = False) -> list[Figure]:
     """Print a line for each figure with a bound as soon as it is there, and return all figures.
 
     Args:
-        figures: The figures. Those without a bound are not printed: their benchmark prints them in its own way.
+        figures: The figures.
         decimals: Decimal places of the values. Default: 2.
+        unbounded: Whether to print those without a bound, too. Default: False, their benchmark prints them in its own way.
     """
     printed = []
     for figure in figures:
         printed.append(figure)
         if figure.bound is None:
+            if unbounded:
+                print(f"           {figure.value:.{decimals}f}  {figure.name}{f', {figure.part}' if figure.part else ''}")
             continue
         verdict = "PASS" if figure.passed else "FAIL"
         half = figure.middle_half
