@@ -68,6 +68,7 @@ class Index(View):
         create: bool = True,
         read_only: bool = False,
         timeout: float = 30.0,
+        freshness: float = 0.0,
         on_damage: OnDamage = "raise",
         unicode_errors: UnicodeErrors = "strict",
     ) -> Self:
@@ -104,6 +105,8 @@ class Index(View):
                 written. What ``warm()`` would make must be there. Default: False.
             timeout: Seconds, >= 0, to wait for another writer, or for one answer of a server, which gets at least a second.
                 Default: 30.
+            freshness: Seconds, >= 0, for which an index behind a server, or in a database, is taken to be as it was when it
+                was last asked whether it has changed, which takes one round trip. Default: 0, each question asks.
             on_damage: What becomes of documents that are not stored as they were written. ``"raise"`` is an error where one
                 is met, or where a whole result would lack it; ``"skip"`` goes on without it, says so in
                 ``trace.left_out``, and warns once. Default: ``"raise"``.
@@ -142,6 +145,7 @@ class Index(View):
             embedding_cache=embedding_cache,
             create=create,
             timeout=timeout,
+            freshness=freshness,
             **how,
         )
         return run(opened)
@@ -166,6 +170,7 @@ class Index(View):
         create: bool = True,
         read_only: bool = False,
         timeout: float = 30.0,
+        freshness: float = 0.0,
         on_damage: OnDamage = "raise",
         unicode_errors: UnicodeErrors = "strict",
     ) -> Self:
@@ -180,6 +185,7 @@ class Index(View):
             embedding_cache=embedding_cache,
             create=create,
             timeout=timeout,
+            freshness=freshness,
             **how,
         )
         return await arun(opened)
@@ -231,6 +237,7 @@ class Index(View):
         create: bool,
         timeout: float,
         *,
+        freshness: float = 0.0,
         read_only: bool = False,
         on_damage: OnDamage = "raise",
         unicode_errors: UnicodeErrors = "strict",
@@ -248,7 +255,12 @@ class Index(View):
         if create:
             yield from cls._check_new_name(path, client, name, timeout)
         wanted = IndexSettings.made(options).record()
-        place: dict[str, Any] = {"timeout": timeout, "cache_dir": cache_dir, "read_only": read_only}
+        place: dict[str, Any] = {
+            "timeout": timeout,
+            "cache_dir": cache_dir,
+            "read_only": read_only,
+            "freshness": freshness,
+        }
         store = yield from open_store(
             path, client, name, settings=wanted, create=create, suggest=suggest, damage=rule, **place
         )

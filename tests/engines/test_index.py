@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 import chromadb
@@ -37,6 +38,7 @@ from leafspan.errors import IndexMismatch, ServerTimeout, StorageFailed, Storage
 from tests.corpus import DOCUMENTS, SPLITTER
 from tests.durability.versions import EMBEDDER
 from tests.engines.page import page
+from tests.engines.remote import RemoteEngine
 from tests.engines.test_laws import Asynchronous
 
 QUESTION = "When did the old pier burn down, and who decoded the dance of the bees?"
@@ -249,3 +251,30 @@ def test_an_answer_that_is_no_record_is_an_error_that_says_so(engine: Any):
         table.get = lambda ids, fields, answer=answer: answer
         with pytest.raises(StorageFailed, match=r"an engine gives Records"):
             index.leaves("a")
+
+
+def test_within_a_freshness_no_question_asks_whether_the_index_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What others have written is seen after that, and what is missing, or was written here, at once."""
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    engine = RemoteEngine()
+    kept = {"client": engine, "embedder": EMBEDDER, "embedding_cache": False, "splitter": SPLITTER}
+    with (
+        Index.open(**kept, cache_dir=tmp_path / "writer") as writer,
+        Index.open(**kept, cache_dir=tmp_path / "reader", freshness=5) as reader,
+    ):
+        writer.add(DOCUMENTS)
+        found = reader.retrieve(QUESTION, BM25())
+        with engine.counting() as read:
+            assert reader.retrieve(QUESTION, BM25()) == found
+            assert read["kb.manifest"] == 0
+        writer.add(Document("new", f"{QUESTION} It is new."))
+        assert "new" not in {each.document_id for each in reader.retrieve(QUESTION, BM25())}
+        now += 5.1
+        assert "new" in {each.document_id for each in reader.retrieve(QUESTION, BM25())}
+        writer.delete(["new"])
+        assert "new" not in {each.document_id for each in reader.retrieve(QUESTION, Hybrid())}
+        reader.add(Document("mine", f"{QUESTION} It is mine."))
+        assert "mine" in {each.document_id for each in reader.retrieve(QUESTION, BM25())}
+    with pytest.raises(InvalidArgument, match="freshness must be"):
+        Index.open(**kept, freshness=-1)

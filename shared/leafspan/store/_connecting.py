@@ -40,6 +40,7 @@ def open_store(
     cache_dir: str | Path | None = None,
     suggest: bool = False,
     read_only: bool = False,
+    freshness: float = 0.0,
     damage: DamageRule | None = None,
 ) -> Flow[Store]:
     """The store of an index, made if there is none.
@@ -53,10 +54,16 @@ def open_store(
         StorageFailed: if it cannot be reached, or fails.
     """
     _check_options(path, client, name, timeout)
+    check_number("freshness", freshness, at_least=0, unit="seconds")
     rule = DamageRule() if damage is None else damage
     if client is not None:
         if not hasattr(client, "get_or_create_collection") or (folder := folder_of(client)) is None:
-            how: dict[str, Any] = {"cache_dir": cache_dir, "read_only": read_only, "suggest": suggest}
+            how: dict[str, Any] = {
+                "cache_dir": cache_dir,
+                "read_only": read_only,
+                "suggest": suggest,
+                "freshness": freshness,
+            }
             return (yield from _in_engine(to_engine(client, timeout), name, settings, create=create, damage=rule, **how))
         path = folder
     folder_path = _folder_path(path, create=create)
@@ -219,6 +226,7 @@ def _in_engine(
     cache_dir: str | Path | None,
     suggest: bool,
     read_only: bool,
+    freshness: float,
     damage: DamageRule,
 ) -> Flow[Store]:
     if isinstance(engine, Chroma):
@@ -245,7 +253,8 @@ def _in_engine(
     _check_format(stored_settings)
     position = yield from last_position(manifest)
     cache = _cache_path(engine, cache_dir)
-    return EngineStore(engine, name, stored_settings, leaves, manifest, position, cache, read_only=read_only, damage=damage)
+    how: dict[str, Any] = {"read_only": read_only, "freshness": freshness, "damage": damage}
+    return EngineStore(engine, name, stored_settings, leaves, manifest, position, cache, **how)
 
 
 def _cache_path(engine: FlowEngine, cache_dir: str | Path | None) -> Path | None:

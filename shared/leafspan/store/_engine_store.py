@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
@@ -46,9 +48,12 @@ class EngineStore:
         cache: Path | None,
         *,
         read_only: bool = False,
+        freshness: float = 0.0,
         damage: DamageRule,
     ) -> None:
         self._engine = engine
+        self._freshness = freshness
+        self._asked_at = -math.inf  # when it was last asked whether the index has changed
         self._process = os.getpid()
         self.id = leaves.id
         self.described = f"{name!r} {engine.described}"
@@ -214,9 +219,13 @@ class EngineStore:
     def _load(self) -> Flow[Catalogue]:
         """The catalogue, of which only what has changed is read again, as far as the log tells."""
         known = self._found
+        if self._is_fresh and not known.doubts:
+            return known.catalogue
+        began = time.monotonic()
         position = yield from last_position(self._manifest)
         self._last.token = position.token
         if position.is_settled and position.token == known.position.token and not known.doubts:
+            self._asked_at = began
             return known.catalogue
         since = yield from changed_since(self._manifest, known.position, position)
         if since.documents is None or known.doubts > 1:
@@ -224,7 +233,13 @@ class EngineStore:
         else:
             catalogue = yield from self._brought_up_to_date(known.catalogue, since.documents, is_new=since.is_new)
         self._found = _Found(since.position, catalogue)
+        self._asked_at = began
         return catalogue
+
+    @property
+    def _is_fresh(self) -> bool:
+        """Whether what is known of the index need not be asked for again yet."""
+        return time.monotonic() < self._asked_at + self._freshness
 
     def _brought_up_to_date(self, known: Catalogue, documents: Set[str], *, is_new: bool) -> Flow[Catalogue]:
         """A catalogue after these documents were read again. It is the same, with its caches, if nothing is new."""
@@ -237,10 +252,13 @@ class EngineStore:
         """Whether a catalogue may no longer be the latest. A writer says so before it deletes leaves that were current."""
         found = self._found
         token = found.position.token
+        if self._is_fresh and found.catalogue is known:
+            return False
         return found.catalogue is not known or token is None or token != (yield from last_position(self._manifest)).token
 
     def _advance(self, changed: Set[str], *, settled: bool) -> Flow[None]:
         """Tell readers of a change."""
+        self._asked_at = -math.inf
         self._last.token = yield from self._log.write(changed, settled=settled)
 
 
