@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import resource
 import shutil
 import subprocess
@@ -39,6 +40,7 @@ from leafspan import Document, Hybrid, Index
 SIZES = (1, 2, 4)
 LARGER = (10**6, 10**7, 10**9)
 WITHIN = 0.25
+ADDING = "processor ms of adding a leaf"
 
 
 class Place:
@@ -126,23 +128,24 @@ def measured(place: Place, leaves: int) -> Iterator[dict[str, float]]:
             "disk": place.disk() - empty_disk,
             "memory of a reader": memory - empty_memory,
             "read for a first answer": read - empty_read,
-            "processor seconds of adding": spent / added * total,
+            ADDING: 1000 * spent / added,
             "seconds of a change": change,
         }
     index.close()
 
 
 def line(found: list[dict[str, float]], what: str) -> Callable[[float], float]:
-    """What the first two sizes say of others, as a line."""
-    (x, y), (x2, y2) = ((each["leaves"], each[what]) for each in found[:2])
+    """What the first two sizes say of others, as a line; for the time of a leaf, over the logarithm of their number."""
+    scale: Callable[[float], float] = math.log2 if what == ADDING else float
+    (x, y), (x2, y2) = ((scale(each["leaves"]), each[what]) for each in found[:2])
     slope = (y2 - y) / (x2 - x)
-    return lambda leaves: y + slope * (leaves - x)
+    return lambda leaves: y + slope * (scale(leaves) - x)
 
 
 def figures(name: str, found: list[dict[str, float]]) -> Iterator[Figure]:
     """How well the lines tell the third size."""
     last = found[-1]
-    for what in ("disk", "memory of a reader", "read for a first answer", "processor seconds of adding"):
+    for what in ("disk", "memory of a reader", "read for a first answer", ADDING):
         if last[what] > 0:
             share = line(found, what)(last["leaves"]) / last[what]
             yield Figure(f"{what}: the line over what is measured at {last['leaves']:,.0f} leaves", share, part=name)
@@ -155,7 +158,7 @@ def table(found: dict[str, list[dict[str, float]]]) -> Iterator[str]:
     for leaves in (found["folder"][-1]["leaves"], *LARGER):
         for name, each in found.items():
             cells = [line(each, what)(leaves) for what in ("disk", "memory of a reader", "read for a first answer")]
-            hours = line(each, "processor seconds of adding")(leaves) / 3600
+            hours = leaves * line(each, ADDING)(leaves) / 3_600_000
             sizes = " | ".join(in_bytes(max(0.0, cell)) for cell in cells)
             yield f"| {leaves:,.0f} | {name} | {sizes} | {hours:,.2g} |"
 

@@ -20,12 +20,13 @@ from leafspan import (
     trees,
     values,
 )
+from leafspan.engines import postgres
 from leafspan.indexing import adopting
 
 WHOLE = (leafspan, strategies, lab, sources, private)
 """Public modules of which every name is public."""
 
-IN_PARTS = (errors, trace, trees, values, adopting, engines, files, splitting, testing)
+IN_PARTS = (errors, trace, trees, values, adopting, engines, postgres, files, splitting, testing)
 """Modules of which those names are public that the reference shows."""
 
 STRATEGIES: dict[str, type[Strategy]] = {

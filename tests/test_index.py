@@ -479,7 +479,7 @@ def test_names_that_chroma_does_not_take_are_refused(tmp_path: Path, name):
         ({"path": 5}, "path must be a string or a pathlib.Path, got 5"),
         (
             {"client": "http://localhost"},
-            "client must be a client that chromadb makes, or an engine, got 'http://localhost'",
+            "client must be a client of chromadb, a pool of psycopg_pool, a client of qdrant_client, or an engine, got 'http",
         ),
         ({"path": "kb", "timeout": "1"}, "timeout must be a number of seconds >= 0, got '1'"),
         ({"path": "kb", "timeout": -1}, "timeout must be a number of seconds >= 0, got -1"),

@@ -44,14 +44,14 @@ MUTANTS = (
         "leaves are added after their version became current",
         "store._writer",
         """        yield from self._add_leaves(documents, done)
-        derived = None if self._follower is None else (yield from self._follower(documents))
+        derived = None if self._follower is None else (yield from self._follower(documents, made or {}))
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
 """,
         """        yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
         yield from self.advance(settled=False)
         yield from self._add_leaves(documents, done)
-        derived = None if self._follower is None else (yield from self._follower(documents))
+        derived = None if self._follower is None else (yield from self._follower(documents, made or {}))
 """,
     ),
     Mutant(

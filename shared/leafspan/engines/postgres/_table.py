@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from leafspan.engines._marks import mark, marks_of
 from leafspan.engines._port import Field, Near, Notes, Record
 from leafspan.engines._tables import STEP, in_batches
 from leafspan.engines.postgres._sessions import Ask, Steps
 from leafspan.engines.postgres._values import loaded, loaded_metadata, stored, stored_metadata
-from leafspan.flows import Flow
+from leafspan.flows import Call, Flow
 
 if TYPE_CHECKING:
-    from leafspan.engines.postgres._engine import PostgresEngine
+    from psycopg.sql import Composed
 
 _MOST_INDEXED = 4_000  # numbers of a vector that pgvector indexes with half of their bits. Longer ones are all compared
 _LEAST_INDEXED = 20_000  # records below which all vectors are compared
@@ -27,13 +27,39 @@ _FOR_THIS_SEARCH = "SELECT set_config(%s, %s, true)"
 _COLUMNS: Mapping[Field, str] = {"text": "content", "metadata": "metadata", "vector": "vector"}
 
 
+class Database(Protocol):
+    """What a table asks of its engine.
+
+    Attributes:
+        batch: Most records of one statement.
+    """
+
+    batch: int
+
+    def call(self, doing: str, steps: Callable[..., Steps[Any]], *given: Any, finish: bool = False) -> Call:
+        """The call of what a connection is asked."""
+        ...
+
+    def named(self, *names: str) -> Composed:
+        """The name of something in the schema."""
+        ...
+
+    def annotated(self, id_: str, notes: Notes) -> Steps[None]:
+        """Replace the notes of a table."""
+        ...
+
+    def locked(self) -> Steps[None]:
+        """Let nobody else make or change tables until the transaction ends."""
+        ...
+
+
 class PostgresTable:
     """A table of the database with the records of a table of an index: see ``FlowTable``."""
 
     step = STEP
     searches_among = True
 
-    def __init__(self, engine: PostgresEngine, id_: str, name: str, notes: Notes, *, searched: bool) -> None:
+    def __init__(self, engine: Database, id_: str, name: str, notes: Notes, *, searched: bool) -> None:
         self.id = id_
         self.name = name
         self.notes = notes

@@ -4,20 +4,45 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from leafspan.engines._marks import mark, marks_of
 from leafspan.engines._port import MOST_RESULTS, Field, Near, Notes, Record
 from leafspan.engines._tables import STEP, in_batches
 from leafspan.engines.qdrant._ids import point_id
-from leafspan.flows import Flow
-
-if TYPE_CHECKING:
-    from leafspan.engines.qdrant._engine import QdrantEngine
+from leafspan.flows import Call, Flow
 
 _PAGE = 1_000  # records of a page
 _CHARACTERS = 8_000_000  # of one write; a server takes 32 MB
 _LEAST_LOOKED_AT = 200  # candidates of a search in the graph
+
+
+class Collections(Protocol):
+    """What a table asks of its engine.
+
+    Attributes:
+        batch: Most records of one request.
+        in_process: Whether it is Qdrant in this process, which compares all vectors.
+    """
+
+    batch: int
+    in_process: bool
+
+    def call(self, doing: str, method: str, *, finish: bool = False, **options: Any) -> Call:
+        """The call of one of the client's methods."""
+        ...
+
+    def exists(self, collection: str) -> Flow[bool]:
+        """Whether there is a collection."""
+        ...
+
+    def made(self, collection: str, numbers: int | None) -> Flow[None]:
+        """Make a collection if there is none."""
+        ...
+
+    def annotate(self, name: str, notes: Notes) -> Flow[None]:
+        """Replace the notes of a table."""
+        ...
 
 
 class QdrantTable:
@@ -29,7 +54,7 @@ class QdrantTable:
     step = STEP
     searches_among = True
 
-    def __init__(self, engine: QdrantEngine, id_: str, name: str, notes: Notes, *, searched: bool) -> None:
+    def __init__(self, engine: Collections, id_: str, name: str, notes: Notes, *, searched: bool) -> None:
         self.id = id_
         self.name = name
         self.notes = notes
@@ -105,7 +130,7 @@ class QdrantTable:
         count = min(count, MOST_RESULTS)
         chosen = among and models.Filter(must=[models.HasIdCondition(has_id=list(map(point_id, among)))])
         how: dict[str, Any] = {"limit": count, "filter": chosen or None, **self._wanted(fields, "vector")}
-        if not self._engine.in_process:  # which compares all vectors
+        if not self._engine.in_process:
             how["params"] = models.SearchParams(hnsw_ef=max(_LEAST_LOOKED_AT, 2 * count), exact=among is not None)
         requests = [
             models.QueryRequest(query=vector, using="vector", **how) for vector in np.asarray(vectors, np.float32).tolist()
