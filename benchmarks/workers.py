@@ -3,9 +3,9 @@
     python benchmarks/workers.py [--documents 400] [--json FILE]
 
 The same documents are added to new indexes in a folder, one run after the other, three times, by one and by two workers:
-with an embedder that waits 20 milliseconds for every 8 texts, as a service does, and with one that waits as long for all 128
-texts of a call; and with the bundled one, without workers and with two. A figure is the middle of the ratios of the runs, in
-which the start of the processes is counted. At last, the share of an ``add`` without workers that Chroma's writing takes.
+with an embedder that waits 20 milliseconds for every 8 texts, as a service does, and with one that waits as long for a call
+of 128 texts; and with the bundled one, without workers and with two. A figure is the middle of the ratios of the runs, in
+which the start of the processes is counted. At last, the share of an add without workers that Chroma's writing takes.
 
 Ends with 1 if a bound is missed.
 """

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -163,6 +165,21 @@ def test_what_cannot_be_sent_to_another_process_is_said(tmp_path: Path):
         index.add(Document("a", "An A."), workers=1)
 
 
+def test_what_a_worker_cannot_load_is_said(tmp_path: Path):
+    """As a function of a notebook, which only this process has."""
+    module = types.ModuleType("only_here")
+    exec("def embed(texts): return [[1.0, len(text)] for text in texts]", module.__dict__)
+    sys.modules["only_here"] = module
+    try:
+        with (
+            Index.open(tmp_path / "kb", embedder=module.embed, embedding_cache=False) as index,
+            pytest.raises(InvalidArgument, match=r"a worker cannot load the embedder.*No module named 'only_here'"),
+        ):
+            index.add(Document("a", "An A."), workers=1)
+    finally:
+        del sys.modules["only_here"]
+
+
 def test_files_with_a_reader_that_cannot_be_sent_are_read_here(tmp_path: Path):
     (tmp_path / "a.xyz").write_text("An A.")
     files = Files([tmp_path], readers={".xyz": lambda path: path.read_text()})
@@ -189,8 +206,11 @@ def test_a_driver_that_was_killed_is_gone_on_with(tmp_path: Path):
             assert time.monotonic() < until
             assert process.poll() is None
             time.sleep(0.05)
+        workers = psutil.Process(process.pid).children(recursive=True)
+        assert len(workers) >= 2
         process.kill()
         process.wait()
+        assert psutil.wait_procs(workers, 20)[1] == []
         there = index.count()
         assert 2 <= there < 40
         added = index.add([Document(f"d{n}", f"Text {n}. " * 8000) for n in range(40)], workers=2)

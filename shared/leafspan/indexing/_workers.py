@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import signal
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -10,12 +14,12 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from leafspan.checks import check_whole
-from leafspan.errors import FunctionFailed, InvalidArgument
+from leafspan.errors import FunctionFailed, InvalidArgument, LeafspanError
 from leafspan.files import BadRecord, Files, Record, Step, one_by_one, records_of
 
 T = TypeVar("T")
@@ -91,11 +95,11 @@ class Workers:
 
     def begin(self, function: Callable[..., T], *given: Any) -> Task[T]:
         """Begin to carry out a function. Its first argument is what the workers share."""
-        try:
-            return Task(function, given, self._pool.submit(function, *given), self._pool)
-        except BrokenProcessPool:
-            self._start_again(self._pool)
-            return Task(function, given, self._pool.submit(function, *given), self._pool)
+        while True:
+            try:
+                return Task(function, given, self._pool.submit(function, *given), self._pool)
+            except BrokenProcessPool as error:
+                self._start_again(self._pool, error)
 
     def result(self, task: Task[T]) -> T:
         """The result of a task, which is waited for."""
@@ -103,20 +107,22 @@ class Workers:
             try:
                 return task.future.result()
             except BrokenProcessPool as error:
-                self._ends += task.pool is self._pool
-                if self._ends > _MOST_ENDS:
-                    raise FunctionFailed(
-                        "worker processes end again and again before their work is done: they may need more memory than "
-                        "there is, so take fewer workers; a script that starts them must begin its work below "
-                        'if __name__ == "__main__":'
-                    ) from error
-                self._start_again(task.pool)
-                task.pool, task.future = self._pool, self._pool.submit(task.function, *task.given)
+                self._start_again(task.pool, error)
+                task = self.begin(task.function, *task.given)
+            except Exception as error:
+                raise _own_error(error) from error
 
-    def _start_again(self, broken: Processes) -> None:
-        if broken is self._pool:
-            broken.close()
-            self._pool = self._start()
+    def _start_again(self, broken: Processes, error: BrokenProcessPool) -> None:
+        if broken is not self._pool:
+            return  # its processes were replaced when another task missed them
+        self._ends += 1
+        if self._ends > _MOST_ENDS:
+            raise FunctionFailed(
+                "worker processes end again and again before their work is done: they may need more memory than there is, "
+                'so take fewer workers; a script that starts them must begin its work below if __name__ == "__main__":'
+            ) from error
+        broken.close()
+        self._pool = self._start()
 
 
 class LocalProcesses:
@@ -124,11 +130,11 @@ class LocalProcesses:
 
     def __init__(self, count: int, shared: bytes) -> None:
         # A copy of this process could wait for ever for what one of its threads holds.
-        self._pool = ProcessPoolExecutor(count, get_context("spawn"), initializer=_keep, initargs=(shared,))
+        self._pool = ProcessPoolExecutor(count, get_context("spawn"), initializer=_begin, initargs=(shared,))
 
     def submit(self, function: Callable[..., T], *given: Any) -> Future[T]:
         """See Processes."""
-        return self._pool.submit(_with_shared, function, *given)
+        return self._pool.submit(_with_kept, function, *given)
 
     def close(self) -> None:
         """See Processes."""
@@ -144,7 +150,7 @@ class RayProcesses:
         if not ray.is_initialized():
             ray.init(log_to_driver=False)
         self._shared = ray.put(shared)
-        self._task = ray.remote(max_retries=_MOST_ENDS)(_with_given)
+        self._task = ray.remote(max_retries=_MOST_ENDS)(_with_shared)
 
     def submit(self, function: Callable[..., T], *given: Any) -> Future[T]:
         """See Processes."""
@@ -182,9 +188,6 @@ def started(count: int | None, shared: object) -> Iterator[Workers | None]:
 
 
 def _is_ray_in_use() -> bool:
-    import os
-    import sys
-
     ray = sys.modules.get("ray")
     return "RAY_ADDRESS" in os.environ or (ray is not None and ray.is_initialized())
 
@@ -196,15 +199,41 @@ def _read(_: object, path: Path, files: Files) -> list[Record | BadRecord]:
 _kept: dict[str, Any] = {}
 
 
-def _keep(shared: bytes) -> None:
-    _kept["shared"] = pickle.loads(shared)
+def _begin(shared: bytes) -> None:
+    """Begin as a worker of this machine, which ends with who has started it, and whom alone Ctrl-C is for."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _kept["begun_with"] = shared
 
 
-def _with_shared(function: Callable[..., T], *given: Any) -> T:
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
+
+
+def _with_kept(function: Callable[..., T], *given: Any) -> T:
+    return _with_shared(_kept["begun_with"], function, *given)
+
+
+def _with_shared(shared: bytes, function: Callable[..., T], *given: Any) -> T:
+    if _kept.get("content") != shared:
+        try:
+            _kept.update(shared=pickle.loads(shared), content=shared)
+        except Exception as error:
+            raise InvalidArgument(
+                f"a worker cannot load the embedder, the splitter or the analyzer ({error}): define them in a module that "
+                'it can import, or name the embedder as "package.module:attribute"'
+            ) from error
     return function(_kept["shared"], *given)
 
 
-def _with_given(shared: bytes, function: Callable[..., T], *given: Any) -> T:
-    if _kept.get("content") is not shared and _kept.get("content") != shared:
-        _kept.update(content=shared, shared=pickle.loads(shared))
-    return function(_kept["shared"], *given)
+def _own_error(error: Exception) -> Exception:
+    """The error of a worker. Ray has put it into one of its own."""
+    if not type(error).__module__.startswith("ray."):
+        return error
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, LeafspanError):
+        return cause
+    return FunctionFailed(f"a worker of Ray failed: {' '.join(str(error).split())[:500]}")
