@@ -1,6 +1,7 @@
 """Writers of an index in PostgreSQL that are killed at any moment, readers beside them, and a server that is killed.
 
-``python -m tests.engines.kills --kills 200 --seconds 180`` prints what was done and what was found. It starts a server.
+``python -m tests.engines.kills --kills 200 --seconds 180 --leaves 100000`` prints what was done and what was found. It
+starts a server. So many leaves are copied there and back, and each copy is killed twice.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from typing import Any
 
 from leafspan import Document, DocumentNotFound, Hybrid, Index, Tree
 from leafspan.errors import ConcurrentUpdate, StorageFailed
+from tests.indexing.test_copying import check_equal
 
 _ROOT = Path(__file__).parents[2]
 _DOCUMENTS = 6  # of each writer
 _SENTENCES = 30
+_MOST_WITH_TREES = 20_000  # leaves; of more, building takes long
 
 
 def text_of(id_: str, version: int) -> str:
@@ -86,6 +89,19 @@ def read(place: dict[str, Any], seed: int) -> None:
             if not passage.summary and (len(editions) != 1 or {id_ for id_, _ in editions} != {passage.document_id}):
                 print(json.dumps({"wrong": f"{passage.id}: {editions}"}), flush=True)
         print(json.dumps({"asked": asked}), flush=True)
+
+
+def copy(place: dict[str, Any], source: str, target: str) -> None:
+    """Copy an index between a folder and the database."""
+    with found_at(place, source) as index:
+        index.copy_to(target if target != "postgres" else place["url"], name="copied", progress=False)
+
+
+def found_at(place: dict[str, Any], where: str) -> Index:
+    """The index that is copied, or a copy of it."""
+    if where == "postgres":
+        return Index.open(place["url"], name="copied", cache_dir=place["cache"], create=False)
+    return Index.open(where, name="copied", create=False)
 
 
 class Writer:
@@ -257,22 +273,49 @@ def soak(place: dict[str, Any], seconds: float, *, writers: int, readers: int) -
     return found if asked and changes else [*found, "nothing was done"]
 
 
+def copies(place: dict[str, Any], folder: Path, leaves: int) -> list[str]:
+    """Copy an index from a folder into the database, and back into another folder. What was found."""
+    here, back = str(folder / "here"), str(folder / "back")
+    with Index.open(here, name="copied") as index:
+        index.add((Document(f"d{n}", text_of(f"d{n}", n)) for n in range(leaves // _SENTENCES)), progress=False)
+        index.build_tree(progress=False) if leaves < _MOST_WITH_TREES else None
+        expected = index.count()
+    found = []
+    for source, target in ((here, "postgres"), ("postgres", back)):
+        for kills_left in (2, 1, 0):
+            process = started(place, "copy", source, target)
+            if kills_left:
+                time.sleep(3.0 + 3.0 * kills_left)
+                process.kill()
+                process.wait()
+            elif process.wait() != 0:
+                found.append(f"copying to {target} ended with {process.returncode}")
+    with found_at(place, here) as first, found_at(place, back) as last, found_at(place, "postgres") as there:
+        check_equal(there, first)
+        check_equal(last, first)
+        found += map(str, last.check(progress=False))
+        print(f"{last.stats().leaves:,} leaves and {last.stats().summaries:,} summaries were copied there and back")
+        return found if last.count() == expected else [*found, f"{last.count()} of {expected} documents came back"]
+
+
 def main() -> None:
     """Carry out what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=180.0)
+    parser.add_argument("--leaves", type=int, default=100_000)
     parser.add_argument("--job")
     options = parser.parse_args()
     if options.job:
         place, kind, *given = json.loads(options.job)
-        {"write": write, "read": read}[kind](place, *given)
+        {"write": write, "read": read, "copy": copy}[kind](place, *given)
         return
     with tempfile.TemporaryDirectory() as folder, running(Path(folder) / "server") as server:
         place = {"url": server.get_uri(), "schema": "kills", "cache": str(Path(folder) / "cache")}
         opened(place)
         found = kill_writers(server, place, options.kills, writers=4, every=5) if options.kills else []
-        found += soak({**place, "schema": "soak"}, options.seconds, writers=4, readers=8)
+        found += soak({**place, "schema": "soak"}, options.seconds, writers=4, readers=8) if options.seconds else []
+        found += copies(place, Path(folder), options.leaves) if options.leaves else []
         print(f"{len(found)} problems", *found, sep="\n")
 
 
