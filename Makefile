@@ -68,6 +68,9 @@ benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/lexical.py
 	$(BIN)/python benchmarks/filtered.py
 	$(BIN)/python benchmarks/syncing.py
+	$(BIN)/python benchmarks/workers.py
+	$(BIN)/python benchmarks/postgres.py --data "$(DATA)"
+	$(BIN)/python benchmarks/outgrowing.py --leaves 8000
 	$(BIN)/python benchmarks/tree.py --data "$(DATA)"
 	$(BIN)/python benchmarks/themes.py
 	$(BIN)/python benchmarks/quality.py --data "$(DATA)"
