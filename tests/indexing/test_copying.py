@@ -198,3 +198,12 @@ def test_the_command_copies(forest: Index, tmp_path: Path):
     assert f"{len(DOCUMENTS)} documents" in " ".join(done.output.split())
     with Index.open(tmp_path / "copy", name="other", create=False) as copy:
         check_equal(copy, forest)
+
+
+def test_a_copy_may_be_in_the_same_folder_under_another_name(forest: Index, tmp_path: Path):
+    forest.copy_to(tmp_path / "source", name="other", progress=False)
+    with Index.open(tmp_path / "source", name="other", create=False) as copy:
+        check_equal(copy, forest)
+        copy.delete([DOCUMENTS[0].id])
+    assert forest.count() == len(DOCUMENTS)
+    assert forest.check(verify=True) == []

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from leafspan import BM25, Document, Files, Hybrid, Index, InvalidArgument, Vector
 from leafspan.cli import app
-from leafspan.errors import FunctionFailed, InvalidDocument
+from leafspan.errors import FunctionFailed, InvalidDocument, MissingExtra
 from leafspan.indexing import _workers
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.indexing.test_copying import check_equal
@@ -256,3 +256,10 @@ def test_ray_does_the_same_and_the_work_of_a_worker_that_was_killed_again(ray: A
         check_equal(two, one)
     assert len(list(marks.iterdir())) == 1
     assert processes == []
+
+
+def test_a_cluster_without_ray_names_the_extra(index: Index, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingExtra, match=r"pip install .*\[ray\]"):
+        index.add(Document("a", "An A."), workers=1)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from leafspan.checks import check_whole
-from leafspan.errors import FunctionFailed, InvalidArgument, LeafspanError
+from leafspan.errors import FunctionFailed, InvalidArgument, LeafspanError, MissingExtra
 from leafspan.files import BadRecord, Files, Record, Step, one_by_one, records_of
 
 T = TypeVar("T")
@@ -145,8 +145,10 @@ class RayProcesses:
     """Processes of a Ray cluster, which does the work of those that end again."""
 
     def __init__(self, shared: bytes) -> None:
-        import ray
-
+        try:
+            import ray
+        except ImportError as error:
+            raise MissingExtra.of("workers on a Ray cluster need ray", "ray") from error
         if not ray.is_initialized():
             ray.init(log_to_driver=False)
         self._shared = ray.put(shared)
