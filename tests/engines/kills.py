@@ -30,6 +30,7 @@ from tests.indexing.test_copying import check_equal
 _ROOT = Path(__file__).parents[2]
 _DOCUMENTS = 6  # of each writer
 _SENTENCES = 30
+_LEAVES = 8  # of such a document
 _MOST_WITH_TREES = 20_000  # leaves; of more, building takes long
 
 
@@ -277,7 +278,7 @@ def copies(place: dict[str, Any], folder: Path, leaves: int) -> list[str]:
     """Copy an index from a folder into the database, and back into another folder. What was found."""
     here, back = str(folder / "here"), str(folder / "back")
     with Index.open(here, name="copied") as index:
-        index.add((Document(f"d{n}", text_of(f"d{n}", n)) for n in range(leaves // _SENTENCES)), progress=False)
+        index.add((Document(f"d{n}", text_of(f"d{n}", n)) for n in range(leaves // _LEAVES)), progress=False)
         index.build_tree(progress=False) if leaves < _MOST_WITH_TREES else None
         expected = index.count()
     found = []

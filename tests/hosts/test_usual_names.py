@@ -18,7 +18,9 @@ NAMES = {"langchain_leafspan": langchain_ext, "llama_index.retrievers.leafspan":
 def test_the_usual_name_has_what_the_adapter_has(name: str):
     usual, adapter = importlib.import_module(name), NAMES[name]
     assert usual.__all__ == adapter.__all__
-    assert {each: getattr(usual, each) for each in usual.__all__} == {each: getattr(adapter, each) for each in usual.__all__}
+    assert {each: getattr(usual, each) for each in usual.__all__} == {
+        each: getattr(adapter, each) for each in usual.__all__
+    }
     assert {*usual.__all__} <= {*dir(usual)}
     with pytest.raises(AttributeError):
         usual.Nothing  # noqa: B018
