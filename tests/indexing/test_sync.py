@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -626,3 +627,12 @@ def test_a_view_tells_of_moved_documents_of_its_own_only(tmp_path: Path):
         assert ben.sync(renamed).moved == ()
         with pytest.warns(RuntimeWarning, match="1 new document has the same text as a document whose file is"):
             assert ann.sync(renamed).moved == (("letters/bees.md", "notes/bees.md"),)
+
+
+def test_a_pattern_whose_files_were_all_read_before_matches_some(index: Index, tmp_path: Path):
+    """Two sources with the same files are no reason to warn, and each file is read once."""
+    (tmp_path / "twice.md").write_text("Read once.")
+    twice = Files(tmp_path, glob="twice.*")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(index.add([twice, twice]).added) == 1

@@ -45,7 +45,7 @@ class Step(NamedTuple):
 
     Attributes:
         found: What was found.
-        ids: The ids of its documents, if it is unchanged and need not be read. None otherwise.
+        ids: The ids of its documents, if it is unchanged and need not be read; none if it was read before. None otherwise.
         what: What it is that leafspan has written. None for all other files.
     """
 
@@ -178,7 +178,9 @@ class FileReading:
         for found in wanted_files(files):
             if isinstance(found, NotRead | LeftOut):
                 yield Step(found)
-            elif found not in self._read:
+            elif found in self._read:
+                yield Step(found, ())
+            else:
                 ids = self.unchanged(found, names.name(found), files)
                 what = None if ids is not None or found in named else what_leafspan_wrote(found)
                 if what is None:
