@@ -16,6 +16,7 @@ import llamaindex_ext
 from leafspan import errors
 from tests import public
 from tests.public import STRATEGIES
+from tools.site import for_models
 from tools.site.outside import loaded_from_outside
 from tools.site.pages import AT_THE_ROOT, ROOT, anchors_of, in_site, links_of, slug, with_links_of_the_site
 
@@ -172,3 +173,24 @@ def test_links_to_elsewhere_load_nothing():
         )
         == []
     )
+
+
+def test_pages_are_written_for_language_models(tmp_path: Path):
+    nav = ["index.md", {"Guides": [{"Tea": "tea.md"}, {"All names": "reference/all.md"}]}]
+    pages = {
+        "index.md": "# Start\n\nHere [it](tea.md) begins: now. And goes on.",
+        "tea.md": "# Tea\n\n```py\ncode\n```\n\nGreen tea.",
+        "reference/all.md": "# Names\n\n::: leafspan.F\n\n::: leafspan.Index",
+    }
+    for_models.write(tmp_path, "leafspan", "What it is", nav, pages)
+    assert (tmp_path / "tea.md").read_text() == pages["tea.md"]
+    listed = (tmp_path / "llms.txt").read_text().splitlines()
+    assert listed[:3] == ["# leafspan", "", "> What it is"]
+    assert "- [Tea](tea.md): Green tea." in listed
+    assert "Here it begins: now." in "\n".join(listed)
+    whole = (tmp_path / "llms-full.txt").read_text()
+    assert pages["index.md"] in whole
+    assert "Index.open" not in whole
+    reference = (tmp_path / "reference" / "all.md").read_text()
+    assert "### Index.open\n\n```python\nopen(path: 'str | Path | None' = None" in reference
+    assert ":::" not in reference

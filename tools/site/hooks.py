@@ -8,8 +8,11 @@ from typing import Any
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
+from tools.site import for_models
 from tools.site.outside import loaded_from_outside
 from tools.site.pages import AT_THE_ROOT, ROOT, slug, with_links_of_docstrings, with_links_of_the_site
+
+_pages: dict[str, str] = {}  # as Markdown, by their places in the site
 
 
 def on_config(config: Any) -> Any:
@@ -27,7 +30,9 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Make the links of a page those of the site."""
-    return with_links_of_the_site(page.file.src_uri, markdown)
+    text = with_links_of_the_site(page.file.src_uri, markdown)
+    _pages[page.file.src_uri] = text
+    return text
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
@@ -37,7 +42,8 @@ def on_page_content(html: str, page: Any, **_: Any) -> str:
 
 
 def on_post_build(config: Any) -> None:
-    """Fail if a page would load anything from elsewhere."""
+    """Fail if a page would load anything from elsewhere; and write the pages for language models."""
     for path in sorted(Path(config.site_dir).rglob("*.html")):
         if found := loaded_from_outside(path.read_text()):
             raise PluginError(f"{path.relative_to(config.site_dir)} loads from elsewhere: {', '.join(found)}")
+    for_models.write(Path(config.site_dir), config.site_name, config.site_description, config.nav, _pages)
