@@ -75,7 +75,7 @@ def test_what_is_written_is_merged_with_each_third_change_since_segments_were_me
         reader = Reader({"a": version}, is_stale=False)
         catalogue = run(reader.everything())
         row = catalogue.rows["a"]
-        segment = run(mirror.make([DocumentToWrite(row, ["text"] * row.leaves, [{}] * row.leaves, None)]))
+        segment = run(mirror.make([DocumentToWrite(row, ["text"] * row.leaves, [{}] * row.leaves, None)], {}))
         assert segment is not None
         run(mirror.take(segment))
         run(mirror.tidy(reader.everything))

@@ -287,12 +287,9 @@ MUTANTS = (
     Mutant(
         "the writer's lock is released early",
         "indexing._write_group",
-        """        if to_write:
-            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
-""",
-        """        if to_write:
-            writer.stop()
-            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote)
+        "            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, made)\n",
+        """            writer.stop()
+            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, made)
 """,
     ),
     # Behind a client: store/_engine_store.py and store/_change_log.py

@@ -56,10 +56,10 @@ def test_a_search_that_has_to_ask_again_finds_all_leaves_or_none(monkeypatch, be
         deletion = steps(index._delete(["a"], None, False))
         searches = iter([0, 0, before])  # what is left is doubted once, then too little is found, then more is asked for
 
-        def nearest(self: Collection, *arguments: Any) -> Any:
+        def nearest(self: Collection, *arguments: Any, **options: Any) -> Any:
             for _ in range(next(searches, 0)):
                 next(deletion, None)
-            return (yield from usual(self, *arguments))
+            return (yield from usual(self, *arguments, **options))
 
         with monkeypatch.context() as patch:
             patch.setattr(Collection, "nearest", nearest)
@@ -89,10 +89,10 @@ def test_a_filtered_search_finds_all_leaves_or_none_while_another_process_delete
         first = search()
         searches = iter([before])
 
-        def nearest(self: Collection, *arguments: Any) -> Any:
+        def nearest(self: Collection, *arguments: Any, **options: Any) -> Any:
             for _ in range(next(searches, 0)):
                 next(deletion, None)
-            return (yield from usual(self, *arguments))
+            return (yield from usual(self, *arguments, **options))
 
         with monkeypatch.context() as patch:
             patch.setattr(Collection, "nearest", nearest)
