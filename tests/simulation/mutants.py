@@ -317,10 +317,10 @@ MUTANTS = (
     Mutant(
         "the manifest is read before the token",
         "store._engine_store",
-        """        known = self._found
+        """        began = time.monotonic()
         position = yield from last_position(self._manifest)
 """,
-        """        known = self._found
+        """        began = time.monotonic()
         rows = unpack_rows((yield from self._manifest.scan(["metadata"])))
         position = yield from last_position(self._manifest)
         if position.token != known.position.token:
