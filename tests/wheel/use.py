@@ -23,7 +23,8 @@ FILES = {  # what each extra reads
     "odf": [".odt", ".ods"],
     "code": [".py", ".js", ".go", ".rs", ".java", ".c", ".cpp", ".cs", ".rb", ".php", ".ts"],
 }
-HOSTS = {"[langchain]": ("langchain_ext", "langchain_core"), "[llamaindex]": ("llamaindex_ext", "llama_index")}
+USUAL = {"langchain_ext": "langchain_leafspan", "llamaindex_ext": "llama_index.retrievers.leafspan"}
+HOSTS = {"[langchain]": ("langchain_ext", "langchain_core"), "[llamaindex]": ("llamaindex_ext", "llama_index.core")}
 
 
 def main(extra: str) -> None:
@@ -34,9 +35,10 @@ def main(extra: str) -> None:
         wanted = extra == f"[{package.removesuffix('_ext')}]"
         assert (importlib.util.find_spec(host) is not None) == wanted, f"{host} with {extra}"
         if not wanted:
-            with contextlib.suppress(leafspan.MissingExtra):
-                __import__(package)
-                raise SystemExit(f"{package} was imported without {host}, or without a word about it")
+            for name in (package, USUAL[package]):
+                with contextlib.suppress(leafspan.MissingExtra):
+                    __import__(name)
+                    raise SystemExit(f"{name} was imported without {host}, or without a word about it")
     with tempfile.TemporaryDirectory() as folder, Index.open(folder) as index:
         index.add(example_documents())
         index.add(Document("note", "A note on leaves."))
@@ -55,10 +57,16 @@ def main(extra: str) -> None:
             from langchain_ext import RelevantSegmentsRetriever
 
             assert [d.id for d in RelevantSegmentsRetriever(index=index, k=3).invoke(question)] == expected
+            from langchain_leafspan import RelevantSegmentsRetriever as UnderItsUsualName
+
+            assert UnderItsUsualName is RelevantSegmentsRetriever
         if extra == "[llamaindex]":
             from llamaindex_ext import RelevantSegmentsRetriever as InLlamaIndex
 
             assert [n.node_id for n in InLlamaIndex(index, similarity_top_k=3).retrieve(question)] == expected
+            from llama_index.retrievers.leafspan import RelevantSegmentsRetriever as InTheNamespace
+
+            assert InTheNamespace is InLlamaIndex
     versions = {name: importlib.metadata.version(name) for name in ("leafspan", "chromadb")}
     print("used", extra or "the core alone", versions)
 
