@@ -226,6 +226,15 @@ class EngineLaws:
         rows = self.do(engine, table.nearest([(1.0, 0.1), (0.0, -1.0)], 1))
         assert [[near.record.id for near in row] for row in rows] == [["b"], ["a"]]
 
+    def test_a_search_among_some_records_finds_the_best_of_these_alone(self, connect: Callable[[], Any]) -> None:
+        """Exactly, where the engine can: an engine of your own is not asked to."""
+        engine = self.open(connect)
+        table = self.made(engine)
+        self.do(engine, table.put([Record(str(n), "t", {"n": n}, (1.0, n / 100)) for n in range(50)]))
+        if table.searches_among:
+            [row] = self.do(engine, table.nearest([(1.0, 0.0)], 3, among=[str(n) for n in range(20, 50)] + ["gone"]))
+            assert [near.record.id for near in row] == ["20", "21", "22"]
+
     def test_writers_of_different_records_do_not_disturb_each_other(self, connect: Callable[[], Any]) -> None:
         """What each of four threads has put and deleted is so in the end. Readers meanwhile see whole records only."""
         engine = self.open(connect)

@@ -264,9 +264,9 @@ def test_within_a_freshness_no_question_asks_whether_the_index_has_changed(tmp_p
         Index.open(**kept, cache_dir=tmp_path / "reader", freshness=5) as reader,
     ):
         writer.add(DOCUMENTS)
-        found = reader.retrieve(QUESTION, BM25())
+        found = [reader.retrieve(QUESTION, each) for each in (BM25(), Hybrid())]
         with engine.counting() as read:
-            assert reader.retrieve(QUESTION, BM25()) == found
+            assert [reader.retrieve(QUESTION, each) for each in (BM25(), Hybrid())] == found
             assert read["kb.manifest"] == 0
         writer.add(Document("new", f"{QUESTION} It is new."))
         assert "new" not in {each.document_id for each in reader.retrieve(QUESTION, BM25())}

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from leafspan import BM25, Document, Files, Hybrid, Index, InvalidArgument, Vector
 from leafspan.cli import app
 from leafspan.errors import FunctionFailed, InvalidDocument, MissingExtra
-from leafspan.indexing import _workers
+from leafspan.indexing import _ingest, _workers
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.indexing.test_copying import check_equal
 
@@ -138,6 +138,27 @@ def test_the_work_of_a_process_that_was_killed_is_done_by_others(tmp_path: Path,
         with pytest.raises(FunctionFailed, match=r"worker processes end again and again.*take fewer workers") as raised:
             two.add([Document("more", "More."), Document("bad", "It is deadly.")], workers=1)
         assert "stored 0 of 2 documents; add the same again to go on" in raised.value.__notes__
+
+
+def test_what_another_writer_has_written_meanwhile_is_not_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What a worker has made of all documents of a group then does not fit those that are left."""
+    documents = [Document(f"d{n}", f"Text {n} about tea and bees. " * 9) for n in range(6)]
+    write = _ingest.write_group
+    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index, Index.open(tmp_path / "one", splitter=SPLITTER) as one:
+        index.add(Document("first", "It begins."))
+
+        def writing(store: Any, some: Any, *given: Any, **options: Any) -> Any:
+            monkeypatch.setattr(_ingest, "write_group", write)
+            with Index.open(tmp_path / "kb", splitter=SPLITTER) as other:
+                other.add(documents[1:3])
+            return (yield from write(store, some, *given, **options))
+
+        monkeypatch.setattr(_ingest, "write_group", writing)
+        index.add(documents, workers=1)
+        one.add([Document("first", "It begins."), *documents])
+        check_equal(index, one)
+        assert lists(index) == lists(one)
+        assert index.check(verify=True) == []
 
 
 def test_what_fails_in_another_process_fails_here(tmp_path: Path):
