@@ -1,7 +1,19 @@
 """What looks at retrieval: explanations, pictures, pages in a browser, evaluation and tuning."""
 
 from ._raptor_clusters import RaptorClusters
-from .evaluation import Answer, Comparison, Evaluation, Question, evaluate, make_questions, read_questions, save_questions
+from .evaluation import (
+    Answer,
+    Comparison,
+    Evaluation,
+    Question,
+    evaluate,
+    make_questions,
+    read_beir,
+    read_questions,
+    save_beir,
+    save_questions,
+    save_trec,
+)
 from .explaining import Explanation, Obstacle, Standing, TimedRequest, aexplain, explain
 from .pictures import report
 from .serving import serve
@@ -22,6 +34,9 @@ __all__ = [
     "make_questions",
     "read_questions",
     "save_questions",
+    "read_beir",
+    "save_beir",
+    "save_trec",
     "tune",
     "atune",
     "Tuning",

@@ -3,6 +3,7 @@
 from leafspan.lab.evaluation._comparison import Comparison, compare
 from leafspan.lab.evaluation._evaluate import BUDGETS, checked_budgets, evaluate
 from leafspan.lab.evaluation._evaluation import Evaluation
+from leafspan.lab.evaluation._exchange import read_beir, save_beir, save_trec
 from leafspan.lab.evaluation._making import make_questions, questions_about
 from leafspan.lab.evaluation._measuring import ABSTENTION, Ask, Judged, Scores, evaluation_of, measure
 from leafspan.lab.evaluation._plot import check_can_plot
@@ -30,6 +31,9 @@ __all__ = [
     "plain_question",
     "questions_about",
     "questions_in_lines",
+    "read_beir",
     "read_questions",
+    "save_beir",
     "save_questions",
+    "save_trec",
 ]
