@@ -151,7 +151,7 @@ def test_large_tables_are_searched_by_a_graph(
     table = run(engine.create("large", {}, searched=True))
     vectors = np.random.default_rng(2).normal(size=(500, numbers)).astype(np.float32)
     run(table.put([Record(str(n), "text", {"n": n}, vector) for n, vector in enumerate(vectors)]))
-    order = f"vector::halfvec({numbers}) <=> %s::halfvec({numbers})"
+    order = f"l2_normalize(vector)::halfvec({numbers}) <=> l2_normalize(%s)::halfvec({numbers})"
     question = table._ask(f"EXPLAIN SELECT id FROM {{}} ORDER BY {order} LIMIT 5", [vectors[7]])
 
     def plan() -> Any:
@@ -407,3 +407,25 @@ def test_an_index_at_an_address_closes_its_connections(server: str, tmp_path: Pa
     assert pool.closed
     with pytest.raises(StorageFailed, match=r"the pool .* is already closed"):
         index.retrieve("Who dances?")
+
+
+@pytest.mark.parametrize("length", [1e-12, 1e6, 1e15])
+def test_vectors_of_any_length_are_indexed(connect: Callable[[], Postgres], monkeypatch: pytest.MonkeyPatch, length: float):
+    """Half precision ends at 65,504, and below a hundred millionth."""
+    monkeypatch.setattr(_table, "_LEAST_INDEXED", 0)
+    table = run(to_engine(connect(), 30.0).create("long", {}, searched=True))
+    vectors = length * np.random.default_rng(3).normal(size=(60, 8)).astype(np.float32)
+    run(table.put([Record(str(n), "text", {"n": n}, vector) for n, vector in enumerate(vectors)]))
+    found = run(table.nearest(vectors[:9], 1))
+    assert [[near.record.id for near in row] for row in found] == [[str(n)] for n in range(9)]
+    assert all(row[0].similarity == pytest.approx(1, abs=1e-5) for row in found)
+
+
+def test_a_first_put_that_fails_leaves_the_vectors_to_the_next_one(connect: Callable[[], Postgres]):
+    engine = to_engine(connect(), 30.0)
+    table = run(engine.create("failed", {}, searched=True))
+    with pytest.raises(InvalidArgument, match="give vectors as long as those of the index"):
+        run(table.put([Record("a", "t", {}, [1.0, 2.0]), Record("b", "t", {}, [1.0, 2.0, 3.0])]))
+    run(table.put([Record("a", "t", {}, [1.0, 2.0, 4.0])]))
+    with pytest.raises(InvalidArgument, match="give vectors as long as those of the index"):
+        run(table.put([Record("b", "t", {}, [1.0, 2.0])]))

@@ -101,6 +101,7 @@ class PostgresTable:
         """See FlowTable."""
         for some in in_batches(records, self._engine.batch):
             yield from self._call("put", self._put, some, finish=True)
+            self._is_ready = self._is_ready or any(each.vector is not None for each in some)
 
     def put_vectors(self, vectors: Mapping[str, Any]) -> Flow[None]:
         """See FlowTable."""
@@ -174,7 +175,7 @@ class PostgresTable:
         how: list[Ask] = []
         source, distance = "{}", "vector <=> %(vector)s"
         if among is None and (how := (yield from self._search(count, matrix.shape[1]))):
-            halved = f"{_halved(matrix.shape[1])} <=> %(vector)s::halfvec({matrix.shape[1]})"
+            halved = f"{_halved('vector', matrix.shape[1])} <=> {_halved('%(vector)s', matrix.shape[1])}"
             nearest = f"WHERE vector IS NOT NULL ORDER BY {halved} LIMIT {count + _SPARE}"
             source = f"(SELECT * FROM {{}} {nearest}) AS candidates"
         where = "vector IS NOT NULL" if among is None else "vector IS NOT NULL AND id = ANY(%(among)s)"
@@ -203,12 +204,11 @@ class PostgresTable:
             yield from self._engine.locked()
             if (yield question) == [(-1,)]:
                 yield from self._indexed(numbers)
-        self._is_ready = True
 
     def _indexed(self, numbers: int) -> Steps[None]:
         yield self._ask(f"ALTER TABLE {{}} ALTER vector TYPE vector({numbers})")
         if numbers <= _MOST_INDEXED:
-            of_half = f"(({_halved(numbers)}) halfvec_cosine_ops)"
+            of_half = f"(({_halved('vector', numbers)}) halfvec_cosine_ops)"
             yield self._ask(f"CREATE INDEX ON {{}} USING hnsw {of_half} WITH ({_BUILT_WITH})")
 
     def _search(self, count: int, numbers: int) -> Steps[list[Ask]]:
@@ -226,9 +226,9 @@ class PostgresTable:
         return Ask(question, [self._relation.as_string(None)])
 
 
-def _halved(numbers: int) -> str:
-    """The column of vectors of so many numbers as it is indexed."""
-    return f"vector::halfvec({numbers})"
+def _halved(vector: str, numbers: int) -> str:
+    """A vector of so many numbers as it is indexed: with length 1, since half precision has no large numbers."""
+    return f"l2_normalize({vector})::halfvec({numbers})"
 
 
 def _selected(names: Sequence[Field]) -> str:
