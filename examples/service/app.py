@@ -1,0 +1,120 @@
+"""A service over an index: ask, stream an answer with its sources, sync a folder, health.
+
+    pip install ".[files]" fastapi uvicorn
+    LEAFSPAN_INDEX=kb LEAFSPAN_DOCS=docs uvicorn app:app --app-dir examples/service --workers 2
+
+Each worker opens the index when it starts, and sees what others write at its next question. One writer at a time syncs. Put
+your model into ``answer``: here that repeats the best source, so that the service runs without a model.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Header, Request
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel, Field
+
+from leafspan import F, Index, InvalidArgument, Passage
+from leafspan.errors import LeafspanError, RetrievalTimeout, StorageFailed, WriterBusy
+
+SECONDS = 5.0  # that a question may take
+
+
+@asynccontextmanager
+async def opened(app: FastAPI) -> AsyncIterator[None]:
+    """Open the index before the first request, and close it after the last."""
+    with Index.open(os.environ.get("LEAFSPAN_INDEX", "kb")) as index:
+        index.warm()
+        app.state.index = index
+        yield
+
+
+app = FastAPI(title="Ask the documents", lifespan=opened)
+
+
+class Asked(BaseModel):
+    """A question."""
+
+    question: str = Field(min_length=1, max_length=2_000)
+    k: int = Field(default=5, ge=1, le=50)
+
+
+def index_of(request: Request, tenant: Annotated[str | None, Header(alias="X-Tenant")] = None) -> Any:
+    """The index, or what a tenant sees of it. Take the tenant from your login, not from a header that anybody can send."""
+    index: Index = request.app.state.index
+    return index if tenant is None else index.scoped(F("tenant") == tenant)
+
+
+View = Annotated[Any, Depends(index_of)]
+
+
+def source(number: int, passage: Passage) -> dict[str, Any]:
+    """A passage as a citation."""
+    where = passage.place or (f"lines {passage.lines[0]} to {passage.lines[1]}" if passage.lines else None)
+    return {"number": number, "document": passage.document_id, "where": where, "text": passage.text, "score": passage.score}
+
+
+async def answer(question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
+    """The words of an answer, one after the other. Put your model here."""
+    if not passages:
+        yield "The documents do not say."
+        return
+    for word in passages[0].text.split():
+        yield f"{word} "
+    yield "[1]"
+
+
+@app.post("/ask")
+async def ask(asked: Asked, view: View) -> dict[str, Any]:
+    """The answer with its sources."""
+    passages = await view.aretrieve(asked.question, k=asked.k, timeout=SECONDS)
+    words = [word async for word in answer(asked.question, passages)]
+    return {"answer": "".join(words).strip(), "sources": [source(n, each) for n, each in enumerate(passages, 1)]}
+
+
+@app.post("/stream")
+async def stream(asked: Asked, view: View) -> StreamingResponse:
+    """The same as events: the sources first, so that they can be shown while the words come."""
+    passages = await view.aretrieve(asked.question, k=asked.k, timeout=SECONDS)
+
+    async def events() -> AsyncIterator[str]:
+        sources = [source(n, each) for n, each in enumerate(passages, 1)]
+        yield f"event: sources\ndata: {json.dumps(sources, ensure_ascii=False)}\n\n"
+        async for word in answer(asked.question, passages):
+            yield f"event: word\ndata: {json.dumps(word, ensure_ascii=False)}\n\n"
+        yield "event: end\ndata: {}\n\n"
+
+    return StreamingResponse(events(), media_type="text/event-stream")
+
+
+@app.post("/sync")
+async def sync(request: Request) -> dict[str, Any]:
+    """Bring the index up to date with the folder of documents. Protect it, or let a job do it instead."""
+    synced = await request.app.state.index.a_sync(Path(os.environ.get("LEAFSPAN_DOCS", "docs")), progress=False)
+    counts = {name: len(getattr(synced, name)) for name in ("added", "replaced", "deleted", "unchanged")}
+    return {**counts, "skipped": [{"path": each.path, "reason": each.reason} for each in synced.skipped]}
+
+
+@app.get("/health")
+async def health(request: Request) -> dict[str, int]:
+    """Whether the index can be read."""
+    return {"documents": await request.app.state.index.acount()}
+
+
+@app.exception_handler(LeafspanError)
+async def refused(_: Request, error: LeafspanError) -> JSONResponse:
+    """What went wrong, as a status that a client can act on."""
+    statuses: list[tuple[type[Exception], int]] = [
+        (InvalidArgument, 422),
+        (RetrievalTimeout, 504),
+        (WriterBusy, 409),
+        (StorageFailed, 503),
+    ]
+    status = next((status for kind, status in statuses if isinstance(error, kind)), 500)
+    return JSONResponse({"detail": str(error)}, status, headers={"Retry-After": "1"} if status in (409, 503) else None)
