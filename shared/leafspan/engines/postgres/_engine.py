@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from leafspan.engines._caller import LEAST_SECONDS, Caller
 from leafspan.engines._port import Notes
-from leafspan.engines.postgres._database import Postgres
+from leafspan.engines.postgres._database import Postgres, check_installed
 from leafspan.engines.postgres._failures import translated
 from leafspan.engines.postgres._locks import Locks
 from leafspan.engines.postgres._sessions import Ask, Sessions, Steps
@@ -38,6 +38,7 @@ class PostgresEngine:
     kind = "table"
 
     def __init__(self, database: Postgres, timeout: float) -> None:
+        check_installed()
         self.thing = database
         self.described = f"in {database.place}"
         self._sessions = Sessions(database.pool)

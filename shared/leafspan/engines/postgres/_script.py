@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 from leafspan.checks import check_text, check_whole
-from leafspan.engines.postgres._database import Postgres
+from leafspan.engines.postgres._database import Postgres, check_installed
 from leafspan.engines.postgres._engine import PostgresEngine
 from leafspan.engines.postgres._sessions import Ask
 from leafspan.engines.postgres._table import PostgresTable
@@ -25,7 +25,9 @@ def script(name: str = "kb", *, numbers: int, role: str, schema: str = "public")
 
     Raises:
         InvalidArgument: if an argument is of a wrong type.
+        MissingExtra: if the extra ``postgres`` is not installed.
     """
+    check_installed()
     from psycopg.sql import SQL, Identifier
 
     for option, value in (("name", name), ("role", role), ("schema", schema)):
