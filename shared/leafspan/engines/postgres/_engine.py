@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from leafspan.engines._caller import LEAST_SECONDS, Caller
 from leafspan.engines._port import Notes
+from leafspan.engines._tables import PlainEngine
 from leafspan.engines.postgres._database import Postgres, check_installed
 from leafspan.engines.postgres._failures import translated
 from leafspan.engines.postgres._locks import Locks
@@ -30,7 +31,7 @@ _VERSION = "leafspan tables, version 1"  # a comment on the registry
 _LOCK = 0x6C656166  # of those who make tables, so that one of them does
 
 
-class PostgresEngine:
+class PostgresEngine(PlainEngine):
     """A database that has tables of indexes: see ``FlowEngine``."""
 
     batch = 1_000
@@ -57,16 +58,6 @@ class PostgresEngine:
         """See FlowEngine."""
         made = partial(self._created, searched=searched)
         return (yield self.call(f"make the table {name!r}", made, name, notes, finish=True))  # type: ignore[no-any-return]
-
-    def maker(self, name: str) -> Flow[str | None]:
-        """See FlowEngine. Tables of others are not in the registry."""
-        yield from ()
-        return "another program"
-
-    def adoptable(self) -> Flow[list[str]]:
-        """See FlowEngine. Only collections of Chroma are adopted."""
-        yield from ()
-        return []
 
     def lock(self, id_: str, documents: Sequence[str] | None, timeout: float, what: str) -> Flow[Callable[[], None]]:
         """See FlowEngine."""

@@ -87,11 +87,10 @@ class Sessions:
                     connection.autocommit = before
 
     def _carried_out(self, connection: Any, steps: Steps[T]) -> T:
-        answer: list[Any] = []
-        next(begun := _begun(steps))
+        answer: Any = None  # a generator begins with none
         while True:
             try:
-                ask = begun.send(answer)
+                ask = steps.send(answer)
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]
             if isinstance(ask, list):
@@ -122,11 +121,10 @@ class Sessions:
                     await connection.set_autocommit(before)
 
     async def _awaited_outcome(self, connection: Any, steps: Steps[T]) -> T:
-        answer: list[Any] = []
-        next(begun := _begun(steps))
+        answer: Any = None  # a generator begins with none
         while True:
             try:
-                ask = begun.send(answer)
+                ask = steps.send(answer)
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]
             if isinstance(ask, list):
@@ -140,12 +138,6 @@ class Sessions:
 
 
 _HAS_VECTORS = "SELECT to_regtype('vector')"
-
-
-def _begun(steps: Steps[T]) -> Steps[T]:
-    """The steps after one that is nothing, so that every step can be sent an answer."""
-    yield []
-    return (yield from steps)
 
 
 def is_lost(error: Exception) -> bool:

@@ -15,9 +15,8 @@ from weakref import WeakKeyDictionary
 
 from leafspan.engines._caller import LEAST_SECONDS, Caller, failure, in_one_line, late_answer
 from leafspan.engines._port import Notes
-from leafspan.engines._tables import Unlocked
-from leafspan.engines.qdrant._ids import point_id
-from leafspan.engines.qdrant._table import QdrantTable
+from leafspan.engines._tables import PlainEngine
+from leafspan.engines.qdrant._table import QdrantTable, point_id
 from leafspan.flows import Call, Flow
 
 _REGISTRY = "leafspan_tables"
@@ -25,7 +24,7 @@ _PAGE = 1_000
 _MUTEXES: WeakKeyDictionary[Any, threading.Lock] = WeakKeyDictionary()  # Qdrant in this process is not made for threads
 
 
-class QdrantEngine(Unlocked):
+class QdrantEngine(PlainEngine):
     """A Qdrant that has tables of indexes: see ``FlowEngine``."""
 
     batch = 1_000
@@ -89,16 +88,6 @@ class QdrantEngine(Unlocked):
         content = {"notes": json.dumps(dict(notes), ensure_ascii=False)}
         where = {"collection_name": _REGISTRY, "points": [point_id(name)]}
         yield self.call(f"annotate {name!r}", "set_payload", finish=True, payload=content, **where)
-
-    def maker(self, name: str) -> Flow[str | None]:
-        """See FlowEngine. Collections of others are not in the registry."""
-        yield from ()
-        return "another program"
-
-    def adoptable(self) -> Flow[list[str]]:
-        """See FlowEngine. Only collections of Chroma are adopted."""
-        yield from ()
-        return []
 
     def exists(self, collection: str) -> Flow[bool]:
         """Whether there is a collection."""

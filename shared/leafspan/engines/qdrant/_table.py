@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
+from uuid import NAMESPACE_URL, uuid5
 
 from leafspan.engines._marks import mark, marks_of
 from leafspan.engines._port import MOST_RESULTS, Field, Near, Notes, Record
 from leafspan.engines._tables import STEP, in_batches
-from leafspan.engines.qdrant._ids import point_id
 from leafspan.flows import Call, Flow
 
 _PAGE = 1_000  # records of a page
 _CHARACTERS = 8_000_000  # of one write; a server takes 32 MB
 _LEAST_LOOKED_AT = 200  # candidates of a search in the graph
+
+
+def point_id(id_: str) -> str:
+    """The id of the point of a record: Qdrant takes UUIDs and numbers only."""
+    return str(uuid5(NAMESPACE_URL, f"leafspan:{id_}"))
 
 
 class Collections(Protocol):
