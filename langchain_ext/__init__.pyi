@@ -1,6 +1,8 @@
 """leafspan's strategies as LangChain retrievers."""
 
+from .deep_agents import IndexBackend
 from .documents import leaf_documents
+from .middleware import RetrievalMiddleware
 from .private_retriever import PIIAwareRetriever
 from .retrievers import (
     AutoMergingRetriever,
@@ -51,6 +53,8 @@ __all__ = [
     "SpanVectorStore",
     "as_tools",
     "as_tool",
+    "RetrievalMiddleware",
+    "IndexBackend",
     "leaf_documents",
     "splitter_from",
 ]

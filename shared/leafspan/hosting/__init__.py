@@ -4,7 +4,16 @@ A retriever of a host is a strategy with the host's face: it declares the option
 makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
 """
 
-from leafspan.agents import AgentTool, ToolOptions, ToolsOptions, agent_tool, agent_tools, error_text
+from leafspan.agents import (
+    AgentTool,
+    ToolOptions,
+    ToolsOptions,
+    agent_tool,
+    agent_tools,
+    cited_numbers,
+    error_text,
+    numbered_sources,
+)
 from leafspan.checks import changed_options, check_choice, check_flag, check_number, check_option_names, check_whole, shown
 from leafspan.documents import with_any_metadata
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
@@ -89,6 +98,7 @@ __all__ = [
     "check_timeout",
     "check_whole",
     "citation",
+    "cited_numbers",
     "cuts_at",
     "delete",
     "described",
@@ -98,6 +108,7 @@ __all__ = [
     "from_llamaindex",
     "is_elsewhere",
     "is_plain",
+    "numbered_sources",
     "read_options",
     "recognised",
     "search",

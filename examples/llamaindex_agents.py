@@ -1,0 +1,99 @@
+"""An agent and a workflow of LlamaIndex that retrieve and cite, with scripted models: python examples/llamaindex_agents.py
+
+    pip install ".[llamaindex]"
+
+In an AgentWorkflow the model calls a retriever as a tool. In a Workflow of your own, retrieval is a step.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from llama_index.core.agent.workflow import AgentWorkflow, FunctionAgent
+from llama_index.core.base.llms.types import ToolCallBlock
+from llama_index.core.llms import LLM, ChatMessage, MockLLM
+from llama_index.core.llms.mock import MockFunctionCallingLLM
+from llama_index.core.schema import NodeWithScore
+from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
+
+from leafspan import Index
+from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
+from llamaindex_ext import RelevantSegmentsRetriever, as_tool
+
+QUESTION = EXAMPLE_QUESTIONS[1]
+
+
+def scripted() -> MockFunctionCallingLLM:
+    """A model that searches and then answers. Yours is OpenAI(...), Anthropic(...), Ollama(...), or another one."""
+    script = iter(
+        [
+            ChatMessage(blocks=[ToolCallBlock(tool_name="articles", tool_kwargs={"question": QUESTION})], role="assistant"),
+            ChatMessage("As the article says.", role="assistant"),
+        ]
+    )
+    return MockFunctionCallingLLM(response_generator=lambda messages, **options: next(script))
+
+
+async def with_a_tool(index: Index) -> None:
+    """The output of the tool has JSON for the model, and nodes for your code."""
+    retriever = RelevantSegmentsRetriever(index, budget=200)
+    tool = as_tool(retriever, name="articles", about="articles of an encyclopedia")
+    agent = FunctionAgent(name="reader", tools=[tool], llm=scripted(), streaming=False)
+    answer = await AgentWorkflow(agents=[agent]).run(QUESTION)
+    print(QUESTION)
+    print(answer)
+    for found in answer.tool_calls[0].tool_output.raw_output:
+        node = found.node
+        print(f"{found.score:.2f} {node.metadata['doc_id']}, characters {node.start_char_idx} to {node.end_char_idx}")
+
+
+class Found(Event):
+    """What the retrieval step has found."""
+
+    question: str
+    nodes: list[NodeWithScore]
+
+
+class Answering(Workflow):
+    """Retrieve, then answer from numbered sources."""
+
+    def __init__(self, retriever: RelevantSegmentsRetriever, llm: LLM, **options: Any) -> None:
+        super().__init__(**options)
+        self.retriever = retriever
+        self.llm = llm
+
+    @step
+    async def retrieve(self, event: StartEvent) -> Found:
+        """A retriever does not block the event loop, so other runs go on."""
+        return Found(question=event.question, nodes=await self.retriever.aretrieve(event.question))
+
+    @step
+    async def answer(self, event: Found) -> StopEvent:
+        """The model gets the texts and their numbers."""
+        sources = "\n\n".join(f"[{number}] {each.text}" for number, each in enumerate(event.nodes, 1))
+        prompt = f"Answer from these sources, and cite them like [1].\n\n{sources}\n\nQuestion: {event.question}"
+        return StopEvent(result={"answer": (await self.llm.acomplete(prompt)).text, "sources": event.nodes})
+
+
+async def as_a_step(index: Index) -> None:
+    """MockLLM repeats the first words of its prompt."""
+    workflow = Answering(RelevantSegmentsRetriever(index, budget=200), MockLLM(max_tokens=8), timeout=30)
+    result = await workflow.run(question=QUESTION)
+    print(f"\n{result['answer']}")
+    for number, each in enumerate(result["sources"], 1):
+        print(f"[{number}] {each.metadata['doc_id']}, lines {each.metadata['start_line']} to {each.metadata['end_line']}")
+
+
+def main() -> None:
+    """Index some articles, and ask them in both ways."""
+    with tempfile.TemporaryDirectory() as folder, Index.open(Path(folder) / "kb") as index:
+        index.add(example_documents())
+        asyncio.run(with_a_tool(index))
+        asyncio.run(as_a_step(index))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,277 @@
+"""An index as read-only files, for LangChain's deep agents."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from urllib.parse import quote, unquote
+
+from leafspan import InvalidArgument, LeafspanError, MissingExtra, View
+from leafspan.errors import DocumentNotFound
+from leafspan.hosting import check_index, check_timeout, error_text
+
+try:
+    from deepagents.backends.protocol import (
+        BackendProtocol,
+        DeleteResult,
+        EditResult,
+        FileDownloadResponse,
+        FileInfo,
+        FileUploadResponse,
+        GlobResult,
+        GrepMatch,
+        GrepResult,
+        LsResult,
+        ReadResult,
+        WriteResult,
+    )
+    from deepagents.backends.utils import compile_grep_include_glob
+except ModuleNotFoundError as error:  # pragma: no cover
+    raise MissingExtra.of("IndexBackend needs deepagents", "deepagents") from error
+
+_LINE_END = re.compile(r"\r\n?|\n")
+_CODED = re.compile(r"^/|/$|(?<=/)/|(?:^|(?<=/))\.\.?(?=/|$)|[%\\\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_READ_ONLY = "the documents of the index are read-only"
+
+
+class IndexBackend(BackendProtocol):
+    """The documents of an index as read-only files, for ``create_deep_agent`` and its ``CompositeBackend``.
+
+    The document ``notes/tea.md`` is the file ``/notes/tea.md``. An agent can list the files, read them by lines, find them
+    by name and search them for an exact text. Passages, and the tools of ``as_tools``, give the same line numbers, so an
+    agent can search by meaning and read on in the file. A path encodes ``%``, backslashes, control characters, empty parts
+    and the parts ``.`` and ``..`` of an id like a URL. Writing, editing and deleting are refused.
+
+    Args:
+        index: The index, or a view of it, such as a tenant's: no file shows anything else.
+        timeout: Seconds, > 0, after which ``grep`` stops and returns what it has found so far. None: never. Default: 15.
+
+    Raises:
+        InvalidArgument: if an option is of a wrong type or out of its range.
+    """
+
+    def __init__(self, index: View, *, timeout: float | None = 15.0) -> None:
+        if index is None:
+            raise InvalidArgument("index must be an Index or a view of one, got None")
+        check_index(index)
+        check_timeout(timeout)
+        self._index = index
+        self._timeout = timeout
+
+    def ls(self, path: str) -> LsResult:
+        """The files and folders directly in a folder."""
+        try:
+            return LsResult(entries=_listed(self._sizes(), path))
+        except LeafspanError as error:
+            return LsResult(error=error_text(error))
+
+    async def als(self, path: str) -> LsResult:
+        """Like ``ls``, without blocking the event loop."""
+        try:
+            return LsResult(entries=_listed(await self._asizes(), path))
+        except LeafspanError as error:
+            return LsResult(error=error_text(error))
+
+    def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+        """The lines of a document from ``offset`` on, which counts from 0."""
+        try:
+            return _window(self._index.get(_document_id(file_path)).text, offset, limit)
+        except LeafspanError as error:
+            return ReadResult(error=error_text(error))
+
+    async def aread(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
+        """Like ``read``, without blocking the event loop."""
+        try:
+            return _window((await self._index.aget(_document_id(file_path))).text, offset, limit)
+        except LeafspanError as error:
+            return ReadResult(error=error_text(error))
+
+    def glob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """The files whose names match a pattern, such as ``*.md`` or ``notes/**/*.md``."""
+        try:
+            return GlobResult(matches=_matching(self._sizes(), pattern, path))
+        except (LeafspanError, ValueError) as error:
+            return GlobResult(error=error_text(error))
+
+    async def aglob(self, pattern: str, path: str | None = None) -> GlobResult:
+        """Like ``glob``, without blocking the event loop."""
+        try:
+            return GlobResult(matches=_matching(await self._asizes(), pattern, path))
+        except (LeafspanError, ValueError) as error:
+            return GlobResult(error=error_text(error))
+
+    def grep(
+        self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
+    ) -> GrepResult:
+        """The lines that contain an exact text, in files below ``path`` whose names match ``glob``."""
+        search = _Grep(pattern, max_count, self._timeout)
+        try:
+            for each in _matching(self._sizes(), glob or None, path):
+                if search.is_late or search.take(each["path"], self._index.get(_document_id(each["path"])).text):
+                    break
+        except (LeafspanError, ValueError) as error:
+            return GrepResult(error=error_text(error))
+        return search.result()
+
+    async def agrep(
+        self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
+    ) -> GrepResult:
+        """Like ``grep``, without blocking the event loop."""
+        search = _Grep(pattern, max_count, self._timeout)
+        try:
+            for each in _matching(await self._asizes(), glob or None, path):
+                if search.is_late or search.take(each["path"], (await self._index.aget(_document_id(each["path"]))).text):
+                    break
+        except (LeafspanError, ValueError) as error:
+            return GrepResult(error=error_text(error))
+        return search.result()
+
+    def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+        """The texts of documents in UTF-8."""
+        downloaded = []
+        for path in paths:
+            try:
+                text = self._index.get(_document_id(path)).text
+                downloaded.append(FileDownloadResponse(path=path, content=text.encode()))
+            except LeafspanError as error:
+                downloaded.append(_not_downloaded(path, error))
+        return downloaded
+
+    async def adownload_files(self, paths: list[str]) -> list[FileDownloadResponse]:
+        """Like ``download_files``, without blocking the event loop."""
+        downloaded = []
+        for path in paths:
+            try:
+                text = (await self._index.aget(_document_id(path))).text
+                downloaded.append(FileDownloadResponse(path=path, content=text.encode()))
+            except LeafspanError as error:
+                downloaded.append(_not_downloaded(path, error))
+        return downloaded
+
+    def write(self, file_path: str, content: str) -> WriteResult:
+        """Refused."""
+        return WriteResult(error=f"cannot write {file_path}: {_READ_ONLY}")
+
+    def edit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditResult:
+        """Refused."""
+        return EditResult(error=f"cannot edit {file_path}: {_READ_ONLY}")
+
+    def delete(self, file_path: str) -> DeleteResult:
+        """Refused."""
+        return DeleteResult(error=f"cannot delete {file_path}: {_READ_ONLY}")
+
+    def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
+        """Refused."""
+        return [FileUploadResponse(path=path, error="permission_denied") for path, _ in files]
+
+    def _sizes(self) -> dict[str, int]:
+        return {_path(each.id): each.characters for each in self._index.documents()}
+
+    async def _asizes(self) -> dict[str, int]:
+        return {_path(each.id): each.characters for each in await self._index.adocuments()}
+
+
+class _Grep:
+    """A search for an exact text, which stops at a number of lines or after a time."""
+
+    def __init__(self, pattern: str, most: int | None, seconds: float | None) -> None:
+        self._pattern = pattern
+        self._most = most
+        self._end = None if seconds is None else time.monotonic() + seconds
+        self._found: list[GrepMatch] = []
+        self._stopped = False
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the time is over, so that the result is incomplete."""
+        self._stopped = self._stopped or (self._end is not None and time.monotonic() > self._end)
+        return self._stopped
+
+    def take(self, path: str, text: str) -> bool:
+        """Search a document; True if it has more lines than were asked for."""
+        if self._pattern not in text:
+            return False
+        for number, line in enumerate(_LINE_END.split(text), 1):
+            if self._pattern in line:
+                if self._most is not None and len(self._found) >= self._most:
+                    self._stopped = True
+                    return True
+                self._found.append(GrepMatch(path=path, line=number, text=line))
+        return False
+
+    def result(self) -> GrepResult:
+        """What was found, with a mark if that is not everything."""
+        return GrepResult(matches=self._found, truncated=self._stopped)
+
+
+def _path(document_id: str) -> str:
+    """The path of a document. Different ids have different paths, and no path leads out of its folder."""
+    return "/" + _CODED.sub(lambda match: quote(match[0], safe="").replace(".", "%2E"), document_id)
+
+
+def _document_id(path: str) -> str:
+    return unquote(path.removeprefix("/"))
+
+
+def _folder(path: str | None) -> str:
+    """The folder with a slash at its end."""
+    return "/" + "".join(f"{part}/" for part in (path or "").split("/") if part)
+
+
+def _file(path: str, size: int) -> FileInfo:
+    return FileInfo(path=path, is_dir=False, size=size)
+
+
+def _listed(sizes: Mapping[str, int], path: str) -> list[FileInfo]:
+    folder = _folder(path)
+    entries: dict[str, FileInfo] = {}
+    for each, size in sizes.items():
+        if each.startswith(folder):
+            name, slash, _ = each.removeprefix(folder).partition("/")
+            below = f"{folder}{name}{slash}"
+            entries[below] = FileInfo(path=below, is_dir=True, size=0) if slash else _file(each, size)
+    return [entries[each] for each in sorted(entries)]
+
+
+def _matching(sizes: Mapping[str, int], pattern: str | None, path: str | None) -> list[FileInfo]:
+    """The file at the path, or the files below it, whose names match; all of them if there is no pattern.
+
+    Raises:
+        ValueError: if the pattern is refused.
+    """
+    matches = compile_grep_include_glob(pattern) if pattern else lambda name: True
+    folder = _folder(path)
+    alone = folder.removesuffix("/")
+    if alone in sizes:
+        return [_file(alone, sizes[alone])] if matches(alone.rpartition("/")[2]) else []
+    below = sorted(each for each in sizes if each.startswith(folder) and matches(each.removeprefix(folder)))
+    return [_file(each, sizes[each]) for each in below]
+
+
+def _window(text: str, offset: int, limit: int) -> ReadResult:
+    """Some lines of a text, ended by a line feed each."""
+    offset, limit = max(0, int(offset)), max(0, int(limit))
+    if not text.strip():
+        return ReadResult(file_data={"content": text, "encoding": "utf-8"})
+    if limit == 0:
+        return ReadResult(file_data={"content": "", "encoding": "utf-8"}, no_lines_requested=True)
+    lines = _LINE_END.split(text)
+    if not lines[-1]:
+        lines.pop()  # what follows the last line end is no line
+    if offset >= len(lines):
+        return ReadResult(error=f"offset must be less than the {len(lines)} lines of the document, got {offset}")
+    end = min(offset + limit, len(lines))
+    content = "\n".join(lines[offset:end]) + ("\n" if end < len(lines) or text.endswith(("\n", "\r")) else "")
+    return ReadResult(
+        file_data={"content": content, "encoding": "utf-8"},
+        total_lines=len(lines),
+        start_line=offset + 1,
+        end_line=end,
+        next_offset=end if end < len(lines) else None,
+    )
+
+
+def _not_downloaded(path: str, error: LeafspanError) -> FileDownloadResponse:
+    missing = isinstance(error, DocumentNotFound)
+    return FileDownloadResponse(path=path, error="file_not_found" if missing else error_text(error))

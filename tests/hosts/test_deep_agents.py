@@ -1,0 +1,234 @@
+"""``IndexBackend``: the documents of an index as read-only files for deep agents."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+from deepagents import create_deep_agent
+from deepagents.backends import CompositeBackend, StateBackend
+from deepagents.backends.protocol import BackendProtocol
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import AIMessage, ToolMessage
+
+from langchain_ext import IndexBackend, as_tool
+from langchain_ext.deep_agents import _document_id, _path
+from leafspan import Document, F, Index, InvalidArgument
+from leafspan.examples import example_documents
+from tests.hosts.test_middleware import scripted
+
+TEA = "# Tea\r\n\r\nGreen tea is brewed below eighty degrees.\rBlack tea is not.\n"
+AWKWARD = [
+    "https://x.org/a",
+    "a//b/",
+    "/root",
+    "..",
+    "../up",
+    "100%",
+    "a\\b",
+    "line\nend",
+    ".hidden/./x",
+    "ü/日本.md",
+    "~me",
+    "C:/x",
+]
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.open(tmp_path / "kb") as index:
+        index.add(
+            [
+                Document("notes/tea.md", TEA, metadata={"tenant": "a"}),
+                Document("notes/old/bees.txt", "Bees dance.\n\nBees also make tea? No.", metadata={"tenant": "a"}),
+                Document("secret.md", "The code is 1234.", metadata={"tenant": "b"}),
+                Document("empty", ""),
+            ]
+        )
+        yield index
+
+
+@pytest.fixture
+def backend(index):
+    return IndexBackend(index)
+
+
+def paths(result: Any) -> list[str]:
+    return [each["path"] for each in (result.entries if hasattr(result, "entries") else result.matches)]
+
+
+def test_folders_are_listed_one_by_one(backend):
+    assert paths(backend.ls("/")) == ["/empty", "/notes/", "/secret.md"]
+    assert paths(backend.ls("/notes")) == ["/notes/old/", "/notes/tea.md"]
+    assert [each.get("size") for each in backend.ls("/notes/").entries] == [0, len(TEA)]
+    assert paths(backend.ls("/nowhere")) == []
+
+
+def test_a_file_is_read_by_the_lines_that_passages_have(index, backend):
+    articles = example_documents()
+    index.add(articles)
+    for leaf in index.leaves(articles[0].id):
+        first, last = leaf.lines
+        read = backend.read(f"/{articles[0].id}", first - 1, last - first + 1)
+        assert leaf.text.strip("\n") in read.file_data["content"]
+        assert (read.start_line, read.end_line) == (first, last)
+    read = backend.read("/notes/tea.md", 2, 1)
+    assert read.file_data["content"] == "Green tea is brewed below eighty degrees.\n"
+    assert (read.start_line, read.end_line, read.total_lines, read.next_offset) == (3, 3, 4, 3)
+    whole = backend.read("/notes/tea.md")
+    assert whole.file_data["content"] == TEA.replace("\r\n", "\n").replace("\r", "\n")
+    assert whole.next_offset is None
+
+
+@pytest.mark.parametrize("window", [(0, 0), (-3, 1), (3, 5), (4, 1), (0, -1), (10**30, 1)])
+def test_odd_windows_are_answered(backend, window):
+    read = backend.read("/notes/tea.md", *window)
+    assert read.error or read.file_data is not None
+    assert backend.read("/empty", *window).file_data["content"] == ""
+
+
+def test_what_is_missing_is_said(backend):
+    assert backend.read("/nowhere.md").error == "there is no document 'nowhere.md' in the index; did you mean 'notes/tea.md'?"
+    assert backend.read("/notes/tea.md", 4).error == "offset must be less than the 4 lines of the document, got 4"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "found"),
+    [
+        ("*.md", None, ["/notes/tea.md", "/secret.md"]),
+        ("*.md", "/notes", ["/notes/tea.md"]),
+        ("/*.md", None, ["/secret.md"]),
+        ("notes/**/*.{md,txt}", "/", ["/notes/old/bees.txt", "/notes/tea.md"]),
+        ("*", "/secret.md", ["/secret.md"]),
+        ("*", "/nowhere", []),
+    ],
+)
+def test_files_are_found_by_name(backend, pattern, path, found):
+    assert paths(backend.glob(pattern, path)) == found
+
+
+def test_exact_texts_are_found_in_lines(backend):
+    found = backend.grep("tea")
+    assert [(each["path"], each["line"]) for each in found.matches] == [
+        ("/notes/old/bees.txt", 3), ("/notes/tea.md", 3), ("/notes/tea.md", 4),
+    ]  # fmt: skip
+    assert found.matches[1]["text"] == "Green tea is brewed below eighty degrees."
+    assert not found.truncated
+    assert paths(backend.grep("tea", glob="*.txt")) == ["/notes/old/bees.txt"]
+    assert paths(backend.grep("tea", "/notes/tea.md", max_count=2)) == ["/notes/tea.md"] * 2
+    assert not backend.grep("tea", "/notes/tea.md", max_count=2).truncated
+    assert backend.grep("tea", "/notes/tea.md", max_count=1).truncated
+    assert backend.grep("t.a").matches == []  # no regular expressions
+
+
+def test_a_search_that_takes_too_long_says_that_it_is_incomplete(index):
+    found = IndexBackend(index, timeout=1e-9).grep("tea")
+    assert (found.matches, found.truncated) == ([], True)
+    assert IndexBackend(index, timeout=None).grep("tea").matches
+
+
+def test_a_pattern_out_of_the_folder_is_refused(backend):
+    assert "traversal" in backend.glob("../*").error
+    assert "traversal" in backend.grep("tea", glob="../*").error
+
+
+async def test_it_is_the_same_in_an_event_loop(backend):
+    assert await backend.als("/") == backend.ls("/")
+    assert await backend.aread("/notes/tea.md", 1, 2) == backend.read("/notes/tea.md", 1, 2)
+    assert await backend.aread("/nowhere") == backend.read("/nowhere")
+    assert await backend.aglob("*.md") == backend.glob("*.md")
+    assert await backend.aglob("../*") == backend.glob("../*")
+    assert await backend.agrep("tea", max_count=1) == backend.grep("tea", max_count=1)
+    files = ["/notes/tea.md", "/nowhere"]
+    assert await backend.adownload_files(files) == backend.download_files(files)
+
+
+def test_a_view_shows_its_documents_alone(index):
+    backend = IndexBackend(index.scoped(F("tenant") == "a"))
+    assert paths(backend.glob("*")) == ["/notes/old/bees.txt", "/notes/tea.md"]
+    assert backend.read("/secret.md").error == "there is no document 'secret.md' in the index"
+    assert backend.grep("1234").matches == []
+
+
+def test_nothing_can_be_changed(index, backend):
+    before = index.documents()
+    assert "read-only" in backend.write("/new.md", "x").error
+    assert "read-only" in backend.edit("/secret.md", "1234", "0").error
+    assert "read-only" in backend.delete("/secret.md").error
+    assert [each.error for each in backend.upload_files([("/new.md", b"x")])] == ["permission_denied"]
+    assert index.documents() == before
+
+
+def test_texts_are_downloaded_to_the_byte(backend):
+    found, missing = backend.download_files(["/notes/tea.md", "/nowhere"])
+    assert found.content == TEA.encode()
+    assert (missing.content, missing.error) == (None, "file_not_found")
+
+
+def test_a_closed_index_is_an_answer(index, backend):
+    index.close()
+    assert "closed" in backend.ls("/").error
+    assert "closed" in backend.read("/secret.md").error
+    assert "closed" in backend.glob("*").error
+    assert "closed" in backend.grep("x").error
+    assert "closed" in backend.download_files(["/secret.md"])[0].error
+
+
+@given(st.one_of(st.sampled_from(AWKWARD), st.text("ab/.%\\ \n", min_size=1), st.text(min_size=1)))
+def test_each_id_has_a_path_of_its_own_that_leads_nowhere_else(document_id):
+    path = _path(document_id)
+    assert _document_id(path) == document_id
+    assert path[0] == "/"
+    assert not {"", ".", ".."} & set(path[1:].split("/"))
+
+
+def test_awkward_ids_can_be_listed_and_read(tmp_path):
+    with Index.open(tmp_path / "kb") as index:
+        index.add(Document(id_, f"This is {number}.") for number, id_ in enumerate(AWKWARD))
+        backend = IndexBackend(index)
+        for path in paths(backend.grep("This is")):
+            assert backend.read(path).file_data["content"].startswith("This is")
+        assert len(set(paths(backend.grep("This is")))) == len(AWKWARD)
+
+
+def test_a_deep_agent_searches_and_reads_on(index):
+    calls = [
+        ("search", {"question": "How hot is green tea?", "k": 1}),
+        ("ls", {"path": "/docs/notes"}),
+        ("read_file", {"file_path": "/docs/notes/tea.md", "offset": 2, "limit": 1}),
+        ("grep", {"pattern": "eighty", "path": "/docs", "output_mode": "content"}),
+        ("glob", {"pattern": "*.txt", "path": "/docs"}),
+        ("write_file", {"file_path": "/docs/new.md", "content": "x"}),
+    ]
+    script = [AIMessage("", tool_calls=[{"name": name, "args": args, "id": name}]) for name, args in calls]
+    backend = CompositeBackend(default=StateBackend(), routes={"/docs/": IndexBackend(index)})
+    agent = create_deep_agent(scripted(*script, AIMessage("Done.")), [as_tool(index)], backend=backend)
+    messages = agent.invoke({"messages": [("user", "How hot is green tea?")]})["messages"]
+    said = {each.name: each.text for each in messages if isinstance(each, ToolMessage)}
+    assert '"lines": [1, 4]' in said["search"]
+    assert "/docs/notes/tea.md" in said["ls"]
+    assert "Green tea is brewed below eighty degrees." in said["read_file"]
+    assert "/docs/notes/tea.md" in said["grep"]
+    assert "/docs/notes/old/bees.txt" in said["glob"]
+    assert "read-only" in said["write_file"]
+
+
+def test_its_methods_take_what_the_protocol_gives():
+    for name, method in inspect.getmembers(BackendProtocol, inspect.isfunction):
+        ours = getattr(IndexBackend, name)
+        assert [*inspect.signature(ours).parameters] == [*inspect.signature(method).parameters], name
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"index": None}, "index must be an Index or a view of one, got None"),
+        ({"index": "kb"}, "index must be an Index or a view of one, got 'kb'"),
+        ({"timeout": 0}, "timeout must be"),
+    ],
+)
+def test_wrong_options_are_refused(index, options, message):
+    with pytest.raises(InvalidArgument, match=message):
+        IndexBackend(**{"index": index, **options})
