@@ -12,4 +12,6 @@ try:
 except ModuleNotFoundError as error:  # pragma: no cover
     raise MissingExtra.of("langchain_ext needs langchain-core", "langchain") from error
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__, __dir__, _names = lazy_loader.attach_stub(__name__, __file__)
+# Without the names that need an extra, so that "import *" works without it.
+__all__ = [name for name in _names if name not in ("IndexBackend", "RetrievalMiddleware")]

@@ -1,8 +1,8 @@
 """leafspan's strategies as LangChain retrievers."""
 
-from .deep_agents import IndexBackend
+from .deep_agents import IndexBackend as IndexBackend
 from .documents import leaf_documents
-from .middleware import RetrievalMiddleware
+from .middleware import RetrievalMiddleware as RetrievalMiddleware
 from .private_retriever import PIIAwareRetriever
 from .retrievers import (
     AutoMergingRetriever,
@@ -53,8 +53,6 @@ __all__ = [
     "SpanVectorStore",
     "as_tools",
     "as_tool",
-    "RetrievalMiddleware",
-    "IndexBackend",
     "leaf_documents",
     "splitter_from",
 ]

@@ -90,7 +90,9 @@ def test_odd_windows_are_answered(backend, window):
 
 
 def test_what_is_missing_is_said(backend):
-    assert backend.read("/nowhere.md").error == "there is no document 'nowhere.md' in the index; did you mean 'notes/tea.md'?"
+    assert (
+        backend.read("/nowhere.md").error == "there is no document 'nowhere.md' in the index; did you mean 'notes/tea.md'?"
+    )
     assert backend.read("/notes/tea.md", 4).error == "offset must be less than the 4 lines of the document, got 4"
 
 
