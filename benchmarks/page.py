@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +54,9 @@ def _number(value: float) -> str:
     return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:
+    """A table whose first columns are names, and whose others are figures."""
+    lines = [head, [*["---"] * names, *["---:"] * (len(head) - names)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -65,28 +65,25 @@ def _shown(name: str) -> str:
 
 
 def questions(measured: Measured) -> str:
-    """A table for each kind of retriever: questions alone, in batches, and of many callers."""
-    parts = []
+    """A table of all retrievers, kind by kind: questions alone, in batches, and of many callers."""
+    rows = []
     for kind in KINDS:
         systems = [each for each in measured.results["systems"] if each["kind"] == kind]
         systems.sort(key=lambda each: measured.value("alone", each["name"]) or 0.0)
-        rows = []
         for each in systems:
             name = each["name"]
             # Asked alone, it is what Vector and Hybrid are, through LlamaIndex.
             only_batches = MANY in name
             row = [
+                "" if each is not systems[0] else f"by {kind}" if kind in KINDS[:3] else kind,
                 _shown(name) + (f", {each['note']}" if each["note"] else ""),
                 "" if only_batches else measured.cell("alone", name, half=True),
                 measured.cell("batches", name),
                 "" if only_batches else measured.cell("callers", name),
+                measured.cell("recall", name),
             ]
-            if kind == "vectors":
-                row.append(measured.cell("recall", name))
             rows.append(row)
-        head = [f"by {kind}" if kind in KINDS[:3] else kind, "one question (middle half)", "32 questions", "16 callers"]
-        parts.append(_table([*head, "recall"] if kind == "vectors" else head, rows))
-    return "\n\n".join(parts)
+    return _table(["kind", "", "one question (middle half)", "32 questions", "16 callers", "recall"], rows, names=2)
 
 
 def stores(measured: Measured) -> str:
@@ -99,13 +96,12 @@ def stores(measured: Measured) -> str:
     rows = [
         [
             _shown(name),
-            measured.cell("cold", name, half=True),
-            measured.cell("memory, resident", name),
+            measured.cell("cold", name),
             measured.cell("memory, own", name),
         ]
         for name in measured.names("cold")
     ]
-    head = ["", "first answer of a new process (middle half)", "memory, all", "memory, its own"]
+    head = ["", "first answer of a new process", "memory"]
     return f"{kept}\n\n{_table(head, rows)}"
 
 
@@ -116,25 +112,10 @@ def filters(measured: Measured) -> str:
     for name in measured.names(f"filtered, {shares[0]}"):
         row = [_shown(name)]
         for share in shares:
-            row += [measured.cell(f"filtered, {share}", name, half=True), measured.cell(f"filtered, {share}, recall", name)]
+            row += [measured.cell(f"filtered, {share}", name), measured.cell(f"filtered, {share}, recall", name)]
         rows.append(row)
-    head = [""] + [each for share in shares for each in (f"{share} match (middle half)", "recall")]
+    head = [""] + [each for share in shares for each in (f"{share} match", "recall")]
     return _table(head, rows)
-
-
-def growth(measured: Measured) -> str:
-    """A table of growth."""
-    sizes = measured.results["options"]["sizes"]
-    rows = []
-    for name in dict.fromkeys(each.partition(": ")[0] for each in measured.names("growth")):
-        steps = [
-            measured.cell("growth", f"{name}: {large:,} beside {small:,} leaves", half=True)
-            for small, large in pairwise(sizes)
-        ]
-        exponent = measured.value("growth", f"{name}: exponent")
-        rows.append([name, f"{exponent:.2f}", *steps])
-    steps = [f"{large:,} beside {small:,} (middle half)" for small, large in pairwise(sizes)]
-    return _table(["", "exponent", *steps], rows)
 
 
 def losses(measured: Measured) -> Iterator[str]:
@@ -191,7 +172,6 @@ def page(results: Mapping[str, Any]) -> str:
         questions=questions(measured),
         filters=filters(measured),
         stores=stores(measured),
-        growth=growth(measured),
         losses=lost,
         sizes=" to ".join(f"{size:,}" for size in (options["sizes"][0], options["sizes"][-1])),
         alone_picture=_picture(
@@ -214,74 +194,31 @@ def _picture(name: str, alt: str) -> str:
 
 TEMPLATE = """# Benchmarks
 
-leafspan beside what else one could take, all over the same leaves, in one run. This page is written by `{command}`: no
-figure is put in by hand, and what is better elsewhere stands [below](#where-others-are-better). What leafspan promises of
-itself, with bounds, is in [measurements](measurements.md).
+Compare leafspan's speed with other libraries, and see [where others are better](#where-others-are-better). `{command}`
+measures everything and writes this page. Quality is in [measurements](measurements.md).
 
-Each figure is a ratio to a plain Chroma query (24 records with documents and metadata) in the same turn: below 1 is faster,
-or smaller, than plain Chroma. It is the median of all turns, and in brackets the middle half: a quarter of the turns is
-below, and a quarter above. Where the middle half is wide, the machine was busy with other work, and small differences mean
-nothing. Bare times mean little on another machine, so there are none.
-
-## What is compared
-
-- **The corpus**: {leaves} leaves in {documents} documents of about 1,000 words, with four metadata keys. They are sentences
-  of the example articles, drawn at random, with every fourth word replaced. Questions are those about the articles, and
-  words drawn at random. Nothing is downloaded.
-- **The same for all**: leaves, their ids, and their vectors (WordLlama, 256 numbers), which are made before. Embedding the
-  question counts everywhere.
-- **leafspan** is asked through its LangChain retrievers, for five passages; what merges or widens is over `Vector` and 24
-  candidates. `retrieve_many` is that of its LlamaIndex retrievers.
-- **Peers** are set up as their users set them up, with their defaults: retrievers of LangChain and LlamaIndex over their
-  Chroma stores, for five results, with 24 candidates where they fuse, merge or look up parents; docstores of parents in
-  memory; Haystack's store in memory; bm25s in memory with English stop words and stems. Engines (zvec with its graph,
-  LanceDB with and without an index) are asked for 24 records with texts.
-- **The machine**: {processors} processors, {platform}, Python {python}.
-- **Versions**: {packages}.
-- **Missing in this run**: {missing}.
-
-## What is a fair comparison, and what is not
-
-- Exact search and graphs are not the same: look at the recall beside the time. It is the share of the nearest leaves that
-  are found, of as many as are asked for.
-- LangChain's BM25Retriever and Ensemble, bm25s, Haystack and LlamaIndex's fusion hold all texts in memory, and are made
-  anew by each process from all documents. What that takes is not counted here, nor is it among the new processes.
-  leafspan's words are on disk.
-- LangChain's BM25Retriever splits at blanks, without stems and stop words. EnsembleRetriever returns everything that its
-  searches find, not five.
-- Haystack's store in memory looks at all documents for each window and each parent. It is made for trying things out; its
-  other stores are not measured. What takes many seconds takes part in two turns only.
-- Auto-merging returns other nodes in other libraries for the same leaves. Only time is compared here; quality is in
-  [measurements](measurements.md).
-- Chroma, zvec and LanceDB search outside of Python, so that 16 callers can use all processors. Much of leafspan is Python,
-  which runs in one thread at a time.
-- zvec and LanceDB store the number of the document only, and none of the other metadata.
-- Everything shares one process and its caches, in an order that is drawn for each turn, which is unfair to all alike:
-  alone, each would find its own data in the caches. Only new processes are alone.
-- The texts are made up, so words are not as rare as in real texts, and vectors lie closer together.
+Each figure is a ratio to a plain Chroma query for 24 records: below 1 is faster, or smaller, than plain Chroma. It is the
+median of all turns. Where the middle half is wide, small differences mean nothing.
 
 ## Questions
 
 {alone_picture}
 
-One question at a time; 32 at once, in one call where there is one (LangChain's `batch`, Chroma's and LanceDB's queries of
-many vectors, bm25s's lists), otherwise one after the other; and 16 callers on one event loop, each of whom awaits two
-questions, by coroutines where there are some, otherwise in threads.
+The columns are one question at a time, 32 questions (in one call where a library has one), and 16 callers on an event loop.
+Recall is the share of the nearest leaves that were found.
 
 {questions}
 
 ## With a filter
 
-A range of documents, another one for each question.
+The filter is a range of documents, another one for each question.
 
 {filters}
 
 ## Storing, and new processes
 
-Leaves are added in groups of 10,000, in turns; throughput above 1 is faster than plain Chroma. What is done at the end,
-such as building an index, counts. A new process imports, opens, embeds one question and answers it. Memory is that of a
-process that has answered 50 questions: all that is resident, and what is its own; the rest are pages of files, which the
-system takes back when it needs them.
+A throughput above 1 is faster than plain Chroma. A new process imports, opens, embeds a question and answers it. Memory is
+that of a process after 50 questions, without the pages of files.
 
 {stores}
 
@@ -289,28 +226,31 @@ system takes back when it needs them.
 
 {growth_picture}
 
-From {sizes} leaves, each size in a folder of its own, asked in turns. Times grow as the number of leaves to the
-power of the exponent, which stands beside each line: 1 is in proportion, 0 not at all. The first answer of a new process is
-from opening to it, without imports.
-
-{growth}
+From {sizes} leaves, times grow as the number of leaves to the power of the exponent, which stands at each
+line: 1 is in proportion, 0 not at all.
 
 ## Where others are better
 
-By what factor, of the medians above; below 1 is better than leafspan.
+What others take (time, memory, disk space), as a share of what leafspan takes:
 
 {losses}
 
-## How to run it
+## How it is measured
+
+- **Leaves**: {leaves} in {documents} documents of made-up text, with four metadata keys and the same vectors for all.
+- **leafspan** returns five passages through its LangChain retrievers. Merged leaves, windows and parents are over `Vector`.
+- **Peers** have their defaults: LangChain and LlamaIndex over Chroma stores, Haystack's store and bm25s in memory. Engines
+  (zvec, LanceDB) return 24 records, and store one metadata key only.
+- **Not included**: the time in which each process builds LangChain's BM25Retriever and EnsembleRetriever, bm25s, Haystack's
+  store and LlamaIndex's fusion in memory. Haystack's other stores were not measured.
+- **Machine**: {processors} processors, {platform}, Python {python}. **Versions**: {packages}.
+- **Missing in this run**: {missing}.
 
 | command | what it does |
 |---|---|
-| `make bench` | 30,000 leaves, and growth to 100,000: about a quarter of an hour on two processors |
-| `make bench FULL=1` | 100,000 leaves, and growth to 1,000,000: some hours, and 12 GB of disk |
-| `python benchmarks/bench.py --quick` | a few thousand leaves, without writing this page: whether everything runs |
-
-`pip install ".[bench]"` has the peers; `make bench` does it for you. A peer that is not installed is named as
-missing.
+| `make bench` | 30,000 leaves, growth to 100,000: a quarter of an hour on two processors |
+| `make bench FULL=1` | 100,000 leaves, growth to 1,000,000: some hours, 12 GB of disk |
+| `python benchmarks/bench.py --quick` | a few thousand leaves, does not write this page; needs `pip install ".[bench]"` |
 """
 
 
