@@ -1,4 +1,4 @@
-"""docs/coming-from.md names every retriever of the other libraries, with every parameter and its default."""
+"""docs/coming-from.md names every retriever of the installed libraries, and only parameters that these have."""
 
 from __future__ import annotations
 
@@ -6,25 +6,18 @@ import importlib
 import inspect
 import pkgutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import Enum
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-from tests.docs.page_of_peers import chapter, in_backticks, parameters_on_page, sections
-from tests.docs.parameters_of_peers import PARAMETERS
+from tests.docs.page_of_peers import PROSE, SYSTEMS, at_a_glance, chapter, in_backticks, parameters_in, rows
 
-PROTOCOLS = {"TextRetriever", "EmbeddingRetriever"}
-WITHOUT_A_TABLE = {
-    "BaseRetriever",
-    "BaseImageRetriever",
-    "EmptyIndexRetriever",
-    "MultiModalVectorIndexRetriever",
-    "MultiModalRetriever",
-}
-NOT_INSTALLED = {"BM25Retriever"}  # LlamaIndex lists it, but it is in a package of its own: see PARAMETERS
+METHODS = ("__init__", "run", "retrieve", "from_defaults", "from_llm", "from_texts", "from_documents")
+NOT_INSTALLED = {("LlamaIndex", "BM25Retriever")}  # LlamaIndex lists it, but it is in a package of its own
 
 
 def modules_of(package: ModuleType) -> Iterator[ModuleType]:
@@ -59,24 +52,35 @@ def llamaindex_retrievers() -> dict[str, Any]:
     return found
 
 
-def langchain_packages() -> tuple[ModuleType, ModuleType]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # langchain-community is being retired
-        import langchain_community.retrievers as community
-    import langchain_classic.retrievers as classic
-
-    return community, classic
-
-
-def langchain_retriever(name: str) -> Any:
+def langchain_retrievers() -> dict[str, Any]:
+    from langchain_core.retrievers import BaseRetriever
     from langchain_core.vectorstores import VectorStoreRetriever
 
-    if name == "VectorStoreRetriever":
-        return VectorStoreRetriever
-    community, classic = langchain_packages()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        return getattr(community if name in community.__all__ else classic, name)
+        warnings.simplefilter("ignore", DeprecationWarning)  # langchain-community is being retired
+        import langchain_classic.retrievers as classic
+        import langchain_community.retrievers as community
+
+        found = {name: getattr(community, name) for name in community.__all__}
+        found |= {name: getattr(classic, name) for name in classic.__all__ if name not in found}
+    return found | {"VectorStoreRetriever": VectorStoreRetriever, "BaseRetriever": BaseRetriever}
+
+
+@cache
+def retrievers_of(system: str) -> dict[str, Any]:
+    find = {"Haystack": haystack_retrievers, "LlamaIndex": llamaindex_retrievers, "LangChain": langchain_retrievers}
+    return find[system]()
+
+
+def classes_in_tables(system: str) -> dict[str, Any]:
+    """The retrievers, and other classes that the system's table names."""
+    if system != "Haystack":
+        return retrievers_of(system)
+    from haystack.components.preprocessors import HierarchicalDocumentSplitter
+    from haystack.document_stores.in_memory import InMemoryDocumentStore
+
+    others = (HierarchicalDocumentSplitter, InMemoryDocumentStore)
+    return retrievers_of(system) | {each.__name__: each for each in others}
 
 
 def shown(default: object) -> str:
@@ -84,86 +88,51 @@ def shown(default: object) -> str:
     return f"{type(default).__name__}.{default.name}" if isinstance(default, Enum) else repr(default)
 
 
-def parameters_of(function: Any) -> dict[str, str | None]:
-    """Each parameter with its default, None if it has none."""
-    found = inspect.signature(function).parameters.values()
-    named = [each for each in found if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY) and each.name != "self"]
-    return {each.name: None if each.default is each.empty else shown(each.default) for each in named}
+def parameters_of(kind: Any) -> dict[str, set[str | None]]:
+    """Each parameter of a class and of its methods with its defaults, None if it has none."""
+    found: dict[str, set[str | None]] = {}
+    for method in (getattr(kind, name) for name in METHODS if hasattr(kind, name)):
+        for each in inspect.signature(method).parameters.values():
+            found.setdefault(each.name, set()).add(None if each.default is each.empty else shown(each.default))
+    for name, field in getattr(kind, "model_fields", {}).items():
+        default = None if field.is_required() else shown(field.get_default(call_default_factory=True))
+        found.setdefault(name, set()).add(default)
+    return found
 
 
-def fields_of(kind: Any) -> dict[str, str | None]:
-    """The options of a retriever of LangChain, but for those that all of them have."""
-    fields = {name: field for name, field in kind.model_fields.items() if name not in ("name", "tags", "metadata")}
-    return {
-        name: None if field.is_required() else shown(field.get_default(call_default_factory=True))
-        for name, field in fields.items()
-    }
+def wrong(cell: str, classes: dict[str, Any]) -> list[str]:
+    """What a cell says of classes and parameters that are not so."""
+    found = []
+    for name, parameter, default in parameters_in(cell):
+        defaults = parameters_of(classes[name]).get(parameter) if name in classes else None
+        if defaults is None or (default is not None and default not in defaults):
+            found.append(f"{name}({parameter})" if default is None else f"{name}({parameter}={default})")
+    return found
 
 
-def missing(system: str, name: str, parameters: Mapping[str, str | None], method: str = "") -> list[str]:
-    """The parameters that the page does not have with these defaults. Long defaults may be three dots."""
-    on_page = parameters_on_page(system, name)
-
-    def text(parameter: str, default: str | None) -> str:
-        plain = parameter if default is None else f"{parameter}={default}"
-        return f"{method}({plain})" if method else plain
-
-    def is_there(parameter: str, default: str | None) -> bool:
-        long = default is not None and (len(default) > 25 or " at 0x" in default)
-        return text(parameter, default) in on_page or (long and text(parameter, "...") in on_page)
-
-    return [text(*each) for each in parameters.items() if not is_there(*each)]
+@pytest.mark.parametrize("system", ["Haystack", "LlamaIndex", "LangChain"])
+def test_every_retriever_is_named(system: str):
+    assert retrievers_of(system).keys() - set(in_backticks(PROSE)) == set()
 
 
-def test_every_retriever_of_haystack_has_a_section():
-    assert haystack_retrievers().keys() - sections("Haystack").keys() == set()
+@pytest.mark.parametrize("system", ["Haystack", "LlamaIndex", "LangChain"])
+def test_the_classes_at_a_glance_exist(system: str):
+    named = {name for _, cells in at_a_glance() for name in cells[SYSTEMS.index(system)]}
+    assert named - retrievers_of(system).keys() == set()
 
 
-def test_every_retriever_of_llamaindex_is_named():
-    assert llamaindex_retrievers().keys() - set(in_backticks(chapter("LlamaIndex"))) == set()
+@pytest.mark.parametrize("system", ["Haystack", "LlamaIndex", "LangChain"])
+def test_the_parameters_in_a_table_exist_with_these_defaults(system: str):
+    cells = [theirs for theirs, *_ in rows(chapter(system))]
+    assert len(cells) > 5
+    classes = classes_in_tables(system)
+    checked = [each for each in cells if (system, next(parameters_in(each))[0]) not in NOT_INSTALLED]
+    assert [each for cell in checked for each in wrong(cell, classes)] == []
 
 
-def test_every_retriever_of_langchain_is_named():
-    community, classic = langchain_packages()
-    names = {*classic.__all__, *community.__all__, "VectorStoreRetriever", "BaseRetriever"}
-    assert names - set(in_backticks(chapter("LangChain"))) == set()
-
-
-def test_a_retriever_that_the_page_does_not_name_would_be_noticed():
-    assert "TeapotRetriever" not in in_backticks(chapter("LlamaIndex"))
-    assert missing("Haystack", "FilterRetriever", {"document_store": None, "steep": "3"}) == ["steep=3"]
-    assert missing("Haystack", "InMemoryBM25Retriever", {"top_k": "11"}) == ["top_k=11"]
-
-
-def with_tables(system: str, *others: set[str]) -> list[str]:
-    return [name for name in sections(system) if name and not any(name in each for each in others)]
-
-
-@pytest.mark.parametrize("name", with_tables("Haystack", PROTOCOLS))
-def test_the_parameters_of_haystack_are_there(name: str):
-    kind = haystack_retrievers()[name]
-    assert missing("Haystack", name, parameters_of(kind.__init__)) == []
-    assert missing("Haystack", name, parameters_of(kind.run), "run") == []
-    assert parameters_of(kind.run) == parameters_of(kind.run_async)
-
-
-@pytest.mark.parametrize("name", with_tables("LlamaIndex", WITHOUT_A_TABLE, NOT_INSTALLED))
-def test_the_parameters_of_llamaindex_are_there(name: str):
-    kind = llamaindex_retrievers()[name]
-    assert missing("LlamaIndex", name, parameters_of(kind.__init__)) == []
-    if hasattr(kind, "from_defaults"):
-        assert missing("LlamaIndex", name, parameters_of(kind.from_defaults), "from_defaults") == []
-
-
-@pytest.mark.parametrize("name", with_tables("LangChain"))
-def test_the_parameters_of_langchain_are_there(name: str):
-    kind = langchain_retriever(name)
-    assert missing("LangChain", name, fields_of(kind)) == []
-    for method in ("from_llm", "from_texts", "from_documents"):
-        if hasattr(kind, method):
-            assert missing("LangChain", name, parameters_of(getattr(kind, method)), method) == []
-
-
-@pytest.mark.parametrize(("system", "name"), [(system, name) for system in PARAMETERS for name in PARAMETERS[system]])
-def test_the_parameters_of_documented_classes_are_there(system: str, name: str):
-    assert [each for each in PARAMETERS[system][name] if each not in parameters_on_page(system, name)] == []
+def test_what_the_page_lacks_or_has_wrong_would_be_noticed():
+    assert "TeapotRetriever" not in in_backticks(PROSE)
+    classes = haystack_retrievers()
+    assert wrong("`FilterRetriever(filters=None, steep)`", classes) == ["FilterRetriever(steep)"]
+    assert wrong("`InMemoryBM25Retriever(top_k=11)`", classes) == ["InMemoryBM25Retriever(top_k=11)"]
+    assert wrong("`TeapotRetriever(filters)`", classes) == ["TeapotRetriever(filters)"]
