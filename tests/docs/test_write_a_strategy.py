@@ -1,4 +1,4 @@
-"""The strategies that docs/write-a-strategy.md writes work as the page says, in the core and in both hosts."""
+"""The strategy that docs/write-a-strategy.md writes, and one over any base, work as the page says, in the core and both hosts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import inspect
 import re
 import sys
 from collections.abc import Iterator
-from datetime import date, datetime
+from dataclasses import dataclass, field, replace
+from datetime import date
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,6 +24,7 @@ from leafspan import (
     AutoMerging,
     Browse,
     Ensemble,
+    Hybrid,
     Index,
     InvalidArgument,
     MultiQuery,
@@ -35,11 +37,14 @@ from leafspan import (
 from leafspan.strategies import (
     Candidate,
     LoadTexts,
+    OverBase,
     Query,
     Request,
     RetrievalContext,
     Span,
     Trace,
+    check_strategy,
+    check_text,
 )
 
 PAGE = (Path(__file__).parents[2] / "docs" / "write-a-strategy.md").read_text()
@@ -70,9 +75,37 @@ def fresh_first(page: dict[str, Any]) -> Any:
     return page["FreshFirst"]
 
 
-@pytest.fixture(scope="module")
-def with_phrase(page: dict[str, Any]) -> Any:
-    return page["WithPhrase"]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithPhrase(OverBase):
+    """Those results of any base that have ``phrase`` in their text. It runs the base again with more candidates, as the page says."""
+
+    phrase: str
+    base: Strategy = field(default_factory=Hybrid)
+
+    def __post_init__(self) -> None:
+        check_text("phrase", self.phrase)
+        check_strategy("base", self.base)
+
+    def retrieve(self, queries, context):
+        wider, seen = context.for_base, set()
+        while True:
+            results = yield from self.base.retrieve(queries, wider)
+            ids = dict.fromkeys(id_ for row in results for found in row for id_ in found.span.leaf_ids)
+            texts = yield LoadTexts(tuple(ids))
+            kept = [
+                [found for found in row if self.phrase in "".join(texts[id_] for id_ in found.span.leaf_ids)]
+                for row in results
+            ]
+            enough = all(len(row) >= context.results for row in kept)
+            if enough or seen.issuperset(ids) or wider.candidates >= leafspan.strategies.MOST_CANDIDATES:
+                return kept
+            seen.update(ids)
+            wider = replace(wider, candidates=min(4 * wider.candidates, leafspan.strategies.MOST_CANDIDATES))
+
+
+@pytest.fixture
+def with_phrase() -> type[WithPhrase]:
+    return WithPhrase
 
 
 def shown(passages):
@@ -165,9 +198,6 @@ def test_it_can_build_on_a_retriever_of_a_host_through_a_host(index: Index, fres
         {"half_life": None},
         {"weight": 1.5},
         {"weight": "0.3"},
-        {"key": None},
-        {"today": "2026-06-01"},
-        {"today": datetime(2026, 6, 1)},
         {"base": SentenceWindow()},
         {"base": Vector},
     ],
@@ -287,25 +317,8 @@ def test_a_retriever_without_a_strategy_uses_relevant_segments(index: Index):
 
 
 def test_a_candidate_and_its_passage_have_the_ids_of_the_page(index: Index, page: dict[str, Any]):
-    [passage] = index.retrieve(QUESTION, page["WithPhrase"](phrase="every hour"))
+    [passage] = index.retrieve(QUESTION, page["FreshFirst"](weight=1), k=1)
     assert f"`{passage.id}`" in PAGE
-    assert f"`{passage.id.removesuffix('-0')}`" in PAGE
-
-
-def test_the_helper_of_tests_answers_flows_that_ask_nothing_and_refuses_answers_that_are_left_over(page: dict[str, Any]):
-    def flow(*requests: str):
-        answers = []
-        for request in requests:
-            answers.append((yield request))
-        return answers
-
-    answered = page["answered"]
-    assert answered(flow()) == ([], [])
-    assert answered(flow("a", "b"), 1, 2) == (["a", "b"], [1, 2])
-    with pytest.raises(AssertionError, match="2 answers for 1 requests"):
-        answered(flow("a"), 1, 2)
-    with pytest.raises(AssertionError, match="still asks for b"):
-        answered(flow("a", "b"), 1)
 
 
 def test_the_hand_made_leaf_is_as_a_search_finds_it(page: dict[str, Any]):
@@ -313,71 +326,76 @@ def test_the_hand_made_leaf_is_as_a_search_finds_it(page: dict[str, Any]):
     assert made.leaf.id == made.id
     assert made.leaf.words == made.words
     assert made.span.anchor == (made.leaf.ordinal, made.leaf.start)
-    assert (made.leaf.ancestors[-1].start, made.leaf.ancestors[-1].end) == (made.leaf.start, made.leaf.end)
 
 
-# The page and the code: each table is complete.
+# The page and the code: what the tables list is there, and the reference has the rest.
+
+REFERENCE = "\n".join(path.read_text() for path in (Path(__file__).parents[2] / "docs" / "reference").glob("*.md"))
 
 
-def rows(heading: str) -> list[list[str]]:
-    """The cells of the first table whose head begins with this."""
+def names_in(heading: str) -> list[str]:
+    """The names in the first cells of the table whose head begins with this."""
     table = PAGE[PAGE.index(f"| {heading} |") :].split("\n\n")[0]
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()[2:]]
+    return [name for line in table.splitlines()[2:] for name in re.findall(r"`([^`]+)`", line.split(" | ")[0])]
 
 
-def signature(kind: type) -> str:
-    """``Load(ids, optional=())``, as the table of requests has it."""
-    fields = [
-        each.name if each.default is dataclasses.MISSING else f"{each.name}={each.default!r}".replace("'", '"')
-        for each in dataclasses.fields(kind)
+def call(kind: type) -> str:
+    """``AskHost(name, question, ask, aask)``: the request with the fields that it must be given, as the table has it."""
+    required = [
+        each.name for each in dataclasses.fields(kind) if each.default is each.default_factory is dataclasses.MISSING
     ]
-    return f"`{kind.__name__}({', '.join(fields)})`"
+    return f"{kind.__name__}({', '.join(required)})"
 
 
-def test_the_table_of_requests_has_each_with_its_fields():
-    assert [row[0] for row in rows("request")] == [signature(kind) for kind in ordered_requests()]
+def test_the_table_of_requests_has_each_with_the_fields_that_it_needs():
+    assert sorted(names_in("request")) == sorted(call(kind) for kind in get_args(Request))
 
 
-def ordered_requests() -> list[type]:
-    """All requests, in the order of the page."""
-    order = re.findall(r"^\| `(\w+)\(", PAGE, re.MULTILINE)
-    return sorted(get_args(Request), key=lambda kind: order.index(kind.__name__) if kind.__name__ in order else len(order))
+@pytest.mark.parametrize(
+    ("heading", "kind"), [("member", Strategy), ("`context`", RetrievalContext), ("candidate", Candidate)]
+)
+def test_the_tables_of_members_and_attributes_list_what_is_there(heading: str, kind: type):
+    listed = names_in(heading)
+    if heading == "candidate":
+        listed = [name for name in listed if "#" not in name]
+    assert listed
+    assert set(listed) <= {name for name, _ in inspect.getmembers(kind)}
 
 
-def test_the_table_of_members_has_each():
-    members = [name for name, _ in inspect.getmembers(Strategy) if not name.startswith("_")]
-    assert sorted(re.sub(r"\W.*", "", row[0].strip("`")) for row in rows("member")) == members
+def test_the_table_of_members_has_the_defaults():
+    class Plain(Strategy):
+        def retrieve(self, queries, context):
+            raise NotImplementedError
+
+    table = PAGE[PAGE.index("| member |") :].split("\n\n")[0]
+    for line in table.splitlines()[2:]:
+        name, *_, default = [cell.strip(" `") for cell in line.strip("|").split(" | ")]
+        assert repr(getattr(Plain(), name)).replace("'", '"') == default
 
 
-@pytest.mark.parametrize(("kind", "before"), [(RetrievalContext, "**`RetrievalContext`**"), (Candidate, "**`Candidate`**")])
-def test_the_tables_of_attributes_have_each(kind: type, before: str):
-    table = PAGE[PAGE.index(before) :].split("\n\n")[1]
-    listed = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
-    properties = [name for name, value in vars(kind).items() if isinstance(value, property)]
-    assert listed == [*(each.name for each in dataclasses.fields(kind)), *properties]
+@pytest.mark.parametrize("kind", [Strategy, RetrievalContext, Candidate])
+def test_what_the_tables_leave_out_is_described_in_the_reference(kind: type):
+    for name, value in inspect.getmembers(kind):
+        if not name.startswith("_"):
+            assert re.search(rf"^\s*{name}:", kind.__doc__ or "", re.MULTILINE) or inspect.getdoc(value)
+    assert f"(reference/{'writing-strategies' if kind is not Strategy else 'strategies'}.md)" in PAGE
 
 
-def test_the_table_of_checks_has_each_with_its_parameters():
-    checks = [name for name in leafspan.strategies.__all__ if name.startswith("check_")]
-    signatures = []
-    for name in checks:
-        parameters = inspect.signature(getattr(leafspan.strategies, name)).parameters.values()
-        bare = [each.replace(annotation=inspect.Parameter.empty) for each in parameters]
-        signatures.append(f"`{name}{inspect.Signature(bare)}`".replace("'", '"'))
-    assert sorted(row[0] for row in rows("check")) == sorted(signatures)
-
-
-def test_the_page_names_all_that_is_offered_to_authors():
+def test_the_page_or_the_reference_names_all_that_is_offered_to_authors():
     strategies = {
         name
         for name in leafspan.strategies.__all__
         if inspect.isclass(kind := getattr(leafspan.strategies, name)) and issubclass(kind, Strategy)
     }
-    types = {"Fusion", "Mode", "Request", "Retrieves", "StrategyResults"}  # in annotations only
-    not_for_authors = {"DEFAULT", "LOWEST_SCORE", "MOST_CANDIDATES", "Watcher", "at_least", "filtered", "name_strategies"}
-    not_for_authors |= {"to_queries", "to_query", "Ranked", "fuse"}
-    offered = set(leafspan.strategies.__all__) - strategies - types - not_for_authors
-    assert {name for name in offered if not re.search(rf"\b{name}\b", PAGE)} == set()
+    offered = set(leafspan.strategies.__all__) - strategies
+    named = {name for name in offered if re.search(rf"\b{name}\b", PAGE)} | set(
+        re.findall(r"^::: .*\.(\w+)$", REFERENCE, re.M)
+    )
+    assert offered - named == set()
+
+
+def test_the_page_names_each_check():
+    assert {name for name in leafspan.strategies.__all__ if name.startswith("check_")} <= set(re.findall(r"`(\w+)", PAGE))
 
 
 def test_the_page_imports_only_what_is_public():
@@ -395,7 +413,6 @@ def test_what_the_page_names_is_there():
         *vars(leafspan.errors),
         *in_hosts,
         "FreshFirst",
-        "WithPhrase",
     }
     named = {
         name for name in re.findall(r"`([A-Z]\w+)\b[^`]*`", PAGE) if name not in ("None", "False", "True", "Exception")
