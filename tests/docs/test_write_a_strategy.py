@@ -1,4 +1,4 @@
-"""The strategy that docs/write-a-strategy.md writes, and one over any base, work as the page says, in the core and both hosts."""
+"""The strategy that docs/write-a-strategy.md writes, and one over any base, work in the core and in both hosts."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def fresh_first(page: dict[str, Any]) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithPhrase(OverBase):
-    """Those results of any base that have ``phrase`` in their text. It runs the base again with more candidates, as the page says."""
+    """Those results of any base that have ``phrase`` in their text. The base is run again with more candidates."""
 
     phrase: str
     base: Strategy = field(default_factory=Hybrid)
