@@ -1,0 +1,100 @@
+"""Finds phrases that have to be read twice, in pages, docstrings, comments and messages: python tools/plain_english.py [PATH ...]
+
+It exits with 1 if it finds one. ``ALLOWED`` lists the places where a phrase is right.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+WHERE = (
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "docs",
+    "examples",
+    "shared",
+    "langchain_ext",
+    "llamaindex_ext",
+)
+
+PHRASES = {  # a phrase, and what to write instead
+    r"\b(?:that|those) of (?:the|a|an|its|their|all|each|one|two)\b": "the noun again",
+    r"\bof (?:which|whom)\b": "two sentences",
+    r"\b(?:is|are|was|were|has|have|if|gives?|returns?|found) none\b": "a verb with not, or no and the noun",
+    r"\bnone (?:is|are|was|were|has|have|if)\b": "a verb with not, or no and the noun",
+    r"\b(?:does|do|did|say|says|finds?|gets?|changes?|shows?|returns?|loses?) nothing\b": "a verb with not",
+    r"\bmend(?:s|ed|ing)?\b": "repair",
+    r"\banew\b": "again",
+    r"\b(?:is|are|was|were|be|been) told\b": "the actor and what it passes",
+    r"\bgo(?:es)? by\b": "uses, or follows",
+    r"\bstands? (?:in|at|for|above|below|under|there|here|beside|behind|once)\b": "is, or the field's verb",
+    r"\bin place of\b": "instead of",
+    r"\bbut for\b": "except",
+    r"\bfor good\b": "permanently",
+    r"\b(?:its|the|a) begin\b": "start",
+    r"\bhas \d\.\d+ of\b": "is N % faster or slower than",
+    r"\bso many\b|\bas many .{1,40}? as there are\b": "the number of",
+    r"\bmirrors?\b": "segments",
+    r"\bof itself\b|\bby itself\b": "alone, or automatically",
+    r"\bwhat(?:ever)? (?:it|they) (?:lacks?|needs?|has|have)\b": "the noun",
+    r"\bwhosoever|whichever|wherefrom|therein|thereof|hence|thus\b": "a plain word",
+    r"\bsuch as (?:are|is)\b": "a plain clause",
+    r"\bis to be\b|\bare to be\b": "must be, or the actor and its verb",
+    r"\bas it were\b": "leave it out",
+    r"\bsimply\b|\bnote that\b": "leave it out",
+}
+PATTERN = re.compile("|".join(f"(?P<p{number}>{phrase})" for number, phrase in enumerate(PHRASES)), re.IGNORECASE)
+
+ALLOWED: set[tuple[str, str]] = set()
+"""Files and phrases where the phrase is right."""
+
+
+def main(given: list[str]) -> int:
+    """Print what was found."""
+    found = 0
+    for path in files([Path(each) for each in given] or [ROOT / each for each in WHERE]):
+        name = str(path.resolve().relative_to(ROOT)) if path.resolve().is_relative_to(ROOT) else str(path)
+        for line, text in texts(path):
+            for match in PATTERN.finditer(text):
+                if (name, match[0].lower()) in ALLOWED:
+                    continue
+                found += 1
+                at = line + text.count("\n", 0, match.start())
+                around = " ".join(text[max(0, match.start() - 30) : match.end() + 30].split())
+                print(f"{name}:{at}: {match[0]!r} in “{around}”: write {list(PHRASES.values())[match.lastindex - 1]}")
+    if found:
+        print(f"{found} phrases that have to be read twice")
+    return 1 if found else 0
+
+
+def files(paths: list[Path]) -> Iterator[Path]:
+    """The pages and modules below the paths."""
+    for path in paths:
+        yield from sorted(each for each in path.rglob("*") if each.suffix in (".md", ".py")) if path.is_dir() else [path]
+
+
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """What people read in a file, each text with its first line: of a page its prose, of a module its strings and comments."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        prose = re.sub(r"(?ms)^```.*?^```", lambda block: re.sub(r"[^\n]", " ", block[0]), text)
+        yield 1, re.sub(r"`[^`\n]*`|\]\([^)\n]*\)", lambda code: " " * len(code[0]), prose)
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT or token.type == tokenize.STRING or token.type == FSTRING:
+            yield token.start[0], re.sub(r"``[^`]*``", lambda code: " " * len(code[0]), token.string)
+
+
+FSTRING = getattr(tokenize, "FSTRING_MIDDLE", -1)  # from Python 3.12 on
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
