@@ -29,8 +29,8 @@ WHERE = (
 PHRASES = {  # a phrase, and what to write instead
     r"\b(?:that|those) of (?:the|a|an|its|their|all|each|one|two)\b": "the noun again",
     r"\bof (?:which|whom)\b": "two sentences",
-    r"\b(?:is|are|was|were|has|have|if|gives?|returns?|found) none\b": "a verb with not, or no and the noun",
-    r"\bnone (?:is|are|was|were|has|have|if)\b": "a verb with not, or no and the noun",
+    r"\b(?:is|are|was|were|has|have|if|gives?|returns?|found) (?-i:none)\b": "a verb with not, or no and the noun",
+    r"\b(?-i:none) (?:is|are|was|were|has|have|if)\b": "a verb with no and the noun",
     r"\b(?:does|do|did|say|says|finds?|gets?|changes?|shows?|returns?|loses?) nothing\b": "a verb with not",
     r"\bmend(?:s|ed|ing)?\b": "repair",
     r"\banew\b": "again",
