@@ -1,7 +1,4 @@
-"""The Python in README.md and in docs/ runs as tests: a page from top to bottom, in an empty folder of its own.
-
-README.md begins with a folder of Markdown files, so it finds one there: ``tests/docs/notes``.
-"""
+"""The Python in README.md and in docs/ runs as tests: a page from top to bottom, in an empty folder of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +15,6 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when a page imports Haystack
-NOTES = Path(__file__).parent / "tests" / "docs" / "notes"
 
 # Tests make thousands of indexes. Memory does not wait for a disk.
 IN_MEMORY, MOST_BYTES = Path("/dev/shm"), 4 << 30
@@ -37,12 +33,6 @@ def enter_empty_folder(namespace: dict[str, Any]) -> None:
     os.chdir(leaving.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
 
 
-def enter_folder_with_notes(namespace: dict[str, Any]) -> None:
-    """Before README.md: the folder has the user's own files in it."""
-    enter_empty_folder(namespace)
-    shutil.copytree(NOTES, "notes")
-
-
 def leave_folder(namespace: dict[str, Any]) -> None:
     """After a page: its indexes are closed, the folder goes, and so does a tracer provider, which a process sets once."""
     for value in list(namespace.values()):
@@ -53,12 +43,9 @@ def leave_folder(namespace: dict[str, Any]) -> None:
         vars(trace).update(_TRACER_PROVIDER=None, _TRACER_PROVIDER_SET_ONCE=type(trace._TRACER_PROVIDER_SET_ONCE)())
 
 
-def pages(patterns: list[str], setup: Any) -> Sybil:
-    """The Python on some pages, and what is done before each of them."""
-    parsers = [PythonCodeBlockParser(), SkipParser()]
-    return Sybil(parsers=parsers, patterns=patterns, setup=setup, teardown=leave_folder)
-
-
-readme = pages(["README.md"], enter_folder_with_notes)
-others = pages(["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md", "docs/*/*.md"], enter_empty_folder)
-pytest_collect_file = (readme + others).pytest()
+pytest_collect_file = Sybil(
+    parsers=[PythonCodeBlockParser(), SkipParser()],
+    patterns=["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/*.md", "docs/*/*.md"],
+    setup=enter_empty_folder,
+    teardown=leave_folder,
+).pytest()
