@@ -23,9 +23,10 @@ for each in (HierarchicalSplitter, Analyzer, Budget):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """Options of ``Index.open``, and of each ``retrieve`` that is given none.
+    """Options for ``Index.open``, and defaults for each ``retrieve``.
 
-    What is None is as it is without a configuration. The first six are fixed when an index is made, as in ``Index.open``.
+    An option that is None has the same default as without a configuration. The first six are fixed when an index is
+    made.
 
     Args:
         embedder: Name of the embedder: ``"minilm"``, ``"e5"``, ``"wordllama"`` or ``"package.module:attribute"``.
@@ -36,7 +37,7 @@ class Config:
         title_weight: Weight, >= 0, of the title and the headings in a leaf's vector, beside 1 for its text. Default: None.
         analyzer: How texts become the terms that BM25 counts. Default: None.
         bm25: k1, b and the variant of BM25. Default: None.
-        strategy: What finds, if a call names no strategy. Default: None.
+        strategy: Strategy for calls that name none. Default: None.
         k: Most passages, >= 1, if a call gives neither ``k`` nor ``budget``. Default: None.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: None.
         budget: Most words in all passages together, >= 1, if a call gives neither ``k`` nor ``budget``; or tokens with
@@ -74,7 +75,7 @@ class Config:
 
     @classmethod
     def of(cls, given: object) -> Config:
-        """The configuration that an option stands for: one, the path of a file, a mapping, or None.
+        """The configuration from a ``Config``, the path of a file, a mapping, or None.
 
         Raises:
             InvalidArgument: if it is something else, or something in it is wrong; the message says where.
@@ -95,7 +96,7 @@ class Config:
 
         Args:
             path: The file.
-            given: Objects for the names that stand for them as ``{"given": name}``. Default: none.
+            given: Objects by name, each of which replaces ``{"given": name}``. Default: none.
 
         Raises:
             InvalidArgument: if it cannot be read, or something in it is wrong; the message says in which line.
@@ -105,11 +106,11 @@ class Config:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any], *, given: Mapping[str, object] | None = None) -> Self:
-        """The configuration that ``to_dict`` has made plain values of.
+        """The configuration from the plain values that ``to_dict`` returns.
 
         Args:
             plain: The plain values.
-            given: Objects for the names that stand for them as ``{"given": name}``. Default: none.
+            given: Objects by name, each of which replaces ``{"given": name}``. Default: none.
 
         Raises:
             InvalidArgument: if something in it is wrong; the message says where.
@@ -124,10 +125,11 @@ class Config:
         return made
 
     def to_dict(self, *, given: Mapping[str, object] | None = None, full: bool = False) -> dict[str, Any]:
-        """The configuration as plain values, which ``from_dict`` makes an equal one of.
+        """The configuration as plain values, from which ``from_dict`` makes an equal one.
 
         Args:
-            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
+            given: Objects that cannot be written, such as functions, by name. The name is written in their place.
+                Default: none.
             full: Whether to write options that have their default, too. Default: False.
 
         Raises:
@@ -137,15 +139,16 @@ class Config:
         return written
 
     def save(self, path: str | Path, *, given: Mapping[str, object] | None = None) -> None:
-        """Write it to a file, as JSON if its name ends with ``.json``, else as YAML. A file that is there is replaced.
+        """Write it to a file, as JSON if its name ends with ``.json``, else as YAML. An existing file is replaced.
 
         Args:
             path: The file.
-            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
+            given: Objects that cannot be written, such as functions, by name. The name is written in their place.
+                Default: none.
 
         Raises:
             InvalidArgument: if an option cannot be written, such as a function that is not among ``given``, or the file
-                cannot.
+                cannot be written.
         """
         text = config_text(self.to_dict(given=given), json_text=Path(path).suffix == ".json")
         write_file(path, text)
@@ -160,12 +163,12 @@ class Config:
         return OpenOptions(self.splitter, self.context_sentences, self.title_weight, self.analyzer, self.bm25)
 
     def options_with(self, given: OpenOptions) -> OpenOptions:
-        """These options, but for those that a call of ``Index.open`` gives itself."""
+        """These options, except those that a call of ``Index.open`` gives itself."""
         changed = {name: value for name in OpenOptions.__slots__ if (value := getattr(given, name)) is not None}
         return replace(self.options(), **changed)
 
     def defaults(self) -> Defaults:
-        """What a call of ``retrieve`` that says nothing else is answered by."""
+        """The strategy and limits for calls of ``retrieve`` that give none."""
         strategy = DEFAULT if self.strategy is None else self.strategy
         return Defaults(strategy, self.k, self.candidates, self.budget, self.min_score, self.per_document)
 
