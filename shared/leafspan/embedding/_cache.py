@@ -66,15 +66,16 @@ CREATE INDEX IF NOT EXISTS by_use ON vectors (used);
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingCache:
-    """Where the vectors of texts are kept, so that what was embedded once is not embedded, and paid for, again.
+    """A folder that keeps the vectors of texts, so that no text is embedded, and paid for, twice.
 
     The texts themselves are not kept, only hashes of them. Several indexes, threads and processes can share a folder, which
     can be deleted at any time.
 
     Args:
-        folder: Folder of the cache. One that everybody can write to is not used. Default: in the user's cache folder.
-        max_bytes: Most bytes on the disk, >= 1. The vectors that were not used for the longest time go first. Default: a
-            billion, which is enough for 150,000 vectors of 1,536 dimensions.
+        folder: Folder of the cache. leafspan does not use a folder that everybody can write to. Default: in the user's
+            cache folder.
+        max_bytes: Most bytes on the disk, >= 1. The vectors unused for longest are deleted first. Default: a billion,
+            enough for 150,000 vectors of 1,536 dimensions.
 
     Raises:
         InvalidArgument: if an option is out of its range.

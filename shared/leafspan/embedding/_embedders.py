@@ -41,14 +41,14 @@ class Embedder:
         name: Name of the model, for messages and for the index.
         documents: Function that embeds texts to be stored.
         queries: Function that embeds questions.
-        adocuments: Coroutine function like ``documents``. Default: None, ``documents`` in a thread.
-        aqueries: Coroutine function like ``queries``. Default: None, ``queries`` in a thread.
-        local: Whether it runs on this machine. If not, it may cost money and fail for a while: its vectors are kept in the
-            embedding cache, and it is asked again after a rate limit or a timeout. Default: False.
-        model: What the model is called, if its vectors may be used for other indexes, too. Default: None, the embedding
-            cache keeps its vectors for the same index only, since a function can be changed without a sign.
-        settings: Text that differs where the model's settings do, such as the length at which texts are cut. The embedding
-            cache gives only vectors that were made with the same ones. Default: none.
+        adocuments: Coroutine function like ``documents``. Default: None, ``documents`` runs in a thread.
+        aqueries: Coroutine function like ``queries``. Default: None, ``queries`` runs in a thread.
+        local: Whether the model runs on this machine. If not, calls may cost money or fail: leafspan keeps its vectors
+            in the embedding cache, and retries after a rate limit or a timeout. Default: False.
+        model: Name of the model. With it, other indexes can reuse the model's vectors from the embedding cache.
+            Default: None, only the same index reuses them, since leafspan cannot notice that a function has changed.
+        settings: Text that names the model's settings, such as the length at which it cuts texts. The embedding cache
+            returns only vectors that were made with the same settings. Default: none.
     """
 
     name: str
@@ -62,13 +62,13 @@ class Embedder:
 
     @classmethod
     def of(cls, model: object, *, document_prefix: str = "", query_prefix: str = "") -> Embedder:
-        """The functions of an embedder of a library, with text of one's own before each text and each question.
+        """An embedder of a library, with your own text before each stored text and each question.
 
-        Given as ``embedder=`` itself, a model whose name is known (e5, bge, nomic, mxbai, arctic) gets the prefixes that it
-        was trained with. This turns them off.
+        A known model (e5, bge, nomic, mxbai, arctic) that you give as ``embedder=`` directly gets the prefixes that it
+        was trained with. ``of`` turns them off.
 
         Args:
-            model: An embedder, as ``Index.open`` takes them, but no name.
+            model: An embedder that ``Index.open`` accepts, except a name.
             document_prefix: Text before each text that is stored. Default: none.
             query_prefix: Text before each question. Default: none.
 
