@@ -17,40 +17,40 @@ from leafspan.errors import InvalidArgument
 class Files:
     """Files and folders as a source of documents: for ``Index.add``, and for ``Index.sync``.
 
-    A folder stands for all files in it and below it whose kind is known: texts (Markdown, reStructuredText, AsciiDoc, Org),
-    data (JSON, YAML, TOML, CSV), notebooks and mail; and with the extra ``files``, or that of the kind, HTML, EPUB, PDF,
-    Word, Excel, PowerPoint, LibreOffice and source code. docs/files-and-sync.md has all suffixes. Hidden files and folders
-    are not read, and links are not followed; a file that a link in the folder leads to is read where it stands, if that is
+    A folder stands for all files in it and below it whose kind is known: texts (Markdown, reStructuredText, AsciiDoc,
+    Org), data (JSON, YAML, TOML, CSV), notebooks and mail; and with the extra ``files``, or that of the kind, HTML,
+    EPUB, PDF, Word, Excel, PowerPoint, LibreOffice and source code. docs/files-and-sync.md has all suffixes. Hidden
+    files and folders are not read, and links are not followed. A linked file is read only in its own place, if that is
     in the folder.
 
     A file is a document, and so is a line of a ``.jsonl`` file and a message of a mailbox. The id of a file is its path
     relative to the folder in which the index's folder lies, or else its absolute path: see ``root``.
 
     Args:
-        paths: A file or a folder, or several. A link is followed here.
+        paths: A file or a folder, or several. A path that is a link is followed.
         glob: Patterns, at least one of which a file in a folder must match. ``*`` and ``?`` match within a name, ``**`` any
             number of folders. A pattern without a slash is matched against the name, any other one against the path below
             the folder: ``"*.md"``, ``"guide/**/*.md"``. Default: all files.
         exclude: Patterns of files and folders that are left out, such as ``"drafts"``. Default: none.
-        encoding: Encoding of texts, HTML and JSON lines that are not UTF-8. What is valid UTF-8 beyond ASCII is read as
-            UTF-8 whatever it says, and a byte order mark overrides it. Default: UTF-8; for HTML, the encoding that the page
-            declares.
+        encoding: Encoding of texts, HTML and JSON lines that are not UTF-8. A file that is valid UTF-8 with characters
+            beyond ASCII is read as UTF-8 in any case. A byte order mark overrides this option. Default: UTF-8; for
+            HTML, the encoding that the page declares.
         text_field: Field of a JSON line that has the text. Default: ``"text"``.
-        id_field: Field of a JSON line that has the id, a string or a whole number. Default: none; a line is known by its
+        id_field: Field of a JSON line that has the id, a string or a whole number. Default: none, the id has the line's
             number.
         title_field: Field of a JSON line that has the title. Default: none. All other fields become metadata; those of
             nested objects are joined by dots.
         root: Folder that ids are relative to, for files below it. Default: the folder in which the index's folder lies;
             behind a client, none, so that ids are absolute paths.
-        readers: Readers of your own by the suffix of their files, such as ``{".xyz": read}``, which come before leafspan's.
-            One is a function from a ``Path`` to a text, or to one or more Documents of leafspan, LangChain or LlamaIndex;
-            a class of LangChain's loaders; or a reader of LlamaIndex. A document has the id of its file; of several, each
-            with its number. Default: none.
+        readers: Your own readers by file suffix, such as ``{".xyz": read}``, in place of leafspan's. A reader is a
+            function from a ``Path`` to a text, or to one or more Documents of leafspan, LangChain or LlamaIndex; a
+            LangChain loader class; or a LlamaIndex reader. A single document has its file's id. Of several, each has
+            this id with a number. Default: none.
         outputs: Whether the outputs of a notebook's code are read, as far as they are text. Default: False.
         checksum: Whether ``sync`` also reads files whose size and times have not changed since the last sync. Otherwise
             ``sync`` takes these files for unchanged. Default: False.
-        strict: Whether a file that cannot be read is an error, and a field of a file that cannot be metadata. Otherwise
-            it is skipped, and reported in the result. Default: False.
+        strict: Whether an unreadable file, or a field that cannot be metadata, is an error. Otherwise it is skipped,
+            and reported in the result. Default: False.
 
     Raises:
         InvalidArgument: if an option is of a wrong type, or the encoding is unknown.
@@ -101,7 +101,7 @@ class Files:
         return not any(part.startswith(".") for part in relative.parts) and self.matches(relative)
 
     def matches(self, relative: PurePosixPath) -> bool:
-        """Whether the patterns have nothing against a file with this path below a folder."""
+        """Whether ``glob`` and ``exclude`` allow a file with this path below a folder."""
         if self.leaves_out(relative):
             return False
         return not self.glob or any(_matches(relative, pattern) for pattern in self.glob)
