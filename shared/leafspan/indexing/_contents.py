@@ -19,7 +19,7 @@ from leafspan.values import Document, Passage, short_id
 
 @dataclass(frozen=True, slots=True)
 class DocumentInfo:
-    """What is known of a document without reading its text.
+    """A document's properties, without its text.
 
     Attributes:
         id: Its id.
@@ -28,7 +28,7 @@ class DocumentInfo:
         leaves: Length in leaves.
         words: Length in words.
         characters: Length in characters.
-        hidden: Keys of the metadata that no model is to be shown: see ``Document``.
+        hidden: Metadata keys that no language model may see: see ``Document``.
         language: Code of its language, such as ``en``. None if it is not certain.
     """
 

@@ -21,12 +21,12 @@ _GROUP = 1_000  # leaves that are read at a time
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that was not whole.
+    """A problem that ``check`` or ``repair`` found.
 
     Attributes:
         document_id: Id of the document, or of the record.
         problem: What was wrong, and what to do if it was not repaired.
-        repaired: Whether it is whole now.
+        repaired: Whether it was repaired.
     """
 
     document_id: str

@@ -35,11 +35,12 @@ class Added:
     Attributes:
         added: Ids of the documents that are new.
         replaced: Ids of the documents that were there, and have changed.
-        unchanged: Number of documents that were there as they are.
-        skipped: Files that could not be read, or not all of them, and why: also files of which a field was left out, and
-            files that leafspan has written itself, such as reports.
-        left_out: Number of files in folders that are not read, by kind, such as ``{".docx": 2, "hidden": 1}``: those of
-            other kinds, hidden files and folders, and links to nothing. Not those that ``glob`` and ``exclude`` leave out.
+        unchanged: Number of documents that were already there, unchanged.
+        skipped: Files that could not be read in full, each with the reason. Also files with a field that was left out,
+            and files that leafspan wrote itself, such as reports.
+        left_out: Number of files in folders that were not read, by kind, such as ``{".docx": 2, "hidden": 1}``: unknown
+            kinds, hidden files and folders, and broken links. Files that ``glob`` or ``exclude`` leave out are not
+            counted.
     """
 
     added: tuple[str, ...]

@@ -32,15 +32,15 @@ class Synced:
         added: Ids of the documents that are new.
         replaced: Ids of the documents that were there, and have changed.
         deleted: Ids of the documents that the source no longer has.
-        unchanged: Ids of the documents that were there as they are.
-        skipped: Files that could not be read, or not all of them, and documents that cannot be stored, and why. What the
-            index has of them stays as it is; if the id of one is what is wrong, nothing is deleted at all. Also files
-            of which a field was left out, and files that leafspan has written itself, such as reports, which have no
-            documents.
-        moved: For each new document that has the text of a document whose file is no longer there, and which stays since
-            the source does not cover it, both ids. So it is after a folder was renamed: see ``Index.sync``.
-        left_out: Number of files in folders that are not read, by kind, such as ``{".docx": 2, "hidden": 1}``: those of
-            other kinds, hidden files and folders, and links to nothing. Not those that ``glob`` and ``exclude`` leave out.
+        unchanged: Ids of the documents that were already there, unchanged.
+        skipped: Files that could not be read in full, and documents that cannot be stored, each with the reason. The
+            index keeps what it has of them. If an id is wrong, nothing is deleted at all. Also files with a field that
+            was left out, and files that leafspan wrote itself, such as reports.
+        moved: Pairs of ids: a new document, and an old document with the same text whose file is gone, but which the
+            source does not cover. This happens when a folder was renamed: see ``Index.sync``.
+        left_out: Number of files in folders that were not read, by kind, such as ``{".docx": 2, "hidden": 1}``: unknown
+            kinds, hidden files and folders, and broken links. Files that ``glob`` or ``exclude`` leave out are not
+            counted.
     """
 
     added: tuple[str, ...]
