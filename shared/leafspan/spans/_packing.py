@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most words or tokens that all passages of a result have together.
+    """The most words or tokens that all passages of a result may have together.
 
     Args:
-        limit: Most words, or whatever ``count`` counts, >= 1.
+        limit: Most words, or units of ``count``, >= 1.
         count: Function from a text to its length, such as the number of tokens of a tokenizer. Default: the number of
             words.
 
@@ -55,7 +55,7 @@ class Budget:
 
     @property
     def words(self) -> int:
-        """The budget in words. It is an estimate for tokens, each of which is taken as three quarters of a word."""
+        """The budget in words. For tokens it is an estimate: a token counts as three quarters of a word."""
         return self.limit if self.count is count_words else max(1, self.limit * 3 // 4)
 
 
