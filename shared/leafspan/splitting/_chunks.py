@@ -31,8 +31,8 @@ def cuts_at(starts: Sequence[Sequence[int]], text: str) -> list[Cut]:
 class ChunkSplitter:
     """A splitter from a function that cuts a text into chunks, such as ``split_text`` of a LangChain splitter.
 
-    Each chunk is searched in the text behind the previous one. So chunks may overlap, and may have lost the white space
-    around them.
+    leafspan looks for each chunk in the text, after the previous one. So chunks may overlap, and may lack the white
+    space around them.
 
     Args:
         split: Function from a text to its chunks.
