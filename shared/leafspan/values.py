@@ -14,12 +14,12 @@ from leafspan.trace import Trace, TracedHit
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece that a text has been split into already. Each begins where the one before it ends.
+    """A piece of a text that is already split. Each piece begins where the previous one ends.
 
     Args:
-        end: The character after its last one, in the text.
-        metadata: Values of its own, beside those of its document. They are in results that are this piece alone; wider
-            results and filters know only those of the document. Default: none.
+        end: Position in the text of the character after the piece's last one.
+        metadata: The piece's own values, in addition to its document's. Only results that are exactly this piece have
+            them. Wider results and filters use the document's. Default: none.
     """
 
     end: int
@@ -34,15 +34,15 @@ class Document:
         id: Id of the document, different for each document of an index.
         text: Its text.
         title: Its title, which is indexed with every leaf, but is not part of the text. Default: None.
-        metadata: Values by key, each a str, int, float, bool, or a list of one of these types. They can be filtered by, and
-            every passage has a copy of them. Default: none.
-        chunks: Pieces that the text has been split into already, which become its leaves: see ``chunks_of``. Default:
-            none, the index splits the text.
-        outline: Its leaves and headings, which ``Index.get`` knows, so that it can be drawn. Equal documents can differ
-            in it, and ``add`` ignores it. Default: None.
-        hidden: Keys of its metadata, and of its chunks', that no model is to be shown, as LlamaIndex's
-            ``excluded_llm_metadata_keys``; ``"title"`` hides the title. Tools of agents do not show them, and nodes of
-            LlamaIndex that are made of its passages hide them. Default: none.
+        metadata: Values by key, each a str, int, float, bool, or a list of one of these types. You can filter by them,
+            and every passage has a copy. Default: none.
+        chunks: The pieces of a text that is already split. They become its leaves: see ``chunks_of``. Default: none,
+            the index splits the text.
+        outline: Its leaves and headings, from which notebooks draw it. ``Index.get`` sets it, ``==`` and ``add`` ignore
+            it. Default: None.
+        hidden: Metadata keys, its own and its chunks', that no language model may see, like LlamaIndex's
+            ``excluded_llm_metadata_keys``. ``"title"`` hides the title. Agent tools leave them out, and LlamaIndex
+            nodes hide them. Default: none.
     """
 
     id: str
@@ -408,7 +408,7 @@ def scored(candidate: Candidate, score: float, source: str, rank: int | None = N
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of a document, for which ``document.text[start:end] == text``; or a summary; or what another source has.
+    """A piece of a document (``document.text[start:end] == text``), a summary, or a result of another source.
 
     Attributes:
         id: The id of a single leaf, or of a summary. Of more leaves, ``{document_id}#{version}#{first}-{last}``, with the
@@ -420,22 +420,22 @@ class Passage:
         text: Its text.
         score: Its score. A higher one is better. What it means depends on the strategy: see docs/scores.md.
         metadata: Metadata of the document. Empty for a summary of several documents.
-        trace: How the passage came about. ``trace.explain()`` says it in sentences.
+        trace: How the passage was found. ``trace.explain()`` says it in sentences.
         summary: The place of a summary in its tree. None for a piece of a document.
         title: Title of the document. None if it has none, and for a summary of several documents.
         headings: The headings that the whole passage stands under, outermost first; the last one is the header of a table
             if the passage consists of rows below it. A passage over several sections has those that all of its sections
             have in common.
-        lines: Its first and its last line in the document that are not blank, counted from 1. None for a summary, and for a
-            document whose text was made of a file, such as PDF and HTML.
-        place: Where it stands in a file whose text was made of it, such as ``"page 3"``, ``"slides 2-3"``, ``"cell 4"`` or
-            ``"Sales, rows 5-20"``. None if ``lines`` say it, or nobody knows.
+        lines: Its first and its last line in the document that are not blank, counted from 1. None for a summary, and
+            for a document whose text was extracted from a file, such as PDF or HTML.
+        place: Its place in a file whose text was extracted, such as ``"page 3"``, ``"slides 2-3"``, ``"cell 4"`` or
+            ``"Sales, rows 5-20"``. None if ``lines`` has the place, or the place is unknown.
         kind: What it is: ``"text"`` for a piece of a document of the index, or ``"summary"``. From another source, such as
             ``"document"``, ``"row"``, ``"table"``, ``"chunk"``, ``"entity"`` or ``"relation"``.
         origin: The object that a retriever of a host returned for it. None if there is none.
-        outline: The shape of its document, and its leaves there. None for a summary of several documents, and from another
-            source. Equal passages can differ in it.
-        hidden: Keys of the metadata that no model is to be shown: see ``Document``.
+        outline: The shape of its document, and the passage's leaves in it. None for a summary of several documents, and
+            from another source. ``==`` ignores it.
+        hidden: Metadata keys that no language model may see: see ``Document``.
     """
 
     id: str
@@ -477,7 +477,7 @@ class Passage:
 
     @property
     def whole(self) -> bool:
-        """Whether it is all of its document."""
+        """Whether the passage is the whole document."""
         shape = self.outline
         return shape is not None and self.summary is None and shape.runs == ((0, shape.leaves - 1),)
 
