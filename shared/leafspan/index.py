@@ -82,8 +82,9 @@ class Index(View):
                 folder can hold several. Default: ``"kb"``.
             embedder: A LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a
                 ``SentenceTransformer`` (or another model with ``encode``), a function from texts to vectors, an
-                ``Embedder``, or a name: ``"minilm"``, ``"e5"``, ``"wordllama"``, or ``"package.module:attribute"``, which
-                is imported. Default: that of the three which the index was made with, or WordLlama, which is bundled.
+                ``Embedder``, or a name: ``"minilm"``, ``"e5"``, ``"wordllama"``, or ``"package.module:attribute"``,
+                which is imported. Default: the one of these names that the index was made with, or the bundled
+                WordLlama.
             splitter: How documents are cut into leaves: for a splitter of LangChain or LlamaIndex, ``splitter_from`` of
                 ``langchain_ext`` or ``llamaindex_ext``. Default: ``HierarchicalSplitter()``.
             context_sentences: Number of sentences from the previous and the next leaf to index with each leaf, >= 0.
@@ -94,39 +95,41 @@ class Index(View):
                 terms, which gets title, headings and text one by one. Default: ``Analyzer()``, which reads each document in
                 its own language.
             bm25: k1, b and the variant of BM25. Default: ``BM25Settings()``.
-            config: A ``Config``, the path of one in YAML or JSON, or a mapping: the six options above, for those that are
-                not given here, and the strategy and limits of each ``retrieve`` that names none. Default: none.
-            cache_dir: Folder for what is derived from an index behind a client. Default: in the user's cache folder.
-            embedding_cache: Whether texts that were embedded before are not embedded again, also after a failure; or an
-                ``EmbeddingCache`` that says where vectors are kept, and how many. Default: on, but for embedders that are
-                known to be local: WordLlama, and models with ``encode``.
+            config: A ``Config``, the path of a YAML or JSON file, or a mapping. It sets those of the six options above
+                that are not given here, and the strategy and limits for each ``retrieve`` that gives none. Default:
+                none.
+            cache_dir: Folder for the copies that leafspan makes of an index behind a client. Default: in the user's
+                cache folder.
+            embedding_cache: Whether to keep vectors, so that no text is embedded twice, even after a failure; or an
+                ``EmbeddingCache``, which sets folder and size. Default: on, except for embedders that are known to be
+                local: WordLlama, and models with ``encode``.
             create: Whether to make the index if there is none. Default: True.
-            read_only: Whether to read only: nothing is made, and nothing in the folder is written, as of one that cannot be
-                written. What ``warm()`` would make must be there. Default: False.
+            read_only: Whether to only read: leafspan writes nothing in the folder, as if it could not be written. So
+                what ``warm()`` would build must already be there. Default: False.
             timeout: Seconds, >= 0, to wait for another writer, or for one answer of a server, which gets at least a second.
                 Default: 30.
-            freshness: Seconds, >= 0, for which an index behind a server, or in a database, is taken to be as it was when it
-                was last asked whether it has changed, which takes one round trip. Default: 0, each question asks.
-            on_damage: What becomes of documents that are not stored as they were written. ``"raise"`` is an error where one
-                is met, or where a whole result would lack it; ``"skip"`` goes on without it, says so in
-                ``trace.left_out``, and warns once. Default: ``"raise"``.
-            unicode_errors: What becomes of a document or question with half of a surrogate pair, as broken converters make
-                them. ``"strict"`` is an error, ``"replace"`` puts U+FFFD in its place. Default: ``"strict"``.
+            freshness: Seconds, >= 0, during which leafspan does not ask a server or database again whether the index
+                has changed. Asking takes one round trip. Default: 0, each question asks.
+            on_damage: How to treat damaged documents. ``"raise"``: an error when leafspan meets one, or when a result
+                would be incomplete without it. ``"skip"``: leave the document out, name it in ``trace.left_out``, and
+                warn once. Default: ``"raise"``.
+            unicode_errors: How to treat a document or question with half of a surrogate pair, as broken converters
+                write it. ``"strict"``: an error. ``"replace"``: U+FFFD in its place. Default: ``"strict"``.
 
-        Splitter, context_sentences, title_weight, analyzer and bm25 are fixed when the index is made. Leave them
-        out to open it as it was made. If the index is made beside a Chroma collection of the same name that leafspan did
-        not make, a warning says so: ``adopt`` makes an index of such a collection.
+        Splitter, context_sentences, title_weight, analyzer and bm25 are fixed when the index is made. Leave them out to
+        open it as it was made. If there is a Chroma collection of the same name that leafspan did not make, a warning
+        says so. ``adopt`` makes an index of such a collection.
 
         Raises:
             InvalidArgument: if not exactly one of ``path`` and ``client`` is given, the client is asynchronous, or another
                 option is out of its range.
-            WriterBusy: if it has to be made, and another writer holds the folder for longer than the timeout.
+            WriterBusy: if the index must be made, and another writer holds the folder for longer than the timeout.
             ServerTimeout: if a server does not answer within the timeout.
             StorageFailed: if a server cannot be reached, or what is stored cannot be opened.
-            StorageReadOnly: if the folder is only read, and lacks what questions are answered from: call ``warm()`` where
-                it can be written.
-            IndexNotFound: if there is none, and ``create`` is False.
-            DamagedIndex: if its settings are not stored as they were written.
+            StorageReadOnly: if the folder cannot be written, and lacks the copies that questions need: call ``warm()``
+                where it can be written.
+            IndexNotFound: if there is no index, and ``create`` is False.
+            DamagedIndex: if the index's stored settings are damaged.
             IndexMismatch: if it was made with another splitter, weight, analyzer or format, or ``{name}.leaves`` or
                 ``{name}.manifest`` is a collection that leafspan did not make. Another embedder raises the same, at the
                 first embedding.
@@ -174,7 +177,7 @@ class Index(View):
         on_damage: OnDamage = "raise",
         unicode_errors: UnicodeErrors = "strict",
     ) -> Self:
-        """Like ``open``; the only way in with an asynchronous client, for which only the ``a...`` methods work."""
+        """Like ``open``. It also takes an asynchronous client, for which only the ``a...`` methods work."""
         options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
         how = _configured(config, embedder, options, read_only, on_damage, unicode_errors)
         opened = cls._open(
@@ -306,19 +309,19 @@ class Index(View):
             )
 
     def check(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> list[Finding]:
-        """What is not as it was written: half-written documents, missing or altered leaves, lost counts. Reads only.
+        """Find damage: half-written documents, missing or altered leaves, lost counts. Writes nothing.
 
         The texts of all documents and trees are read, and compared with what was written.
 
         Args:
-            quick: Whether to compare only which leaves there are, and to read neither vectors nor the texts of documents
-                that have all of theirs. Default: False.
-            verify: Whether to compare also every leaf in Chroma with what leafspan keeps beside it to answer from: texts,
-                metadata, vectors, words and the list of documents. Not with ``quick``. Default: False.
+            quick: Whether to check only that all leaves are there, without reading vectors or the texts of complete
+                documents. Default: False.
+            verify: Whether to also compare every leaf in Chroma with leafspan's copies of texts, metadata, vectors,
+                words and the list of documents. Not with ``quick``. Default: False.
             progress: Whether to show a bar. Default: only in a terminal or a notebook, after a second.
 
         Returns:
-            What was found. An empty list if everything is whole.
+            The problems. An empty list if there are none.
 
         Raises:
             InvalidArgument: if an option is of a wrong type, or both ``quick`` and ``verify`` are given.
@@ -332,10 +335,10 @@ class Index(View):
     def repair(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> list[Finding]:
         """Find what ``check`` finds, and repair it.
 
-        Nothing is deleted that may be part of a document. A document that cannot be repaired from within is marked: its
-        finding says so, and the next ``add`` of it writes it again, though it has not changed; of a tree, the next
-        ``build_tree``. Where Chroma and the copies beside it differ, the copies are rebuilt. Run it while nobody else
-        writes to a server.
+        ``repair`` deletes nothing that may be part of a document. A document that cannot be repaired is marked, and its
+        finding says so: the next ``add`` of the document writes it again, even if it has not changed. A tree is built
+        again by the next ``build_tree``. Where Chroma and leafspan's copies differ, the copies are rebuilt. On a
+        server, run ``repair`` while nobody else writes.
 
         Args:
             quick: As in ``check``. Default: False.
@@ -343,7 +346,7 @@ class Index(View):
             progress: As in ``check``.
 
         Returns:
-            What was found, each with whether it was repaired. An empty list if everything was whole.
+            The problems, each with whether it was repaired. An empty list if there were none.
 
         Raises:
             InvalidArgument: if an option is of a wrong type, or both ``quick`` and ``verify`` are given.
@@ -366,8 +369,8 @@ class Index(View):
     ) -> Copied:
         """Copy the index to another folder, server or database. Nothing is embedded again.
 
-        Documents, leaves, vectors, trees, settings and the embedder's name are copied. A copy that was interrupted goes on
-        where it was when it is run again. Readers may go on meanwhile; what writers change is copied, too.
+        Documents, leaves, vectors, trees, settings and the embedder's name are copied. To continue an interrupted copy,
+        run it again. Others can read the index meanwhile, and changes by writers are copied too.
 
         Args:
             path: Folder of the copy, or the address of its server, as for ``Index.open``. Give either this or ``client``.
@@ -377,11 +380,12 @@ class Index(View):
             progress: Whether to show a bar. Default: only in a terminal or a notebook, after a second.
 
         Returns:
-            How much the copy has, and how many documents were written. The rows and checksums of both are equal then.
+            How much the copy has, and how many documents were written. Index and copy then have equal rows and
+            checksums.
 
         Raises:
-            InvalidArgument: if an option is of a wrong type, or the copy would be the index itself, or has documents that
-                the index has not.
+            InvalidArgument: if an option is of a wrong type, or the copy would be the index itself, or has documents
+                that the index does not have.
             IndexMismatch: if an index is there that was made with other settings, or with another embedder.
             ConcurrentUpdate: if writers change documents faster than they are copied.
             DamagedIndex: if a document is not as it was written.
@@ -492,7 +496,7 @@ class Index(View):
         return self._store.client
 
     def close(self) -> None:
-        """Let go of the files. An index behind a client of yours leaves that client open, and can still be used."""
+        """Release the files. A client that you gave stays open, and its index can still be used."""
         self._sources.close()
 
     def __enter__(self) -> Self:
@@ -525,14 +529,14 @@ def adopt(
 ) -> Adopted:
     """Make an index of a collection that LangChain, LlamaIndex or Chroma alone has written, with its vectors.
 
-    Chunks of one text become the leaves of one document, so that windows, parents and merging work across them, if it
-    is known where in the text they start: LlamaIndex's nodes say so, and so do LangChain's chunks that have a
-    ``start_index``, and otherwise the same metadata. Such a leaf has the id of its record as metadata ``chunk_id``.
-    Any other record becomes a document of one leaf, under its own id. What LlamaIndex's nodes hide from models stays
-    hidden, and so is ``chunk_id``.
+    Chunks of one text become the leaves of one document, so that windows, parents and merging work across them. For
+    this, leafspan must know where in the text each chunk starts: from LlamaIndex's nodes, or from LangChain's chunks
+    that have a ``start_index`` and otherwise equal metadata. Such a leaf has the id of its record as metadata
+    ``chunk_id``. Any other record becomes a document of one leaf, under its own id. Metadata that LlamaIndex's nodes
+    hide from models stay hidden, and ``chunk_id`` is hidden too.
 
-    The collection is only read. The index can be in the same Chroma or in another one. A killed adoption goes on if it
-    is run again with the same options, and if nothing has changed, it does nothing.
+    The collection is only read. The index can be in the same Chroma or in another one. To continue a killed adoption,
+    run it again with the same options. If nothing has changed, it does nothing.
 
     Args:
         source: A LangChain ``Chroma``, a LlamaIndex ``ChromaVectorStore``, ``StorageContext`` or ``VectorStoreIndex``,
@@ -597,7 +601,7 @@ async def aadopt(
     progress: bool | None = None,
     timeout: float = 30.0,
 ) -> Adopted:
-    """Like ``adopt``; the only way with Chroma's asynchronous client."""
+    """Like ``adopt``. It also takes Chroma's asynchronous client."""
     options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
     place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache_dir": cache_dir, "timeout": timeout}
     found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}

@@ -87,12 +87,12 @@ class View:
 
     @property
     def default_strategy(self) -> Strategy:
-        """What finds if a call of ``retrieve`` names no strategy."""
+        """The strategy for calls of ``retrieve`` that name none."""
         return self._sources.defaults.strategy
 
     @property
     def default_limits(self) -> Limits:
-        """How much a call of ``retrieve`` that gives no limit looks at and returns."""
+        """The limits for calls of ``retrieve`` that give none."""
         return self._limits({})
 
     def is_of_same_index(self, other: View) -> bool:
@@ -128,23 +128,22 @@ class View:
     def scoped(self, where: object, *, share_statistics: bool = False) -> View:
         """A view of the documents that match a filter, such as a tenant's. It can only ever be narrowed.
 
-        Nothing that is done through the view reaches another document: no filter of a call, no strategy and no retriever of
-        a host. A document that is added through it must match the filter, and gets the values that the filter asks for
-        where it has none: ``F("tenant") == "a"`` writes ``tenant``. Document ids are the view's own: another view can have
-        a document of the same id, which this one can neither overwrite nor notice. (It is stored under its id and a suffix
-        of the view's, which is the id that the whole index shows.)
+        No call through the view reaches another document, whatever its filter, strategy or host retriever. A document
+        added through the view must match the filter. If it lacks a value that the filter asks for, the view sets the
+        value: ``F("tenant") == "a"`` writes ``tenant``. Each view has its own document ids: another view can have a
+        document of the same id, which this view can neither overwrite nor see. (The whole index shows such a document
+        under its id with a suffix of the view.)
 
         Args:
             where: The filter, made with ``F`` or in the dialect of Chroma, Haystack or LlamaIndex.
-            share_statistics: Whether BM25 counts words over the whole index rather than over the view. That is faster, and
-                reveals a little of what else is there. It also shows summaries of several documents that others have
-                built; otherwise only those that the view has built are visible, and those that
-                ``build_tree(partition_by="tenant")`` of the whole index has built for ``F("tenant") == "a"``.
-                Default: False.
+            share_statistics: Whether BM25 counts words over the whole index rather than over the view. That is faster,
+                and reveals a little about other documents. It also shows summaries of several documents that others
+                have built. Otherwise the view ``F("tenant") == "a"`` shows only those that it has built, and those that
+                the whole index has built for it with ``build_tree(partition_by="tenant")``. Default: False.
 
         Raises:
-            InvalidArgument: if ``where`` is no filter, or one that every document matches for lack of a condition, such as
-                ``F("tenant").not_in([])``.
+            InvalidArgument: if ``where`` is no filter, or a filter without a condition, which every document matches,
+                such as ``F("tenant").not_in([])``.
         """
         check_flag("share_statistics", share_statistics)
         condition = to_filter(where)
@@ -167,13 +166,13 @@ class View:
     ) -> Added:
         """Add documents, replace those whose text, title or metadata have changed, and skip the others.
 
-        A document is replaced by one of the same id only. A framework's Document without an id gets one of its source, its
-        place there, and a hash of its text and metadata. So it can be added again without harm, and never replaces another
-        one.
+        A document replaces only a document of the same id. A framework's Document without an id gets an id from its
+        source, its place there, and a hash of its text and metadata. So adding it again is safe, and it never replaces
+        another document.
 
-        Documents are written in groups. If something fails or is interrupted, earlier groups are there, and the others are
-        as they were; a note of the error says how many are stored. Add them again to go on: texts that were embedded are in
-        the embedding cache, if it is on.
+        Documents are written in groups. If a call fails or is interrupted, earlier groups are stored, and the other
+        documents are unchanged. A note on the error says how many are stored. To continue, add all of them again: the
+        embedding cache, if it is on, has the vectors of texts that were embedded.
 
         Args:
             documents: leafspan, LangChain, LlamaIndex or Haystack Documents, mappings with id and text,
@@ -181,20 +180,20 @@ class View:
                 chunks of one text, see ``chunks_of``.
             flatten_metadata: Whether nested metadata are flattened: ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``.
                 Default: False, they are an error.
-            volatile_keys: Metadata keys whose values change without a change of the text, such as ``"view_count"``. They
-                are no part of the ids that are made. Dates of files and of loading are not, anyway. Default: none.
-            workers: Number of other processes, >= 0, that read files, split, embed and analyse: of this machine, or of Ray
-                where this process uses it. What is stored is the same. Default: None, this process does it.
-            progress: Whether to show what is being done, and how much of it is done. Default: only in a terminal or a
-                notebook, after a second.
+            volatile_keys: Metadata keys whose values change without a change of the text, such as ``"view_count"``.
+                leafspan leaves them out of the ids that it makes, as it always does with dates of files and of loading.
+                Default: none.
+            workers: Number of other processes, >= 0, that read files, split, embed and analyse, on this machine, or in
+                Ray if this process uses Ray. The stored index is the same. Default: None, this process does it.
+            progress: Whether to show the progress. Default: only in a terminal or a notebook, after a second.
 
         Returns:
             The ids of the documents that were added and replaced, the number of the unchanged ones, and the files that
             could not be read.
 
         Raises:
-            InvalidDocument: if one cannot be stored, or two different ones have the same id. Of a list, nothing is written
-                then.
+            InvalidDocument: if a document cannot be stored, or two different ones have the same id. If ``documents`` is
+                a list, nothing is written then.
             IndexMismatch: if the index was made with another embedder.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
@@ -225,44 +224,45 @@ class View:
         workers: int | None = None,
         progress: bool | None = None,
     ) -> Synced:
-        """Make the index have of a source what the source has now: add, replace, and delete what is no longer there.
+        """Bring the index up to date with a source: add, replace, and delete what the source no longer has.
 
-        Documents outside of the source are never touched. A folder covers the files in it that it would read; documents
-        must say what they cover, by ``within`` or ``source_key``. Deleting comes last: if the source cannot be read to its
-        end, nothing is deleted. If the process is killed, run it again.
+        Documents outside the source are never changed. A folder covers all files that leafspan would read in it. For
+        documents, you must say what they cover, by ``within`` or ``source_key``. ``sync`` deletes last: if the source
+        cannot be read to its end, nothing is deleted. If the process is killed, run it again.
 
-        A folder that was renamed is another one, whose files are new. A ``RuntimeWarning`` says so, if documents with the
-        same texts stay whose files are no longer there: delete those, which ``moved`` of the result names.
+        The files of a renamed folder are new documents. If old documents with the same texts stay although their files
+        are gone, a ``RuntimeWarning`` says so. Delete these documents, which the result names in ``moved``.
 
         Args:
             source: A ``pathlib.Path`` of a file or folder, or ``Files``, or a list of these; or documents, as for ``add``.
-            within: Filter on metadata: the documents are all that there are of those that match it, and must match it
-                themselves. ``"everything"`` for all of the index or view. (LangChain calls this full cleanup.)
-            source_key: Metadata key, such as ``"source"``: the documents are all that there are with the same values of it.
-                Documents with other values stay. (LangChain calls this incremental cleanup.)
+            within: Filter on metadata. Documents in the index that match it, but are not in the source, are deleted.
+                All documents of the source must match it. ``"everything"`` covers the whole index or view. (LangChain
+                calls this full cleanup.)
+            source_key: Metadata key, such as ``"source"``. Documents in the index that have one of the source's values
+                under this key, but are not in the source, are deleted. Documents with other values stay. (LangChain
+                calls this incremental cleanup.)
             dry_run: Whether to report only what would be done. Default: False.
-            allow_empty: Whether a source without documents, or a path that is not there, deletes all that it covers.
-                Default: False.
+            allow_empty: Whether an empty source, or a missing path, deletes everything that it covers. Default: False.
             flatten_metadata: Whether nested metadata are flattened, as in ``add``. Default: False.
-            volatile_keys: Metadata keys that are no part of the ids that are made, as in ``add``. Default: none.
-            workers: Number of other processes, >= 0, that read files, split, embed and analyse: of this machine, or of Ray
-                where this process uses it. What is stored is the same. Default: None, this process does it.
-            progress: Whether to show what is being done, and how much of it is done. Default: only in a terminal or a
-                notebook, after a second.
+            volatile_keys: Metadata keys to leave out of the ids that leafspan makes, as in ``add``. Default: none.
+            workers: Number of other processes, >= 0, that read files, split, embed and analyse, on this machine, or in
+                Ray if this process uses Ray. The stored index is the same. Default: None, this process does it.
+            progress: Whether to show the progress. Default: only in a terminal or a notebook, after a second.
 
         Returns:
             The ids of the documents that were added, replaced and deleted, and of the unchanged ones; and the files and
-            documents that could not be read or stored, of which the index keeps what it has.
+            documents that could not be read or stored. The index keeps what it has of these.
 
         Raises:
-            EmptySource: if documents would be deleted because the source, or one of its paths, has nothing at all.
-            InvalidArgument: if documents do not say what they cover, or an option is of a wrong type.
+            EmptySource: if documents would be deleted because the source, or one of its paths, is empty.
+            InvalidArgument: if documents are given without ``within`` or ``source_key``, or an option is of a wrong
+                type.
             InvalidDocument: if a document does not match ``within``, two different ones have the same id, or a path is not
                 there. A document that cannot be stored is no error: it is among ``skipped``.
             IndexMismatch: if the index was made with another embedder.
             WriterBusy: if another writer holds the index for longer than the timeout.
 
-        The asynchronous twin is ``a_sync``, since ``async`` is a word of Python's.
+        The asynchronous twin is ``a_sync``, since ``async`` is a Python keyword.
         """
         options = indexing.SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata, volatile_keys)
         return _warned(run(self._sync(source, options, progress, workers)))
@@ -297,8 +297,8 @@ class View:
             The ids of the documents that were there.
 
         Raises:
-            InvalidArgument: if not exactly one of ``ids`` and ``where`` is given, ``ids`` is anything but an iterable of
-                strings, or ``where`` is a filter that every document matches for lack of a condition.
+            InvalidArgument: if not exactly one of ``ids`` and ``where`` is given, ``ids`` is anything but an iterable
+                of strings, or ``where`` is a filter without a condition, which every document matches.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
         return run(self._delete(ids, where, dry_run))
@@ -331,7 +331,7 @@ class View:
     def leaves(self, document_id: str | None = None) -> list[Passage]:
         """The leaves of a document, or of all, by document id and position, as passages with score 0.
 
-        Their ids are those of the leaves in Chroma; in a scoped view, as it shows them.
+        Their ids are the leaves' ids in Chroma. A scoped view shows its own ids.
 
         Args:
             document_id: Id of a document. Default: all documents.
@@ -352,16 +352,16 @@ class View:
         """A passage together with the text around it in its document, as one passage with score 0.
 
         Args:
-            passage: A passage of any strategy; the LangChain Document or LlamaIndex node of one; or its id. What a host has
-                made of it under another id, such as a source of LlamaIndex's CitationQueryEngine, is known by the
-                ``doc_id``, ``start`` and ``end`` in its metadata.
+            passage: A passage of any strategy, its LangChain Document or LlamaIndex node, or its id. If a host gave it
+                another id, as LlamaIndex's CitationQueryEngine does, leafspan finds its place by ``doc_id``, ``start``
+                and ``end`` in the metadata.
             before: Most leaves before it, >= 0. Default: 2, or any number if ``words`` is given.
             after: Most leaves after it, >= 0. Default: 2, or any number if ``words`` is given.
-            words: Most words in all, >= 1: both sides grow evenly, leaf by leaf, up to the first that does not fit. The
-                passage itself is there even if it is longer. Default: any number.
+            words: Most words in all, >= 1: both sides grow evenly, leaf by leaf, until a leaf does not fit. The passage
+                itself is returned even if it is longer. Default: any number.
 
         Raises:
-            InvalidArgument: if an option is out of its range, ``passage`` is none, or it is a summary.
+            InvalidArgument: if an option is out of its range, or ``passage`` is not a passage, or is a summary.
             DocumentNotFound: if the document is not there any more, or was replaced since the passage was retrieved.
         """
         return run(self._surroundings(passage, before, after, words))
@@ -392,34 +392,34 @@ class View:
     def retrieve(self, query: One, strategy: StrategyLike | None = None, **options: Unpack[CallOptions]) -> list[Passage]:
         """The passages that a strategy finds for a query, best first.
 
-        Passages of one result never share text. Ties go by document id, then position. An empty index gives none. Notebooks
-        show a result, which is a ``Passages``, as a picture.
+        Passages of one result never share text. Equal scores are ordered by document id, then position. An empty index
+        returns no passages. The result is a ``Passages``, which notebooks show as a picture.
 
         Args:
             query: A text, a vector, or a ``Query`` of both. None for a strategy that needs no query.
-            strategy: What finds: a strategy, its name, such as ``"hybrid"``, or a mapping such as ``Strategy.to_config``
-                gives. Default: that of the index's configuration, or ``RelevantSegments()``.
+            strategy: A strategy, its name, such as ``"hybrid"``, or a mapping as ``Strategy.to_config`` returns.
+                Default: the one in the index's configuration, or ``RelevantSegments()``.
             k: Most passages, >= 1. Default: 5, or any number if a budget is given or the strategy has a limit of its own,
                 such as ``min_score``.
             candidates: Leaves to look at before merging, in [1, 10000]. Default: as many as it takes to fill the budget or
                 to find all above ``min_score``; with ``k``, 4 * k and at least 24.
-            budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first passage
-                that does not fit is cut to the leaves around its best hit that do, and ends the list. Only a single leaf is
-                returned even if it alone is over the budget. Default: any number.
+            budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. The first
+                passage that does not fit is cut to the leaves around its best hit that fit, and ends the list. A single
+                leaf is returned even if it is longer than the budget. Default: any number.
             where: Filter on the documents' metadata, such as ``F("year") >= 2020``, or one in the dialect of Chroma,
                 Haystack or LlamaIndex. Default: all documents.
             min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``k`` or ``budget``, all
                 that reach it are returned. Default: any.
             per_document: Most passages of one document, >= 1, so that others have room. Default: any number.
-            timeout: Seconds, > 0, after which the retrieval ends with an error, whatever it waits for. With a timeout it
-                runs in a thread, and so do functions of yours that it calls. Default: none; each single wait for the index
-                still ends within the ``timeout`` that it was opened with.
+            timeout: Seconds, > 0, after which the retrieval ends with an error, whatever it waits for. With a timeout,
+                the retrieval runs in a thread, and so do your functions that it calls. Default: none; each wait for the
+                index still ends within the ``timeout`` of ``Index.open``.
 
         Raises:
             InvalidArgument: if an option is out of its range, or a query is blank.
             IndexMismatch: if the index was made with another embedder.
             ConcurrentUpdate: if documents were replaced during every one of ten attempts to read them.
-            RetrievalTimeout: if it takes longer than ``timeout``. It then goes no further than the call that it is in.
+            RetrievalTimeout: if it takes longer than ``timeout``. The retrieval stops after the call that is running.
         """
         [found] = self._asked([query], strategy, options, several=False)
         return found
@@ -436,10 +436,10 @@ class View:
     def retrieve_many(
         self, queries: Sequence[One], strategy: StrategyLike | None = None, **options: Unpack[CallOptions]
     ) -> list[list[Passage]]:
-        """What ``retrieve`` finds for each of several queries, which are searched together. It has the same options.
+        """What ``retrieve`` finds for each of several queries, in one search. The options are the same.
 
         Raises:
-            InvalidArgument: if ``queries`` is no list, and else as ``retrieve``.
+            InvalidArgument: if ``queries`` is no list. Otherwise as for ``retrieve``.
         """
         return self._asked(queries, strategy, options, several=True)
 
@@ -461,16 +461,16 @@ class View:
         min_score: float | None = None,
         per_document: int | None = None,
     ) -> OtherIndex:
-        """What ``retrieve`` finds here, as a strategy for the retrieval of another index, or of none.
+        """A strategy that searches here, for a retrieval from another index or without an index.
 
-        So several indexes can be asked together: by ``Ensemble``, ``Router``, ``FollowReferences``, or another strategy
-        that takes passages of other sources. What is found keeps its id, text and score. It has its document's metadata
-        and, beside it, ``doc_id``, ``start``, ``end``, ``title`` and the like. Its ``kind`` is ``"text"`` or ``"summary"``.
+        With it, ``Ensemble``, ``Router``, ``FollowReferences`` and other strategies that take passages of other sources
+        can search several indexes together. A passage keeps its id, text and score. Its metadata are its document's,
+        with ``doc_id``, ``start``, ``end``, ``title`` and the like added. Its ``kind`` is ``"text"`` or ``"summary"``.
         All queries of a call are searched here at once, with the filter of the call.
 
-        The options are those of ``retrieve``, and hold for what is found here. By default ``k`` is as many as the call
-        needs; ``where`` holds beside the filter of the call. A scoped view that asks shows of what is found here only what
-        matches its own filter.
+        The options are those of ``retrieve``, and apply to the search here. By default ``k`` is as many as the call
+        needs. ``where`` applies together with the call's filter. A scoped view that asks shows only passages that match
+        its own filter.
 
         Raises:
             InvalidArgument: if an option is out of its range.
@@ -494,27 +494,28 @@ class View:
 
         Leaves that are alike are clustered, each cluster is summarised, and so are the summaries, until one is left or
         there are ``max_layers``. Documents whose trees are up to date are skipped, so run it again after adding or
-        deleting. Each summary of a language model is kept as soon as it is there: a build that was killed goes on where it
-        was, and a changed document asks only for what has changed.
+        deleting. Each summary of a language model is stored at once. So a build that was killed continues where it
+        stopped, and for a changed document only the changed summaries are asked for.
 
         Args:
-            summarizer: A LangChain chat model or LLM, a LlamaIndex LLM, a function from a list of texts to their summary,
-                or an ``Abstractive`` with its options. Default: ``Extractive()``, which chooses sentences and asks nobody.
+            summarizer: A LangChain chat model or LLM, a LlamaIndex LLM, a function from a list of texts to their
+                summary, or an ``Abstractive`` with its options. Default: ``Extractive()``, which chooses sentences
+                without a language model.
             clusterer: What groups leaves and summaries: ``Bisecting()``, ``leafspan.lab.RaptorClusters()`` as in the paper,
                 or a function (see ``Clusterer``). Default: ``Bisecting()``.
-            max_layers: Most layers of a document's tree, and of those above, >= 1. Default: 5.
+            max_layers: Most layers of a document's tree, and most layers above the trees, >= 1. Default: 5.
             across_documents: Whether to add layers above the trees, over all documents of the index or view.
                 Default: False.
-            partition_by: Metadata key; adds layers over the documents with the same value of it, for each value. A scoped
-                view sees the layers that it has built itself: see ``scoped``. Default: none.
+            partition_by: Metadata key. For each of its values, layers are added over the documents with that value. A
+                scoped view shows the layers that it has built itself: see ``scoped``. Default: none.
             dry_run: Whether to report only what would be done. Default: False.
             progress: Whether to show a bar. Default: only in a terminal or a notebook.
 
         Raises:
             InvalidArgument: if an option is out of its range.
-            FunctionFailed: if a clusterer fails, or returns something else than clusters. Summaries that fail are in the
-                result; if the first ten do, the others are not asked for.
-            IndexMismatch: if the trees there were built with another summarizer, and none is given.
+            FunctionFailed: if a clusterer fails, or does not return clusters. Failed summaries are listed in the
+                result; if the first ten fail, the others are not tried.
+            IndexMismatch: if existing trees were built with another summarizer, and ``summarizer`` is not given.
             WriterBusy: if another writer holds the index for longer than the timeout.
 
         Source: Sarthi et al., RAPTOR, ICLR 2024.
@@ -559,9 +560,9 @@ class View:
     def warm(self) -> None:
         """Load and build what the first query would: call it when a server starts, so that no user waits for it.
 
-        It loads the embedder and checks that the index was made with it, and brings the copies of words, texts and vectors
-        up to date, also those of the trees. Copies of many leaves show a bar in a terminal or a notebook. If all is loaded,
-        it takes no time. Documents that are added later make the next query load them.
+        It loads the embedder and checks that the index was made with it, and brings the copies of words, texts and
+        vectors up to date, also those of the trees. Copies of many leaves show a bar in a terminal or a notebook. If
+        everything is loaded, it returns at once. Documents that are added later are loaded by the next query.
 
         Raises:
             IndexMismatch: if the index was made with another embedder.
