@@ -37,26 +37,27 @@ def chunks_of(
     """Documents whose leaves are these chunks, so that windows, parents and merging work across them.
 
     Chunks belong to one document if they were split from the same LlamaIndex or Haystack Document, or if they are
-    LangChain's and have the same metadata (but for ``start_index``). Where they say at which character they start, they are
-    sorted by it, and each leaf is at that place; text between two chunks that neither holds becomes white space. Otherwise
-    they follow each other as they are given, and only chunks that are next to each other belong together. A text that two
-    chunks share comes once. The documents have no line numbers, since the line ends between chunks are not known.
+    LangChain's and have the same metadata (but for ``start_index``). If chunks have a start position, they are sorted
+    by it, and each leaf is at that place. Text that is missing between two chunks becomes white space. Otherwise chunks
+    keep their order, and only neighbouring chunks belong together. Text that two chunks share is stored once. The
+    documents have no line numbers, since the line ends between chunks are not known.
 
-    Metadata that all chunks of a document have are the document's. Others are kept with their leaves, in the results too,
-    but filters do not look at them. A key that one of the chunks hides from models is hidden in all of the document, and so
-    is ``chunk_id``, which has the ids of chunks that have some.
+    Metadata that all chunks share become the document's. Other metadata stay with their leaves and are in results, but
+    filters ignore them. A key that one chunk hides from models is hidden in the whole document. ``chunk_id``, which has
+    the chunks' own ids, is hidden too.
 
     Args:
         chunks: LangChain, LlamaIndex or Haystack Documents that a splitter of these has made; or texts, together with
             ``id``.
         id: Id of the one document that all of them are chunks of. Default: as above.
-        overlap: Most characters that two chunks share which do not say where they start, >= 0. Default: 0.
+        overlap: Most characters that two chunks without a start position share, >= 0. Default: 0.
         flatten_metadata: Whether ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``. Default: False, it is an error.
 
     Raises:
         InvalidArgument: if ``overlap`` is out of its range.
-        InvalidDocument: if something is no chunk, chunks differ in a text that they share, only some say where they start,
-            one says it by anything but a whole number, nothing says of which text they are, or metadata cannot be stored.
+        InvalidDocument: if something is no chunk, chunks differ in a text that they share, only some say where they
+            start, a start position is no whole number, chunks do not say which text they are from, or metadata cannot
+            be stored.
     """
     overlap = check_whole("overlap", overlap, 0)
     if id is not None:
