@@ -52,8 +52,9 @@ class Passages(list[Passage]):
     Args:
         passages: The passages.
         question: The question that they answer. Default: None, there is none, or it is a vector.
-        analyzer: What finds the question's words in texts. Default: None, no word stands out.
-        why_empty: Why there are none, as the end of a sentence. Default: None, there are some, or nothing is known of it.
+        analyzer: What finds the question's words in texts. Default: None, no words are marked.
+        why_empty: Why there are no passages, as the end of a sentence. Default: None, there are passages, or the reason
+            is unknown.
     """
 
     def __init__(

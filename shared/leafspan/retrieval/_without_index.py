@@ -36,24 +36,24 @@ class _QuestionEmbedder:
 def retrieve(
     query: One, strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
 ) -> list[Passage]:
-    """The passages that a strategy finds in other sources than an index, such as ``SQL``; best first.
+    """The passages that a strategy finds without an index, such as ``SQL``, best first.
 
     Strategies that need leaves, such as ``Hybrid``, search an index: see ``Index.retrieve``, which has the same options.
 
     Args:
         query: A text, a vector, or a ``Query`` of both.
-        strategy: What finds: a strategy, or a mapping such as ``Strategy.to_config`` gives.
+        strategy: A strategy, or a mapping as ``Strategy.to_config`` returns.
         k: Most passages, >= 1. Default: 5, or any number if a budget or ``min_score`` is given.
         candidates: Results to look at, in [1, 10000]. Default: as many as it takes; with ``k``, 4 * k and at least 24.
         budget: Most words in all passages together, >= 1, or tokens with ``Budget(512, count=...)``. Default: any number.
         where: Filter on the passages' metadata. Default: all.
         min_score: Lowest score of a passage: docs/scores.md says what scores mean. Default: any.
-        embedder: What embeds questions, for strategies that need that. Default: the bundled model.
+        embedder: Embedder of questions, for strategies that need one. Default: the bundled model.
         timeout: Seconds, > 0, after which the retrieval ends with an error, whatever it waits for. Default: none.
 
     Raises:
         InvalidArgument: if an option is out of its range, a query is blank, or the strategy searches an index.
-        RetrievalTimeout: if it takes longer than ``timeout``. It then goes no further than the call that it is in.
+        RetrievalTimeout: if it takes longer than ``timeout``. The retrieval stops after the call that is running.
     """
     [found] = _asked([query], strategy, embedder, options, several=False)
     return found
@@ -72,7 +72,7 @@ async def aretrieve(
 def retrieve_many(
     queries: Sequence[One], strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
 ) -> list[list[Passage]]:
-    """What ``retrieve`` finds for each of several queries, which are searched together. It has the same options."""
+    """What ``retrieve`` finds for each of several queries, in one search. The options are the same."""
     return _asked(queries, strategy, embedder, options, several=True)
 
 
