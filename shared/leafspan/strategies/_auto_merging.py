@@ -24,8 +24,8 @@ class AutoMerging(Strategy):
 
     Args:
         base: Strategy that finds single leaves. Default: ``Hybrid()``.
-        threshold: Share of a parent's children, in [0, 1]; strictly more than this must be there. At 0 every hit becomes
-            the largest node there may be, at 1 nothing merges. Default: 0.5.
+        threshold: Share of a parent's children, in [0, 1]; strictly more than this must be there. At 0 every hit
+            becomes the largest allowed node, at 1 nothing merges. Default: 0.5.
         fill_gaps: Longest gap to fill, in leaves, >= 0. Default: 1.
         max_level: Highest level to merge into, >= 1 (the parents of leaves). Default: None, the whole document.
         max_words: Longest node to merge into, in words, >= 1; never longer than the call's budget. Default: 400. None:
@@ -35,7 +35,7 @@ class AutoMerging(Strategy):
     Raises:
         InvalidArgument: if ``base`` finds spans longer than leaves, or an option is out of its range.
 
-    Ties go by document id, then position.
+    Ties are ordered by document id, then position.
     """
 
     base: Strategy = field(default_factory=Hybrid)

@@ -25,7 +25,7 @@ register(BM25Settings)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BM25(Strategy):
-    """The leaves that have words of the query, with their BM25 scores. Leaves without any are not found.
+    """The leaves that have words of the query, with their BM25 scores. Other leaves are not found.
 
     Words are counted in a leaf's text, its title and its headings.
 
@@ -44,8 +44,8 @@ class BM25(Strategy):
     Raises:
         InvalidArgument: if an option is out of its range; at retrieval, if a query is a vector only.
 
-    Ties go by document id, then position. Source: Robertson and Zaragoza, The Probabilistic Relevance Framework (2009),
-    section 3.
+    Ties are ordered by document id, then position. Source: Robertson and Zaragoza, The Probabilistic Relevance
+    Framework (2009), section 3.
     """
 
     k: int | None = None

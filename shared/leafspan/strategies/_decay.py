@@ -59,17 +59,17 @@ class Decay(OverBase):
         scale: Age at which the decay is ``decay``, > 0: a number of days, or a timedelta. It is counted from ``offset`` on.
             Default: 30.
         offset: Age up to which nothing decays, >= 0: a number of days, or a timedelta. Default: 0.
-        decay: The decay at that age, in (0, 1). Default: 0.5.
+        decay: The decay at the age ``scale``, in (0, 1). Default: 0.5.
         shape: How it falls with the age d, counted in scales. Default: ``"exponential"``. ``"exponential"``: decay ** d.
             ``"gaussian"``: decay ** (d * d), slowly first. ``"linear"``: 1 - (1 - decay) * d, down to 0.
-        weight: How much the age counts, in (0, 1]: an old result keeps a share of 1 - weight of its score. Default: 1.
+        weight: How strongly age acts, in (0, 1]: an old result keeps a share of 1 - weight of its score. Default: 1.
         now: Moment to count ages from: a datetime, a date, or a text like a document's. Default: the moment of the call.
         missing: The decay of a result that has no date, or none that can be read, in [0, 1]; its trace says so. Default: 1.
 
     Raises:
         InvalidArgument: if an option is out of its range.
 
-    Ties go by document id, then position. Source of the shapes: Elasticsearch's decay functions.
+    Ties are ordered by document id, then position. Source of the shapes: Elasticsearch's decay functions.
     """
 
     base: Strategy = field(default_factory=Hybrid)

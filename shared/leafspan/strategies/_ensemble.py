@@ -37,18 +37,19 @@ class Ensemble(Strategy):
             three standard deviations from it 0 and 1. Of n results, one that stands out has up to 0.5 + sqrt(n - 1) / 6.
             ``"maximum"``: the best of the retrievers' own scores, each times its weight.
         rank_constant: The constant of ``"rrf"``, >= 0. Default: 60.
-        timeout: Seconds that a retriever may take, > 0: one number for all, or one for each (None for no limit). A late
-            retriever has failed, and goes on in the background. Default: no limit.
+        timeout: Seconds that a retriever may take, > 0: one number for all, or one for each (None for no limit). A
+            retriever that takes longer has failed; it goes on in the background. Default: no limit.
         on_failure: ``"raise"`` raises the error of the first retriever that failed, with a note that names it.
             ``"skip"`` fuses the others, and says so in the trace of each passage. An InvalidArgument and the failure
             of all retrievers are always raised. Default: ``"raise"``.
-        min_candidates: Fewest leaves that each retriever is asked for, >= 1. Default: as many as the ensemble is.
-        names: A name for each retriever, for traces and errors. Default: after their classes.
+        min_candidates: Fewest leaves that each retriever is asked for, >= 1. Default: as many as the ensemble is asked
+            for.
+        names: A name for each retriever, for traces and errors. Default: the names of their classes.
 
     Raises:
         InvalidArgument: if an option is out of its range.
 
-    Ties go by document id, then position. Source of ``"rrf"``: Cormack et al., SIGIR 2009.
+    Ties are ordered by document id, then position. Source of ``"rrf"``: Cormack et al., SIGIR 2009.
     """
 
     retrievers: Sequence[Strategy]

@@ -24,10 +24,10 @@ _DEEPEST = 100
 class FollowReferences(Strategy):
     """What ``base`` finds, with passages that refer to something replaced by what is found there for the same query.
 
-    A passage refers to others by its metadata: under ``key`` is a name, or a list of names. A name of ``targets`` leads to
-    what that strategy finds. Any other name is the id of a document or passage of the index or view that is searched, and
-    leads to those of its leaves that are nearest to the query. What the view or the filter does not show leads to nothing.
-    References of what was found are followed in turn.
+    A passage refers to others by its metadata: under ``key`` is a name, or a list of names. A name of ``targets`` leads
+    to what that strategy finds. Any other name is the id of a document or passage of the index or view that is
+    searched, and leads to those of its leaves that are nearest to the query. A document that the view or the filter
+    does not show leads to nothing. References of what was found are followed in turn.
 
     Each name is followed once for a query, and never back to where a passage comes from, so cycles end. Several passages
     that refer to the same thing are replaced by it together, at the place of the first. A passage whose references lead to
@@ -40,16 +40,16 @@ class FollowReferences(Strategy):
         depth: Most references in a row that are followed, in [1, 100]. Default: 2.
         per_reference: Most results of one reference, >= 1. Default: 3.
         keep: Whether passages with references stay, each before what it refers to. Default: False.
-        timeout: Seconds that each target may take, > 0. A late one has failed. Default: no limit.
-        on_failure: ``"raise"`` raises the error of a target that failed, with a note that names it. ``"skip"`` takes
-            it for one that found nothing, and says so in the trace. An InvalidArgument is always raised.
-            Default: ``"raise"``.
+        timeout: Seconds that each target may take, > 0. A target that takes longer has failed. Default: no limit.
+        on_failure: ``"raise"`` raises the error of a target that failed, with a note that names it. ``"skip"`` treats
+            it as a target that found nothing, and says so in the trace. An InvalidArgument is always raised. Default:
+            ``"raise"``.
 
     Raises:
         InvalidArgument: if an option is out of its range.
 
-    What a reference leads to has the score of the passage that refers to it, and stands in its place, in the order in which
-    it was found there. Ties of leaves go by position.
+    What a reference leads to has the score of the passage that refers to it, and stands in its place, in the order in
+    which it was found there. Ties of leaves are ordered by position.
     """
 
     base: Strategy = field(default_factory=Hybrid)

@@ -50,47 +50,47 @@ _WIDEST = 1_000  # leaves below a summary, beyond which it says nothing of any o
 class Hybrid(Strategy):
     """The leaves that match the query's words and its meaning, by BM25 and by vectors. Scores are probabilities.
 
-    BM25 and vectors each give their best leaves. Their scores become one. To it comes what BM25 says of the parent, the
-    section and the document that a leaf is in, how similar the words of the best leaves are to those of the query, and then
-    a share of the score of the better neighbour in the document, and of leaves that mention the document. A query that is a
-    vector only is searched by vectors only.
+    BM25 and vectors each find their best leaves, and their scores are fused. Four more parts are added: BM25 of the
+    leaf's parent, section and document; how similar the words of the best leaves are to the query's words; a share of
+    the score of the better neighbour in the document; and a share of the scores of leaves that mention the document. A
+    query that is a vector only is searched by vectors only.
 
     Args:
-        weights: Of BM25 and of vectors, both > 0; only their ratio counts. Default: (0.55, 0.45).
+        weights: Weights of BM25 and of vectors, both > 0; only their ratio matters. Default: (0.55, 0.45).
         fusion: How the two scores become one, as in ``Ensemble``. Default: ``"relative_score"``, which scales each one's
             scores to [0, 1].
         depth: Leaves that BM25 and vectors look at, >= 1: one number, or two. At least as many as are asked for.
             Default: (100, 50).
-        scales: Weights of BM25 of a leaf's parent, section and document, >= 0 each, where BM25 and vectors of leaves have 1
-            together. The best parent gives its leaves its weight, others less, the lower their BM25. Needs
-            ``fusion="relative_score"``, and has no effect otherwise. Default: (0.3, 0.3, 0.3).
-        soft_matches: Weight of the words of the leaf that are most similar to each of the query's, by vectors of single
-            words, >= 0. The 40 best leaves so far are compared: the best gets the weight, others less. Needs one of
-            ``scales``, and an index that analyses words as English; without, it has no effect. Default: 0.5.
+        scales: Weights of the BM25 scores of a leaf's parent, section and document, each >= 0, where ``weights`` have
+            the sum 1. The best parent adds its full weight to its leaves, others add less. Needs
+            ``fusion="relative_score"``, otherwise it has no effect. Default: (0.3, 0.3, 0.3).
+        soft_matches: Weight of how similar the leaf's words are to the query's words, by vectors of single words, >= 0.
+            Only the 40 best leaves are compared: the most similar one gets the weight, others less. Needs one of
+            ``scales``, and an index that analyses words as English, otherwise it has no effect. Default: 0.5.
         neighbour_bonus: Share of the better neighbour's score to add, in [0, 1]. Default: 0.3.
-        calibrate: Whether a score is the probability that the leaf holds (part of) what was asked for, which means the
-            same across queries, and keeps the order. Needs ``fusion="relative_score"``; otherwise scores are sums.
+        calibrate: Whether a score is the probability that the leaf holds (part of) the answer. Probabilities can be
+            compared across queries, and keep the order. Needs ``fusion="relative_score"``; otherwise scores are sums.
             Default: True.
         min_score: Lowest score of a result. Without ``k`` or a budget of the call, all that reach it are returned.
             Default: any.
         min_answer_probability: Lowest probability, in [0, 1], that the index holds an answer at all: a query below it
-            finds nothing. 0.5 keeps about nine of ten questions that have an answer, and drops about as many of another
-            field. Needs calibrated scores. Default: any.
+            finds nothing. 0.5 keeps about nine of ten questions that have an answer, and refuses about nine of ten
+            questions from another field. Needs calibrated scores. Default: any.
         bm25: k1, b and the variant of BM25, as ``BM25Settings``. Default: those of the index.
         instruction: Text before each query when it is embedded. Default: none.
         summaries: Whether to search the summaries of the index's trees as well, as if they were leaves without
             neighbours. Default: False.
-        summary_bonus: Share, in [0, 1], of the score of the best summary above a leaf to add, whether that is a result or
-            not. For questions about a theme. Default: 0.
-        references: Share of a leaf's score, in [0, 1], that the six best leaves pass on to documents that they mention: by
-            title, where its words are rare, by an alias, a link or a path. Default: 0.6. At 0, no text is looked through.
+        summary_bonus: Share, in [0, 1], of the score of the best summary above a leaf to add to the leaf's, even if the
+            summary is no result. For questions about a theme. Default: 0.
+        references: Share of their score, in [0, 1], that the six best leaves pass on to documents that they mention by
+            a rare title, an alias, a link or a path. Default: 0.6. At 0, texts are not searched for mentions.
         aliases: Metadata key under which documents have further names, a text or a list of texts. Default: ``"aliases"``.
             None: they have none.
 
     Raises:
         InvalidArgument: if an option is out of its range, or needs another one.
 
-    Ties go by document id, then position. How scores are calibrated: docs/scores.md.
+    Ties are ordered by document id, then position. How scores are calibrated: docs/scores.md.
     """
 
     weights: tuple[float, float] = (0.55, 0.45)

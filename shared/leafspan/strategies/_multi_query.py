@@ -30,7 +30,7 @@ register(Query)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiQuery(Strategy):
-    """What ``base`` finds for each query and for other phrasings of it, all in one search, fused into one list a query.
+    """What ``base`` finds for each query and for other phrasings of it, in one search, fused into one list per query.
 
     No phrasing is searched twice. If the language model fails or writes nothing of use, the rest is searched, and each
     passage's trace says so. The trace also says for which phrasing each step was done. If
@@ -38,13 +38,13 @@ class MultiQuery(Strategy):
 
     Args:
         base: A strategy. Default: ``Hybrid()``.
-        phrasings: Texts, vectors or Query values to search beside every query. Needed without a language model; an empty
-            list will do. Default: none.
+        phrasings: Texts, vectors or Query values to search in addition to every query. Needed without a language model;
+            may be an empty list. Default: none.
         generate: Function from a prompt to a text, which is asked for more phrasings. Needed without ``phrasings``.
             Default: none is asked.
         agenerate: Its coroutine function.
-        include_original: Whether the query itself is searched as well, as it always is if there are no phrasings of it.
-            Default: True.
+        include_original: Whether the query itself is searched as well. It always is if there are no phrasings. Default:
+            True.
         count: Number of phrasings to ask for, >= 1. Default: 3.
         prompt: Template with ``{question}`` and ``{count}``. The answer has a phrasing on each line.
         fusion: What a score means. ``"rrf"``: the mean of 1 / (60 + rank) over all phrasings, in (0, 1 / 61].
@@ -54,7 +54,7 @@ class MultiQuery(Strategy):
         InvalidArgument: if an option is out of its range, neither ``phrasings`` nor ``generate`` are given, or
             ``agenerate`` is given without ``generate``.
 
-    Ties go by document id, then position.
+    Ties are ordered by document id, then position.
     """
 
     base: Strategy = field(default_factory=Hybrid)

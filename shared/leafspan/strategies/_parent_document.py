@@ -19,7 +19,7 @@ from leafspan.values import Candidate, Query
 class ParentDocument(Strategy):
     """The sections around the hits of ``base``, each once, in the order of the hits, with the best hit's score.
 
-    In place of a section that alone is over the call's budget comes the largest one inside of it that is not, or the hit.
+    A section that alone exceeds the call's budget is replaced by the largest node inside it that fits, or by the hit.
 
     Args:
         base: Strategy that finds single leaves. Default: ``Hybrid()``.

@@ -21,37 +21,38 @@ _WORDS_A_LEAF = 15  # more leaves are asked for than a budget can hold, since so
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelevantSegments(Strategy):
-    """Runs of leaves that hold as much relevance as the words asked for can, each as long as its text stays relevant.
+    """The runs of leaves that together hold most relevance within a number of words.
 
-    A leaf's relevance is its score in ``base``, if that is a probability. Other scores become shares of 1, as those of
-    ``Hybrid`` do: docs/scores.md. A run is worth the relevance of its leaves, less a price for each of its
-    words and for ``run_cost`` more words. Of all ways to choose runs that do not overlap, the best one is found, exactly.
-    The price of a word is the score of one of the leaves divided by its words: the lowest at which the runs fit the budget.
-    If they fit at each of these, the price falls until every leaf is worth a run of its own. The runs at that price fill
-    the budget, the run of the best leaf first. So short gaps are bridged even if all scores are equal. The rest of the
-    budget is filled with the best other leaves; a leaf that touches a run joins it. Best first, by the best leaf in each
-    run, whose score the run has.
+    A leaf's relevance is its score in ``base``, if that is a probability. Other scores are turned into shares of 1: see
+    docs/scores.md. The value of a run is the relevance of its leaves, minus a price for each of its words and for
+    ``run_cost`` more words. leafspan finds the runs that do not overlap and have the highest total value, exactly. As
+    the price of a word it tries each leaf's score divided by the leaf's words, and takes the lowest price at which the
+    runs fit the budget. If the runs fit at every such price, the price falls until every leaf is worth a run of its
+    own. The runs fill the budget, the run with the best leaf first. So short gaps are bridged even if all scores are
+    equal. The rest of the budget is filled with the best other leaves; a leaf that touches a run joins it. A run has
+    the score of its best leaf, and results are ordered by it.
 
-    The budget is that of the call or ``words``, whichever is less, or else ``passage_words`` for each of the ``k`` passages
-    asked for. Without a budget of the call, the leaves that did not fit follow one by one.
+    The budget is the smaller of the call's budget and ``words``. If neither is given, it is ``passage_words`` for each
+    of the ``k`` passages. If the call has no budget, the leaves that did not fit follow one by one.
 
-    A gap between two hits is bridged where that is worth more than a second run: by other hits, and by leaves that the base
-    did not return, which count as leaves without relevance. These are loaded where a gap has no more than 10 characters
-    for each word of ``run_cost``.
+    A gap between two hits is bridged where that is worth more than a second run. Leaves in the gap that the base did
+    not return have no relevance. They are loaded only if the gap has at most 10 characters for each word of
+    ``run_cost``.
 
     Args:
-        base: Strategy that finds single leaves. Unless the call says how many ``candidates``, it is asked for 24 leaves and
-            one more for every 15 words of the budget, or more. Default: ``Hybrid()``.
-        words: Most words in all runs together, >= 1. Default: see above.
+        base: Strategy that finds single leaves. Unless the call gives ``candidates``, it is asked for at least 24
+            leaves, plus one for every 15 words of the budget. Default: ``Hybrid()``.
+        words: Most words in all runs together, >= 1. Default: the call's budget, or ``passage_words`` for each passage.
         max_words: Longest passage, in words, >= 1; only a single leaf can be longer. Default: 300. None: any.
-        run_cost: What a run costs besides its own words, in words, >= 0. The higher it is, the longer the gaps that are
-            bridged to make one run of two. Default: 30.
-        passage_words: Words for each passage asked for, where there is no budget, >= 1. Default: 75.
+        run_cost: Price of each run, in words, in addition to its own words, >= 0. A higher value joins runs over longer
+            gaps. Default: 30.
+        passage_words: Words for each passage asked for, if there is no budget, >= 1. Default: 75.
 
     Raises:
         InvalidArgument: if ``base`` finds spans longer than leaves, or a number is out of its range.
 
-    Ties go by document id, then position. Source: relevant segment extraction in dsRAG, which is greedy there.
+    Ties are ordered by document id, then position. Source: relevant segment extraction in dsRAG, which chooses
+    greedily.
     """
 
     base: Strategy = field(default_factory=Hybrid)

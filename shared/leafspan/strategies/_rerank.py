@@ -36,7 +36,7 @@ class Rerank(OverBase):
             finds among the ``candidates`` of the call.
         diversity: Weight in [0, 1] of being unlike the better results, against that of the score: maximal marginal
             relevance. Default: 0, the scores alone.
-        on_failure: What follows if ``rerank`` raises an error. ``"raise"``: the error is raised. ``"keep"``: the results
+        on_failure: What to do if ``rerank`` raises an error. ``"raise"``: the error is raised. ``"keep"``: the results
             keep the order and the scores of the base, and their traces say so. An InvalidArgument is always raised.
             Default: ``"raise"``.
 
@@ -46,11 +46,11 @@ class Rerank(OverBase):
 
     The score is that of ``rerank``. With ``diversity`` it is (1 - diversity) * relevance - diversity * similarity, in
     [-1, 1]. The relevance is the cosine similarity to the query; with ``rerank`` its score, scaled to [0, 1] over the
-    results. The similarity is the cosine with the most similar result before it. The vector of a span is the mean of its
-    leaves', and that of a passage of another source is computed of its text.
+    results. The similarity is the cosine with the most similar result before it. The vector of a span is the mean of
+    its leaves' vectors. The vector of a passage of another source is computed from its text.
 
-    Ties go by document id, then position; with ``diversity``, by the place before. Source of the diversity: Carbonell and
-    Goldstein, SIGIR 1998.
+    Ties are ordered by document id, then position; with ``diversity``, by the rank before. Source of the diversity:
+    Carbonell and Goldstein, SIGIR 1998.
     """
 
     base: Strategy = field(default_factory=Hybrid)

@@ -34,8 +34,8 @@ _DEFAULT_COUNTS: dict[Transformation, int] = {"decompose": 3}
 class RewriteQuery(OverBase):
     """What ``base`` finds when something else is searched in place of each query, all in one search.
 
-    Where one query is searched in its place, scores are the base's. Where there may be several, their results are fused. If
-    the language model or the function fails, or writes nothing of use, the query itself is searched, and the trace of each
+    If one query is searched in its place, scores are the base's. If several may be, their results are fused. If the
+    language model or the function fails, or writes nothing of use, the query itself is searched, and the trace of each
     passage says so. A query that is a vector only is searched as it is.
 
     Args:
@@ -50,15 +50,15 @@ class RewriteQuery(OverBase):
         count: Number of texts to ask the model for, >= 1. Default: 3 for ``"decompose"``, otherwise 1.
         prompt: Template with ``{question}``, and ``{count}`` if wanted. The answer has a text on each line; with a single
             ``"hyde"`` it is one. Default: one for each ``how``.
-        keep_question: Whether the question itself is searched, too; with ``"hyde"``, whether its own vector is part of the
-            mean. Default: True, but for ``"rewrite"`` and a function False.
+        keep_question: Whether the question itself is searched, too; with ``"hyde"``, whether its own vector is part of
+            the mean. Default: False for ``"rewrite"`` and for a function, otherwise True.
         fusion: What a score means where results are fused. ``"rrf"``: the mean of 1 / (60 + rank) over all queries, in
             (0, 1 / 61]. ``"maximum"``: the best of the base's own scores. Default: ``"rrf"``.
 
     Raises:
         InvalidArgument: if an option is out of its range, or the function returns anything but texts, queries and None.
 
-    Ties go by document id, then position. Sources: Gao et al. 2022 (HyDE), Zheng et al. 2023 (step-back).
+    Ties are ordered by document id, then position. Sources: Gao et al. 2022 (HyDE), Zheng et al. 2023 (step-back).
     """
 
     base: Strategy = field(default_factory=Hybrid)

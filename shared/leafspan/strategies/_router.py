@@ -27,12 +27,12 @@ AsyncChooses = Callable[[str], Awaitable[str | Sequence[str] | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Router(Strategy):
-    """What the retrievers find that are chosen for each question: by a rule, a language model, or their descriptions.
+    """What the retrievers chosen for each question find. A rule, a language model or descriptions choose.
 
     With ``choose`` a function of yours chooses, with ``generate`` a language model, and with neither the cosine of the
-    question and the descriptions. If one retriever is chosen, its results are returned as they are. The results of several
-    are fused. If none is chosen, or what chooses fails or names no retriever, the ``default`` is asked. The trace of each
-    passage says what was chosen and why. Each retriever searches all of its questions at once.
+    question and the descriptions. If one retriever is chosen, its results are returned as they are. The results of
+    several are fused. If none is chosen, or if choosing fails, the ``default`` is asked. The trace of each passage says
+    what was chosen and why. Each retriever searches all of its questions at once.
 
     Args:
         retrievers: A strategy for each name.
@@ -49,7 +49,7 @@ class Router(Strategy):
         default: Name, or list of names, of the retrievers for questions for which none is chosen. Default: all, fused.
         fusion: What a score means where several were asked; see ``Ensemble``. ``"rrf"``, ``"relative_score"``,
             ``"distribution_based"`` or ``"maximum"``. Default: ``"rrf"``.
-        timeout: Seconds that each retriever may take, > 0. A late one has failed. Default: no limit.
+        timeout: Seconds that each retriever may take, > 0. A retriever that takes longer has failed. Default: no limit.
         on_failure: ``"raise"`` raises the error of a retriever that failed, with a note that names it. ``"skip"`` goes
             on with the others that were chosen for the question, and says so in the trace. An InvalidArgument, and the
             failure of all that were chosen, are always raised. Default: ``"raise"``.
@@ -57,7 +57,8 @@ class Router(Strategy):
     Raises:
         InvalidArgument: if an option is out of its range, a name is unknown, or a description is missing.
 
-    Ties between descriptions go by the order of ``retrievers``, and between fused passages by document id, then position.
+    Ties between descriptions are ordered as in ``retrievers``, and between fused passages by document id, then
+    position.
     """
 
     retrievers: Mapping[str, Strategy] = field(hash=False)

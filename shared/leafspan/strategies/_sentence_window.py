@@ -33,7 +33,7 @@ class SentenceWindow(Strategy):
     Raises:
         InvalidArgument: if ``base`` finds spans longer than leaves, or a number is out of its range.
 
-    Ties go by document id, then position.
+    Ties are ordered by document id, then position.
     """
 
     base: Strategy = field(default_factory=Hybrid)

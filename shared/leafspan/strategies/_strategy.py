@@ -57,7 +57,7 @@ class Strategy(ABC):
 
     @property
     def finds_spans(self) -> bool:
-        """Whether candidates can be longer than one leaf, or summaries, so that nothing can merge or widen them."""
+        """Whether candidates can be longer than one leaf, or summaries, so that no strategy can merge or widen them."""
         return False
 
     @property
@@ -75,7 +75,7 @@ class Strategy(ABC):
 
     @property
     def looks_once(self) -> bool:
-        """Whether it finds the same for any number of candidates, so that it is not run again with more of them."""
+        """Whether it finds the same for any number of candidates, so that it need not run again with more of them."""
         return False
 
     @property
@@ -88,10 +88,11 @@ class Strategy(ABC):
         return None
 
     def to_config(self, *, given: Mapping[str, object] | None = None, full: bool = False) -> dict[str, Any]:
-        """The strategy as plain values, which ``from_config`` makes an equal one of.
+        """The strategy as plain values, from which ``from_config`` makes an equal one.
 
         Args:
-            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
+            given: Objects that cannot be written, such as functions, by name. The name is written in their place.
+                Default: none.
             full: Whether to write options that have their default, too. Default: False.
 
         Raises:
@@ -107,7 +108,7 @@ class Strategy(ABC):
         Args:
             config: The name of a strategy, such as ``"auto-merging"``; a mapping with the name as ``type``, and the options
                 that differ from their defaults; or the ``pathlib.Path`` of a file in YAML or JSON that has one of these.
-            given: Objects for the names that stand for them as ``{"given": name}``. Default: none.
+            given: Objects by name, each of which replaces ``{"given": name}``. Default: none.
 
         Raises:
             InvalidArgument: if a name is not known, or an option is out of its range; the message says where it is.

@@ -38,9 +38,9 @@ class Tree(Strategy):
     summaries of the highest layer that are most similar to the query are chosen, then of their children, and so on down to
     the leaves; results come layer by layer, with their cosine similarity as score.
 
-    Lower trees, and leaves of documents without a tree, join a traversal at their own height. Where a summary cannot be
-    seen because it covers what is filtered out, the highest below it takes its place. Where no tree was built, every
-    document is its leaves, and the trace says so.
+    A lower tree, or a document without a tree, joins a traversal at its own highest layer. A summary that covers text
+    which is filtered out is hidden; the highest visible summaries below it take its place. If no tree was built, only
+    leaves are searched, and the trace says so.
 
     Args:
         mode: ``"collapsed"`` or ``"traversal"``. Default: ``"collapsed"``.
@@ -60,8 +60,8 @@ class Tree(Strategy):
         InvalidArgument: if an option is out of its range or does not belong to the mode, or ``base`` cannot search
             summaries.
 
-    With ``k`` or a budget the first results are kept, so that in a traversal upper layers win. Without them, everything
-    that was chosen is returned in a traversal, or with ``top_k`` or ``min_score``. Ties go by document id, then position.
+    ``k`` or a budget keeps the first results, which in a traversal are the upper layers. Without both, a traversal,
+    ``top_k`` and ``min_score`` return everything that was chosen. Ties are ordered by document id, then position.
     Source: Sarthi et al., RAPTOR, ICLR 2024, section 3.
     """
 

@@ -29,7 +29,7 @@ class Vector(Strategy):
     Raises:
         InvalidArgument: if an option is out of its range.
 
-    Ties go by document id, then position.
+    Ties are ordered by document id, then position.
     """
 
     k: int | None = None
