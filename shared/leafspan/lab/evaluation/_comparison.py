@@ -17,7 +17,7 @@ class Comparison:
         measure: The measure.
         one: Name of a strategy.
         other: Name of the strategy that it is compared with.
-        difference: Mean of ``one`` less that of ``other``.
+        difference: Mean of ``one`` minus mean of ``other``.
         low: Lower end of the 95 % confidence interval of the difference.
         high: Upper end.
         wins: Ids of the questions on which ``one`` does better.

@@ -32,19 +32,20 @@ def evaluate(
 ) -> Evaluation:
     """How well strategies answer questions over an index or view.
 
-    Of a question with ``answers``, each strategy retrieves passages for each budget of words. Recall is 1 if they hold an
-    answer in full (or all, if all are needed), precision the share of their characters that is part of an answer, and iou
-    the intersection over the union of both. Of a question with ``relevant`` documents, these are ranked by their best
-    passage, and measured by nDCG@10, recall at 10 (R@10) and the reciprocal rank (RR). Of a question that nothing answers,
-    abstention is 1 if nothing is found for it: by a ``min_score``, or by a ``min_answer_probability`` of ``Hybrid``.
+    For a question with ``answers``, each strategy retrieves passages for each budget of words. Recall is 1 if they hold
+    an answer in full (or all, if all are needed), precision the share of their characters that is part of an answer,
+    and iou the intersection over the union of both. For a question with ``relevant`` documents, documents are ranked by
+    their best passage, and measured by nDCG@10, recall at 10 (R@10) and the reciprocal rank (RR). For a question
+    without an answer, abstention is 1 if nothing is found, as with a ``min_score``, or with ``min_answer_probability``
+    of ``Hybrid``.
 
     Args:
         index: The index or view.
         questions: The path of a file in JSON Lines, or questions. See ``read_questions``.
-        strategies: Strategies by their names in the result, a list of them, or one. Of a list, each is called what
-            configurations call it, and a second one of that name ``"hybrid 2"``. A name such as ``"hybrid"`` stands for the
-            strategy with its defaults. A ``Config`` stands for its strategy with its ``candidates`` and ``min_score``; how
-            much is retrieved is the same for all, so its ``k`` and ``budget`` do not count.
+        strategies: Strategies by their names in the result, a list of them, or one. In a list, each has its name in
+            configurations, and a second one of a name is ``"hybrid 2"``. A name such as ``"hybrid"`` stands for the
+            strategy with its defaults. A ``Config`` stands for its strategy with its ``candidates`` and ``min_score``;
+            how much is retrieved is the same for all, so its ``k`` and ``budget`` are ignored.
         budgets: Numbers of words, each >= 1. Default: 150, 300, 600 and 1,200.
         where: Filter on the documents, for all questions. Default: all documents.
         progress: Whether to show a bar. Default: only in a terminal or a notebook.

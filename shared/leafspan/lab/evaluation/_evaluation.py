@@ -43,7 +43,7 @@ class Evaluation:
 
     @property
     def default_measure(self) -> str:
-        """What strategies are compared by: recall at the second budget, or the first measure."""
+        """The measure of comparisons: recall at the second budget, or the first measure."""
         wanted = f"recall@{self.budgets[min(1, len(self.budgets) - 1)]}"
         return wanted if wanted in self.measures else self.measures[0]
 
@@ -73,13 +73,13 @@ class Evaluation:
         return compare(used, one, other, {name: [row[id_] for id_ in ids] for name, row in rows.items()}, ids, seed=seed)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, such as JSON has: questions, budgets, means and scores."""
+        """Everything as plain values for JSON: questions, budgets, means and scores."""
         means = {name: {measure: self.mean(name, measure) for measure in self.measures} for name in self.scores}
         scores = {name: {measure: dict(row) for measure, row in rows.items()} for name, rows in self.scores.items()}
         return {"questions": dict(self.questions), "budgets": list(self.budgets), "means": means, "scores": scores}
 
     def save(self, path: str | Path) -> None:
-        """Write everything to a file as JSON. A file that is there is replaced.
+        """Write everything to a file as JSON. An existing file is replaced.
 
         Raises:
             InvalidArgument: if it cannot be written.
@@ -92,7 +92,7 @@ class Evaluation:
         """The evaluation that ``save`` has written.
 
         Raises:
-            InvalidArgument: if the file cannot be read, or is none.
+            InvalidArgument: if the file cannot be read, or has no evaluation.
         """
         check_path("path", path)
         try:

@@ -32,7 +32,7 @@ def read_beir(folder: str | Path, split: str = "test") -> tuple[list[Document], 
         The documents, and the questions that have a relevant one, in the order of the files. Judgements of 0 are left out.
 
     Raises:
-        InvalidArgument: if a file is missing, or a line is not as it must be; the message says which.
+        InvalidArgument: if a file is missing, or a line is malformed; the message says which.
     """
     check_path("folder", folder)
     check_text("split", split)
@@ -89,7 +89,7 @@ def save_trec(
 ) -> dict[str, Path]:
     """Write judgements and what strategies find as files of TREC, for ``trec_eval``, ir_measures or ranx.
 
-    A document stands in a run where its best passage does.
+    A document has the rank of its best passage.
 
     Args:
         folder: Folder of the files, which is made: ``qrels``, and ``{name}.run`` for each strategy.

@@ -43,21 +43,21 @@ def make_questions(
     seed: int = 0,
     progress: bool | None = None,
 ) -> list[Question]:
-    """Questions about leaves that are drawn at random, each answered by its leaf, whose text is kept with its place.
+    """Questions about random leaves. The answer to each question is its leaf, with text and place.
 
-    Without a language model, a question is a few words of the leaf, drawn at random: a word is drawn the likelier, the more
-    often it is in the leaf, and the fewer leaves have it. This is how somebody asks who remembers a few words of what they
-    look for. Such questions favour words over meaning: they show whether a setting of the splitter or of the analyzer loses
-    anything, but weights of BM25 and vectors need questions that people have asked, or a language model.
+    Without a language model, a question is a few words of the leaf, drawn at random: a word is drawn the likelier, the
+    more often it is in the leaf, and the fewer leaves have it. This is how a reader asks who remembers a few words of
+    the text. Such questions favour words over meaning: they show whether a setting of the splitter or of the analyzer
+    loses anything, but weights of BM25 and vectors need questions that people have asked, or a language model.
 
     Args:
         index: The index or view.
         count: Most questions, >= 1. Fewer if there are fewer leaves of eight words. Default: 50.
         llm: A LangChain chat model or LLM, a LlamaIndex LLM, or a function from a prompt to a text. Default: none.
-        prompt: What it is asked, with ``{passage}`` where the leaf goes.
+        prompt: The prompt for it, with ``{passage}`` where the leaf goes.
         words: Words of a question that is made without a language model, >= 1. Default: 5.
         where: Filter on the documents. Default: all documents.
-        seed: Seed of the drawing. Default: 0.
+        seed: Random seed. Default: 0.
         progress: Whether to show a bar. Default: only in a terminal or a notebook.
 
     Raises:

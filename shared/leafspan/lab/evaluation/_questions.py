@@ -21,9 +21,9 @@ class Answer:
     Attributes:
         document_id: Id of the document.
         start: Its first character.
-        end: The character behind its last one.
-        text: The piece itself, by which the answer is found again if the document has changed. Default: empty, the place
-            counts whatever stands there.
+        end: The character after its last one.
+        text: The piece's text, by which the answer is found again if the document has changed. Default: empty, only the
+            position is used.
     """
 
     document_id: str
@@ -40,7 +40,7 @@ class Answer:
 class Question:
     """A question, with pieces of text that answer it, with documents that are relevant to it, or with both.
 
-    A question with neither is one that nothing answers: a strategy does well if it finds nothing.
+    A question with neither has no answer: a strategy does well if it finds nothing.
 
     Args:
         text: The question.
@@ -122,7 +122,7 @@ def _grades(relevant: object) -> dict[str, float]:
 
 
 def save_questions(path: str | Path, questions: Iterable[Question]) -> None:
-    """Write questions to a file in JSON Lines, which ``read_questions`` reads. A file that is there is replaced.
+    """Write questions to a file in JSON Lines, which ``read_questions`` reads. An existing file is replaced.
 
     Raises:
         InvalidArgument: if it cannot be written.

@@ -33,11 +33,11 @@ def read_questions(source: str | Path | Iterable[Question | Mapping[str, Any]]) 
         source: The path of a file with a JSON object on each line; or such objects, or ``Question``s. An object
             has ``text``, and ``answers``: a list of texts, or of objects with ``doc_id``, ``start``, ``end``, and the
             ``text`` there; or ``relevant``: a list of ids of documents, one id, or an object with their grades; or both. An
-            empty list of answers says that nothing answers it. It may have ``id``, and ``answer_mode``: ``"any"`` or
-            ``"all"``. Other keys are the user's own, unless one stands in place of one of these.
+            empty list of answers says that the question has no answer. An object may have ``id``, and ``answer_mode``:
+            ``"any"`` or ``"all"``. Other keys are the user's own, unless one stands in place of one of these.
 
     Raises:
-        InvalidArgument: if one is none, or two have the same id; the message says which.
+        InvalidArgument: if an object is no question, or two have the same id; the message says which.
     """
     return list(placed_questions(source).values())
 

@@ -81,8 +81,8 @@ def explain(
         start: First character of the piece, >= 0. Default: that of the document.
         end: The character after its last one, > ``start``. Default: that of the document. The piece grows to whole
             leaves, and is returned as soon as one of them is.
-        text: The piece as its words, instead of its characters; white space does not matter. Of several places the
-            first one is explained, and the explanation names the others. Default: none.
+        text: The piece's text, instead of ``start`` and ``end``; white space does not matter. If it is in several
+            places, the first one is explained, and the explanation names the others. Default: none.
         options: Those of ``retrieve``: ``k``, ``candidates``, ``budget``, ``where``, ``min_score``, ``per_document`` and
             ``timeout``.
 

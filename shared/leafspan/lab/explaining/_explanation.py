@@ -23,8 +23,8 @@ class Obstacle:
             ``"min_score"``, ``"per_document"``, ``"k"`` or ``"budget"``; ``"strategy"`` if no option of the call lets the
             piece in.
         option: Name of the option of ``retrieve``, such as ``"k"``. "" if there is none.
-        value: What it is. None if it was not given.
-        needed: The value nearest to it that lets the piece in. None is no limit at all.
+        value: The option's value. None if it was not given.
+        needed: The nearest value that lets the piece in. None is no limit at all.
         sentence: The obstacle in a sentence.
     """
 
@@ -83,21 +83,20 @@ class Explanation:
         question: What was asked.
         strategy: The strategy, as text.
         passages: What is returned, each with its trace.
-        found: How many results the strategy found, from which these are the first.
+        found: How many results the strategy found. ``passages`` are the first of them.
         requests: What the strategy asked for, with the time that each answer took.
         seconds: How long the retrieval took.
         document_id: Id of the document that the piece is in. None if none was named.
         start: First character of the leaves of the piece.
         end: The character after their last one.
-        elsewhere: Where else in the document the text is that was asked about, as (start, end), in order.
-        holding: The passages that hold the piece or some of it: it is returned.
-        obstacles: What kept it out, in the order in which a retrieval meets them. Without any one of them removed it is
-            still not returned; with all of them removed it is, unless the last one is of the kind ``"strategy"``.
-        standings: Where it stands in each search and in each strategy inside of the one that was asked, as deep as these
-            can look.
+        elsewhere: The other places of the text in the document, as (start, end), in order.
+        holding: The passages that hold all or some of the piece. Empty if it is not returned.
+        obstacles: What kept it out, in the order in which a retrieval meets them. It is returned only if all of them
+            are removed, and never if the last one is of the kind ``"strategy"``.
+        standings: Its rank in each search, and in each strategy inside the one that was asked, as far as these look.
         passage: The passage that holds it once all obstacles are removed. None if it is returned, or cannot be.
-        retrievals: How many retrievals it took to find this out.
-        piece_lines: What there is to say of the piece, in sentences.
+        retrievals: How many retrievals the explanation took.
+        piece_lines: The explanation of the piece, in sentences.
     """
 
     question: str | None

@@ -30,7 +30,7 @@ class Answered:
 
 
 def report(subtitle: str, answers: Sequence[Answered], appendix: Mapping[str, Node]) -> str:
-    """The page as HTML, which needs nothing from elsewhere.
+    """The page as HTML, which loads nothing from elsewhere.
 
     Args:
         subtitle: What was searched, in a few words.

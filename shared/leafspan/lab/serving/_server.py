@@ -36,11 +36,11 @@ def serve(
     """Serve pages on 127.0.0.1 until SIGINT or SIGTERM. Must be called in the main thread.
 
     Args:
-        view: What is asked. It is only read.
-        strategies: The strategies that can be chosen, by name. The first one is chosen at first.
+        view: The index or view to search. It is only read.
+        strategies: The strategies that can be chosen, by name. The first one is preselected.
         port: The port, in [0, 65535]. 0 for any free one. Default: 0.
         timeout: Most seconds for what a page shows. Default: 30.
-        started: What is told the address, once it can be reached.
+        started: Function that gets the address, once it can be reached.
 
     Raises:
         InvalidArgument: if the port cannot be used.

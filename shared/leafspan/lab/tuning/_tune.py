@@ -54,33 +54,33 @@ def tune(
     resume: str | Path | None = None,
     progress: bool | None = None,
 ) -> Tuning:
-    """A strategy fitted on some of your questions, and a report of what it is worth on the others: see docs/tuning.md.
+    """Fit a strategy on some of your questions, and measure it on the others: see docs/tuning.md.
 
-    Weights are changed one at a time, and only where cross-validation says that the change also helps on questions that
-    did not choose it. Then the strategy and the one before answer the questions that were held out. The tuned one is
-    better if the whole confidence interval of the difference is above 0; otherwise the one before stays.
+    Options are changed one at a time, and only if cross-validation shows that a change also helps on other questions.
+    Then the tuned and the original strategy answer the questions that were held out. The tuned one is better if the
+    whole confidence interval of the difference is above 0; otherwise the original one stays.
 
     Args:
         index: The index.
-        questions: The path of a file in JSON Lines, or questions, as for ``evaluate``. Default: 200, made
-            from the documents as by ``make_questions``. These say less, and the report says so.
-        strategy: The strategy to start from; or a ``Config``, whose ``candidates`` and ``min_score`` count, too, and
-            whose other options stay. Default: the strategy and limits of the index.
+        questions: The path of a file in JSON Lines, or questions, as for ``evaluate``. Default: 200, made from the
+            documents as by ``make_questions``. These are less reliable, and the report says so.
+        strategy: The strategy to start from; or a ``Config``, whose ``candidates`` and ``min_score`` are used as well,
+            and whose other options stay. Default: the strategy and limits of the index.
         options: What may be changed: ``"weights"`` (of searches, scales, soft matches, neighbours and references, and
             k1 and b of BM25), ``"windows"`` (how far passages reach), ``"thresholds"`` (what is good enough; needs
             questions that nothing answers, but for the threshold of ``AutoMerging``). One or several. Default: weights.
-        leaf_words: Longest leaves to try, too, >= 1 each: ``HierarchicalSplitter.leaf_words``. For each an index of the
-            documents is made in a temporary folder, without trees. If another length is better, the configuration has
-            a splitter, and is for a new index. Default: none.
-        budgets: Numbers of words, each >= 1. A question with answers counts by its mean recall over these; one with
-            relevant documents by nDCG@10; one that nothing answers by whether nothing is found.
-            Default: 150, 300, 600 and 1,200.
+        leaf_words: Further values of ``HierarchicalSplitter.leaf_words`` to try, each >= 1. For each value, an index of
+            the documents is made in a temporary folder, without trees. If another length is better, the configuration
+            has a splitter, and is for a new index. Default: none.
+        budgets: Numbers of words, each >= 1. A question with answers is scored by its mean recall over these; one with
+            relevant documents by nDCG@10; one without an answer by whether nothing is found. Default: 150, 300, 600 and
+            1,200.
         where: Filter on the documents, for all questions. Default: all documents.
         held_out: Share of the questions to report on, in (0, 1). Default: 0.5.
         folds: Parts for cross-validation, >= 2. Default: 5.
-        rounds: Most times that all options are gone through, >= 1. Default: 2.
-        seed: Seed of what is drawn, >= 0. Default: 0.
-        resume: File that keeps what was measured, so that a tuning which was stopped goes on when it is run again.
+        rounds: Most passes over all options, >= 1. Default: 2.
+        seed: Random seed, >= 0. Default: 0.
+        resume: File that keeps what was measured. To continue a tuning that was stopped, run it again with this file.
             Default: none.
         progress: Whether to show a bar. Default: only in a terminal or a notebook.
 

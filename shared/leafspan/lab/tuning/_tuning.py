@@ -18,17 +18,17 @@ BASE, TUNED = "base", "tuned"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Tuning:
-    """A strategy that was fitted on some questions and compared with the one before on others.
+    """A tuned strategy, compared with the original one on questions that were held out.
 
     ``print`` shows a report, and so does a notebook.
 
     Attributes:
         base: The configuration before.
         tuned: The configuration that does best on the questions to fit on. Equal to ``base`` if none does better there.
-        changes: The options that differ, by name, each with its value before and after. Of weights, it is the share of
-            BM25 in ``Hybrid``, and the multiple of the first retriever's weight in ``Ensemble``.
+        changes: The options that differ, by name, each with its value before and after. For weights, the value is the
+            share of BM25 in ``Hybrid``, and the multiple of the first retriever's weight in ``Ensemble``.
         evaluation: Both, as ``"base"`` and ``"tuned"``, on the questions that were held out.
-        difference: The difference of both on these, with its confidence interval.
+        difference: The difference between both on these questions, with its confidence interval.
         fitted_on: Number of questions to fit on.
         settings: Number of settings that were measured.
         made: Whether the questions were made from the documents.
@@ -45,7 +45,7 @@ class Tuning:
 
     @property
     def is_better(self) -> bool:
-        """Whether chance does not explain that the tuned strategy does better on the questions that were held out."""
+        """Whether the tuned strategy does better on the questions that were held out, and not by chance."""
         return bool(self.changes) and self.difference.low > 0
 
     @property
@@ -60,7 +60,7 @@ class Tuning:
 
     @property
     def verdict(self) -> str:
-        """What is to be made of it, in a sentence."""
+        """The result in a sentence."""
         if not self.changes:
             return "The base stays: on the questions to fit on, no change is better by more than chance explains."
         changed = ", ".join(f"{name} {_shown(old)} -> {_shown(new)}" for name, (old, new) in self.changes.items())
@@ -70,7 +70,7 @@ class Tuning:
         return f"The base stays: on the questions that were held out, chance may explain the difference. Tried: {changed}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values, such as JSON has."""
+        """Everything as plain values for JSON."""
         difference = self.difference
         return {
             "is_better": self.is_better,
@@ -94,16 +94,19 @@ class Tuning:
         """The text of ``config`` in YAML, as ``Index.open(config=...)`` and ``--config`` take it.
 
         Args:
-            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
+            given: Objects that cannot be written, such as functions, by name. The name is written in their place.
+                Default: none.
         """
         return config_text(self.config.to_dict(given=given))
 
     def save(self, path: str | Path, *, given: Mapping[str, object] | None = None) -> None:
-        """Write ``config`` to a file, as JSON if its name ends with ``.json``, else as YAML. One that is there is replaced.
+        """Write ``config`` to a file, as JSON if its name ends with ``.json``, else as YAML. An existing file is
+        replaced.
 
         Args:
             path: The file.
-            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
+            given: Objects that cannot be written, such as functions, by name. The name is written in their place.
+                Default: none.
         """
         self.config.save(path, given=given)
 
