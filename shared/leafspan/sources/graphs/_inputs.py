@@ -18,11 +18,11 @@ class HasLeaves(Protocol):
 
 
 def lightrag_inputs(index: HasLeaves, *, whole: bool = False) -> dict[str, list[str]]:
-    """The leaves or documents of an index as arguments of ``LightRAG.ainsert``; what LightRAG finds in them leads back.
+    """The leaves or documents of an index, as arguments of ``LightRAG.ainsert``. Results lead back to the index.
 
-    LightRAG asks its language model about each chunk. It makes a chunk of each leaf, which leads back exactly; of whole
-    documents it makes fewer and larger ones, which costs less, and each of which leads back to the span that holds it.
-    LightRAG keeps one of several texts that are the same.
+    LightRAG asks its language model about each chunk. Each leaf becomes a chunk, which leads back exactly. Whole
+    documents become fewer and larger chunks, which costs less; each leads back to the span that holds it. Of equal
+    texts, LightRAG keeps one.
 
     Args:
         index: The index, or a view of one.

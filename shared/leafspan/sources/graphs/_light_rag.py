@@ -30,16 +30,16 @@ _NAME = "LightRAG"
 class LightRAG(Strategy):
     """What a LightRAG finds in its graph of entities and relations: chunks, entities and relations, as passages.
 
-    A chunk that was made from a leaf of the index is that leaf, and a chunk of one of its documents the span that holds it:
-    see ``lightrag_inputs``. Everything else is a passage of its own kind. LightRAG gives no scores: number r of a kind has
-    the score 1 / r.
+    A chunk that was made from a leaf of the index is that leaf. A chunk of one of the index's documents is the span
+    that holds it: see ``lightrag_inputs``. Everything else is a passage of its own kind. LightRAG gives no scores:
+    number r of a kind has the score 1 / r.
 
     Args:
         instance: A ``lightrag.LightRAG`` that is initialised, or a ``LightRAGThread``.
         mode: ``"local"``: entities that fit the question, and what belongs to them. ``"global"``: relations. ``"hybrid"``:
             both. ``"naive"``: chunks by their vectors, without the graph. ``"mix"``: all of these. ``"bypass"``: nothing is
             searched; only for answers. Default: ``"mix"``.
-        kinds: What becomes a passage, of ``"chunk"``, ``"entity"`` and ``"relation"``. Chunks alone can be merged or
+        kinds: Kinds of passages to return: ``"chunk"``, ``"entity"`` and ``"relation"``. Chunks alone can be merged or
             widened by another strategy, if all of them are leaves. Default: ('chunk', 'entity', 'relation').
         params: Further options of ``lightrag.QueryParam`` by name, such as ``{"top_k": 20, "hl_keywords": ["tea"]}``.
             Default: LightRAG's own. Chunks are reranked only if the instance has a model for it.
@@ -49,7 +49,7 @@ class LightRAG(Strategy):
         InvalidArgument: if an option is out of its range, or ``instance`` is no LightRAG or not initialised.
         MissingExtra: if lightrag-hku is not installed.
 
-    Ties go in the order of ``kinds``. Source: Guo et al., "LightRAG: Simple and Fast Retrieval-Augmented Generation",
+    Ties are ordered as in ``kinds``. Source: Guo et al., "LightRAG: Simple and Fast Retrieval-Augmented Generation",
     2024; the modes are those of lightrag-hku.
     """
 

@@ -40,22 +40,22 @@ class PropertyGraph(Strategy):
     """What a property graph of LlamaIndex has for a question: chunks, entities and relations, as passages.
 
     The search starts from the entities that the question names, and from those that are most similar to it, and follows
-    relations. A relation has the score of the better of its ends that it was reached from: 1 for an entity that was named,
-    else its cosine with the question, in (0, 1]; each further step halves it. A chunk has the best score of what was found
-    in it. A chunk that was made from a leaf of the index is that leaf, and a chunk of one of its
-    documents the span that holds it. Everything else is a passage of its own kind.
+    relations. An entity that the question names has the score 1, another one its cosine with the question, in (0, 1];
+    each further step halves the score. A relation has the better score of the ends that it was reached from. A chunk
+    has the best score of what was found in it. A chunk that was made from a leaf of the index is that leaf. A chunk of
+    one of the index's documents is the span that holds it. Everything else is a passage of its own kind.
 
     Args:
-        graph: A ``PropertyGraphIndex``, one of LlamaIndex's property graph stores, or a retriever of such an
-            index. A retriever searches by itself, and its own scores count. Otherwise all entities are read for each
-            question, which is for graphs of up to some ten thousand entities.
-        kinds: What becomes a passage, of ``"chunk"``, ``"entity"`` and ``"relation"``. Chunks alone can be merged or
+        graph: A ``PropertyGraphIndex``, one of LlamaIndex's property graph stores, or a retriever of such an index. A
+            retriever does its own search, and its scores are kept. Otherwise all entities are read for each question,
+            which suits graphs of up to some ten thousand entities.
+        kinds: Kinds of passages to return: ``"chunk"``, ``"entity"`` and ``"relation"``. Chunks alone can be merged or
             widened by another strategy, if all of them are leaves. Default: ('chunk', 'entity', 'relation').
-        embedder: An embedder of any kind that ``Index.open`` takes, which compares the question with the entities. Default:
-            the one that is part of leafspan.
-        generate: Function from a prompt to a text: a language model that is asked for keywords. An entity that one of them
-            names counts as named. If it fails, the rest is searched, and each passage's trace says so. Default: none is
-            asked.
+        embedder: An embedder of any kind that ``Index.open`` takes, which compares the question with the entities.
+            Default: the bundled one.
+        generate: Function from a prompt to a text: a language model that is asked for keywords. Entities that a keyword
+            names are treated as named by the question. If the model fails, the search goes on without keywords, and
+            each passage's trace says so. Default: none is asked.
         agenerate: Its coroutine function.
         keywords: Number of keywords to ask for, >= 1. Default: 10.
         prompt: Template with ``{question}`` and ``{count}``. The answer has a keyword on each line.
@@ -68,8 +68,8 @@ class PropertyGraph(Strategy):
         InvalidArgument: if an option is out of its range, ``graph`` is none of these, or an option for the search is given
             beside a retriever.
 
-    Ties go in the order of ``kinds``, then by id. Source: LlamaIndex's ``VectorContextRetriever`` and
-    ``LLMSynonymRetriever``, of which this is both, for stores without vectors, too.
+    Ties are ordered as in ``kinds``, then by id. Source: LlamaIndex's ``VectorContextRetriever`` and
+    ``LLMSynonymRetriever``, which this combines, also for stores without vectors.
     """
 
     graph: Any = field(repr=False)

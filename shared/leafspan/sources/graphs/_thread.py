@@ -22,10 +22,10 @@ _CLOSING = 10.0  # seconds
 
 
 class LightRAGThread:
-    """A LightRAG that lives in a thread of its own, and so can be used from scripts, notebooks and any event loop.
+    """A LightRAG in a thread of its own, for use from scripts, notebooks and any event loop.
 
-    A LightRAG belongs to the event loop in which it was opened. This one has a loop that always runs, so that blocking and
-    asynchronous calls of several threads and loops work, at the same time, too.
+    A LightRAG belongs to the event loop in which it was opened. This one has a loop that always runs, so several
+    threads and loops can make blocking and asynchronous calls at the same time.
 
         with LightRAGThread(lambda: lightrag.LightRAG(working_dir="graph", ...)) as graph:
             graph.run(lambda rag: rag.ainsert(**lightrag_inputs(index)))
@@ -41,7 +41,7 @@ class LightRAGThread:
 
     Raises:
         InvalidArgument: if ``make`` is no function, or returns no LightRAG.
-        SourceTimeout: if the time is over.
+        SourceTimeout: if it takes longer than ``timeout``.
         Exception: what ``make`` raises.
     """
 
@@ -70,14 +70,14 @@ class LightRAGThread:
             raise late("make", timeout) from None
 
     def run(self, work: Work[T], *, timeout: float = 300.0) -> T:
-        """What ``await work(instance)`` gives, such as ``run(lambda rag: rag.ainsert(texts, ids=ids))``.
+        """The result of ``await work(instance)``, such as ``run(lambda rag: rag.ainsert(texts, ids=ids))``.
 
         Args:
             work: Function from the LightRAG to something that can be awaited.
             timeout: Most seconds to wait, > 0. Default: 300.
 
         Raises:
-            SourceTimeout: if the time is over.
+            SourceTimeout: if it takes longer than ``timeout``.
             InvalidArgument: if ``timeout`` is out of its range, or it is called in the thread itself.
             SourceFailed: if the thread was closed.
             ForkedProcess: if it belongs to the process that this one was forked from.
@@ -92,7 +92,7 @@ class LightRAGThread:
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop that the LightRAG lives in.
+        """The LightRAG's event loop.
 
         Raises:
             SourceFailed: if it was closed.

@@ -39,25 +39,26 @@ Tables = Sequence[str] | Mapping[str, Sequence[str] | None]
 class SQL(Strategy):
     """Rows of a SQL database, for SQL or, with a language model, for questions.
 
-    Only queries that read are run: one SELECT, WITH or VALUES, with functions that are known to be harmless, of tables and
-    columns that are allowed. Everything else is refused before it reaches the database. The transaction is read-only where
-    the database has such, and rolled back. docs/sql.md says what is checked, and what is not.
+    leafspan runs only queries that read: one SELECT, WITH or VALUES, with functions that are known to be harmless, on
+    tables and columns that are allowed. It refuses everything else before it reaches the database. The transaction is
+    rolled back, and is read-only if the database supports that. docs/sql.md says what is checked, and what is not.
 
-    Without ``generate`` every query is SQL. With it, a text that begins as SQL and can be read as SQL is run as it is, and
-    anything else is a question, for which SQL is generated.
+    Without ``generate`` every query is SQL. With it, a text that begins as SQL and parses as SQL is run as it is. Any
+    other text is a question, for which the language model writes SQL.
 
     Args:
-        database: URL such as ``"sqlite:///shop.db"``, as text or of SQLAlchemy, or an Engine with a blocking driver.
+        database: URL such as ``"sqlite:///shop.db"``, as text or as a SQLAlchemy URL, or an Engine with a blocking
+            driver.
         generate: Function from a prompt to a text, which is asked for SQL. Default: none, every query is SQL.
         agenerate: Its coroutine function.
-        max_retries: How often the language model repairs a query that failed, being shown the error, >= 0. Default: 0.
-        tables: Tables and views that may be read: a list of names, or a mapping from names to lists of columns (None for
-            all). A name has its schema if queries must name it, and quotes around a dot of its own: ``'other."a.b"'``. A
-            view that is allowed may read what it reads. Default: all but catalogs of the system.
+        max_retries: How often the language model may repair a failed query, given the error, >= 0. Default: 0.
+        tables: Tables and views that may be read: a list of names, or a mapping from names to lists of columns (None
+            for all). Give the schema if queries must name it, and quote a name that contains a dot: ``'other."a.b"'``.
+            An allowed view may read the tables behind it. Default: all except system catalogs.
         functions: Names of further functions that are harmless, such as your own. Default: none.
         extract: Columns that become the text of a row, or a function from a row to a text. The text of one column is its
             value. Default: all columns, each in a line, ``name: value``.
-        preprocess_query: Function from what is asked to what is asked instead. Default: none.
+        preprocess_query: Function from the query to the query to ask instead. Default: none.
         result: ``"rows"`` for a passage for each row, ``"table"`` for one passage with a table in Markdown. Default:
             ``"rows"``.
         return_query: Whether the metadata of each passage have the SQL that was run, under ``"sql"``. Default: False; the
