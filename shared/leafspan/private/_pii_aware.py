@@ -44,25 +44,25 @@ class HasPrivacy(Protocol):
 class PIIAware(Strategy):
     """Leaves that mention a name, address or number of the question, fused with what ``base`` finds for the question.
 
-    It is for private views (``private_view``), in which these are pseudonyms: only there are the names in a question
-    replaced by the pseudonyms that the texts have, so through anything else it is an error. Of the leaves with a pseudonym
-    of the question, and of its documents' titles and headings, those nearest to the question come first. For a question
-    without a pseudonym, only the base counts. If ``base`` finds spans longer than leaves, those that overlap become one
-    passage.
+    It needs a private view (``private_view``), which replaces names in texts and questions by pseudonyms. Over anything
+    else it is an error. Among the leaves that have a pseudonym of the question in text, title or headings, those
+    nearest to the question come first. For a question without a pseudonym, only the base is asked. If ``base`` finds
+    spans longer than leaves, those that overlap become one passage.
 
     Args:
-        weights: Of the leaves with a pseudonym, and of the base, both > 0; only their ratio counts. Default: (0.2, 0.8).
+        weights: Weights of the leaves with a pseudonym, and of the base, both > 0; only their ratio matters. Default:
+            (0.2, 0.8).
         rank_constant: The constant of reciprocal rank fusion, >= 0: a result at rank r adds its list's weight
             / (rank_constant + r) to its score. Default: 60.
         min_candidates: Fewest leaves that each of the two lists is asked for, >= 1. Default: 1.
-        entities_field: Metadata key that has the list of a document's pseudonyms, as the private view has it.
-            Default: ``"entities"``.
+        entities_field: Metadata key with the list of a document's pseudonyms, the same as in the private view. Default:
+            ``"entities"``.
         base: Strategy that searches by meaning. Default: ``Vector()``.
 
     Raises:
         InvalidArgument: if an option is out of its range, or the view that is asked is not a private one.
 
-    Ties go by document id, then position. Source of the fusion: Cormack et al., SIGIR 2009.
+    Ties are ordered by document id, then position. Source of the fusion: Cormack et al., SIGIR 2009.
     """
 
     weights: Sequence[float] = (0.2, 0.8)

@@ -40,7 +40,7 @@ class Key:
 
     @classmethod
     def from_environment(cls, name: str) -> Key:
-        """The key in an environment variable. White space around it does not count.
+        """The key in an environment variable. White space around it is ignored.
 
         Raises:
             InvalidArgument: if there is no such variable, or it holds no key.

@@ -54,9 +54,9 @@ class Record:
 class Vault:
     """What pseudonyms stand for, encrypted by AES-256-GCM, in a file of SQLite. Open one with ``Vault.open``.
 
-    A tenant has a vault of their own, with a key of their own. Threads and processes can share its file. Without its key,
-    the file says how many pseudonyms and documents there are, how long what they stand for is, and nothing else. Whoever
-    changes it without the key, or puts an older one in its place, is found out (``DamagedVault``) by the next read.
+    Give each tenant a vault and a key of their own. Threads and processes can share a vault's file. Without the key,
+    the file reveals only how many pseudonyms and documents there are, and how long the originals are. If somebody
+    changes the file without the key, or replaces it by an older one, the next read raises ``DamagedVault``.
     """
 
     def __init__(self, file: VaultFile, key: Key, keys: VaultKeys, generation: int, vault: bytes, timeout: float) -> None:
@@ -81,9 +81,10 @@ class Vault:
 
         Raises:
             InvalidArgument: if an option is out of its range.
-            VaultNotFound: if there is none, and ``create`` is False.
+            VaultNotFound: if there is no vault, and ``create`` is False.
             WrongKey: if the vault was locked with another key. Nothing was changed then.
-            DamagedVault: if the file is no vault, is not whole, was changed without its key, or is older than it was.
+            DamagedVault: if the file is no vault, is incomplete, was changed without its key, or was replaced by an
+                older one.
             MissingExtra: if the package cryptography is not installed.
         """
         if not isinstance(path, str | Path) or not str(path):
@@ -116,10 +117,10 @@ class Vault:
         return self._file.path
 
     def rotate(self, new_key: Key | bytes | str) -> None:
-        """Lock the vault with another key, and encrypt everything in it anew. Pseudonyms, and so indexes, stay as they are.
+        """Lock the vault with another key, and encrypt everything in it again. Pseudonyms and indexes do not change.
 
-        It is done as a whole or not at all, also if the process is killed. Other processes that have the vault open get a
-        ``WrongKey`` from then on. Copies of the file that were made before still open with the old key.
+        Everything is encrypted again or nothing is, even if the process is killed. Other processes that have the vault
+        open get a ``WrongKey`` from then on. Copies of the file that were made before still open with the old key.
 
         Raises:
             InvalidArgument: if ``new_key`` is no key.

@@ -38,8 +38,8 @@ _ATTEMPTS = 3
 class PrivateView(View):
     """An index, or a scoped view of one, with pseudonyms in place of names, addresses and numbers.
 
-    What is added is masked before anything else sees it; so are questions, filters and ids. What comes out is masked,
-    unless the view reveals it. ``private_view`` makes one. Every strategy and every retriever of a host works over it.
+    Documents, questions, filters and ids are masked before anything else sees them. Results are masked, unless the view
+    reveals them. ``private_view`` makes one. Every strategy and every retriever of a host works over it.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class PrivateView(View):
 
     @property
     def vault(self) -> Vault:
-        """What maps pseudonyms back."""
+        """The vault that maps pseudonyms back."""
         return self._privacy.vault
 
     @property
@@ -75,12 +75,14 @@ class PrivateView(View):
         return PrivateView(self._sources, self._settings, self._timeout, privacy, self._scope, self._originals)
 
     def clean(self) -> int:
-        """Forget what the vault has of documents that are no longer in the index, such as those deleted without this view.
+        """Delete the vault's records of documents that are no longer in the index, such as those deleted without this
+        view.
 
-        It looks at all documents of the index. While somebody adds or deletes through a private view, nothing is forgotten.
+        It looks at all documents of the index. While somebody adds or deletes through a private view, nothing is
+        deleted.
 
         Returns:
-            The number of documents whose records were forgotten.
+            The number of documents whose records were deleted.
         """
         return run(self._hiding(self._clean()))
 
@@ -412,18 +414,18 @@ def private_view(
 ) -> PrivateView:
     """A view of the index in which names, addresses and numbers are pseudonyms: see docs/privacy.md.
 
-    What is added through it is masked before the embedder, the index or a language model gets it: texts, titles,
-    metadata, ids and names of files. So are questions and filters. What is masked goes into the vault, encrypted.
+    Texts, titles, metadata, ids and names of files are masked before the embedder, the index or a language model gets
+    them. So are questions and filters. The vault keeps the originals, encrypted.
 
     Args:
-        index: The index. A part of it is a view of the result: ``private_view(index, vault).scoped(...)``.
+        index: The index. For a part of the index, scope the result: ``private_view(index, vault).scoped(...)``.
         vault: What maps pseudonyms back, opened with ``Vault.open``. Each tenant has their own.
         finder: What finds entities: a function from a text to (start, end, kind), an ``AnalyzerEngine`` of Presidio,
             or a list of these. Default: ``Patterns()``, Presidio's recognisers of addresses and numbers that follow
             a pattern. They find no names.
-        known: Names, addresses and other terms to find, by kind: ``{"PERSON": ["Alice Smith"]}``. A list among them
-            stands for one thing in several spellings. Default: none.
-        reveal: Whether what comes out is restored; or the kinds that are, such as ``["PERSON"]``. Default: False.
+        known: Names, addresses and other terms to find, by kind: ``{"PERSON": ["Alice Smith"]}``. A list inside the
+            list holds several spellings of one thing. Default: none.
+        reveal: Whether results show the originals; or the kinds to restore, such as ``["PERSON"]``. Default: False.
         clear: Metadata keys whose values stay as they are, such as numbers that look like those of phones.
             Default: none.
         entities_field: Metadata key under which each document has a list of its pseudonyms. Default: ``"entities"``.
