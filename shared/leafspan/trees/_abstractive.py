@@ -52,8 +52,8 @@ class Abstractive:
         generate: Function from a prompt to a text. Give it, or ``agenerate``, or both. Default: None.
         agenerate: Coroutine function from a prompt to a text, which is used in an event loop. A summarizer that has only
             ``agenerate`` works only in an event loop. Default: None.
-        name: Name of the model in ``identity``. With another name, summaries are made anew; so give another one when the
-            model behind the function changes. Default: the name of the function, with a digest of what it holds.
+        name: Name of the model in ``identity``. With another name, summaries are made again; so give another one when
+            the model behind the function changes. Default: the name of the function, with a digest of what it holds.
         prompt: Template with the fields ``{texts}``, for the texts with blank lines between them, and ``{max_words}``. If
             it is None, the functions get the list of texts instead of a prompt. Default: ``DEFAULT_PROMPT``.
         max_words: About how many words a summary has, >= 1. Default: 75.

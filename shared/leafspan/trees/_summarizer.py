@@ -23,7 +23,7 @@ class Summarizer(Protocol):
         """Text that stands for everything that a summary depends on, except for its texts and the index's embedder.
 
         It is the same in every process. Summaries are cached under it, so a summarizer with another identity makes them
-        anew.
+        again.
         """
         ...
 
