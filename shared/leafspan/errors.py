@@ -3,25 +3,25 @@
 LeafspanError
 ├── InvalidArgument     (also a ValueError)     an option is out of its range, or of a wrong type
 ├── InvalidDocument     (also a ValueError)     a document cannot be stored as it is
-├── EmptySource         (also a ValueError)     a sync would delete everything, since its source has nothing
-├── NotALeaf            (also a ValueError)     a base retriever returned something that is no leaf of the index
+├── EmptySource         (also a ValueError)     a sync would delete everything, since its source is empty
+├── NotALeaf            (also a ValueError)     a base retriever returned a result that is no leaf of the index
 ├── DocumentNotFound    (also a KeyError)       no document has that id
-├── IndexNotFound       (also a FileNotFoundError)  there is nothing to open, and ``create`` is off
+├── IndexNotFound       (also a FileNotFoundError)  there is no index, and ``create`` is False
 ├── IndexMismatch                               the index was made with another embedder or other options
-├── DamagedIndex                                what is stored is not as it was written
+├── DamagedIndex                                stored data is damaged
 ├── StorageFailed       (also an OSError)       Chroma, its server or the disk failed
 │   ├── StorageFull                             no space is left
 │   ├── StorageReadOnly                         the folder cannot be written
 │   └── ServerTimeout   (also a TimeoutError)   a Chroma server did not answer in time
 ├── ForkedProcess       (also a RuntimeError)   a forked process uses what its parent had opened
-├── RefusedQuery        (also a ValueError)     a query for a database does more than read what it may read
+├── RefusedQuery        (also a ValueError)     a database query may do more than read, or reads something forbidden
 ├── WriterBusy          (also a TimeoutError)   another writer holds the index
 ├── WrongKey                                    a vault was locked with another key
-├── DamagedVault                                a vault's file is not whole, or is none
-├── VaultNotFound       (also a FileNotFoundError)  there is no vault, and ``create`` is off
-├── FunctionFailed      (also a RuntimeError)   a function of the user's raised, or returned something unusable
-│   ├── UnusableResult  (also an InvalidArgument)  it returned something else than it must
-│   └── FinderFailed                            a finder of names did
+├── DamagedVault                                a vault's file is damaged, or is no vault
+├── VaultNotFound       (also a FileNotFoundError)  there is no vault, and ``create`` is False
+├── FunctionFailed      (also a RuntimeError)   your function raised an error, or returned a wrong value
+│   ├── UnusableResult  (also an InvalidArgument)  it returned a wrong value
+│   └── FinderFailed                            a finder of names failed
 ├── RetrievalTimeout    (also a TimeoutError)   a retrieval took longer than its own timeout
 ├── ConcurrentUpdate    (also a RuntimeError)   writers replaced what was being read, again and again
 ├── SourceTimeout       (also a TimeoutError)   a source outside the index, such as a graph, did not answer in time
@@ -40,7 +40,7 @@ from typing import Any
 
 
 class LeafspanError(Exception):
-    """Everything that leafspan raises by itself. Catch it to handle all of the below."""
+    """The base of all errors that leafspan raises. Catch it to handle all of them."""
 
 
 class InvalidArgument(LeafspanError, ValueError):
@@ -56,18 +56,18 @@ class EmptySource(LeafspanError, ValueError):
 
 
 class NotALeaf(LeafspanError, ValueError):
-    """A host's retriever, used as a base, returned a result that is no leaf of this index."""
+    """A host's retriever, used as a base, returned a result that is not a leaf of this index."""
 
 
 class DocumentNotFound(LeafspanError, KeyError):
-    """No document of that id is in the index. Catch it where ids come from users."""
+    """The index has no document with that id. Catch it where ids come from users."""
 
     def __str__(self) -> str:  # a KeyError would show the repr of its message
         return str(self.args[0]) if self.args else ""
 
 
 class IndexNotFound(LeafspanError, FileNotFoundError):
-    """There is no index at that place, and ``create`` was off."""
+    """There is no index at that place, and ``create`` is False."""
 
 
 class IndexMismatch(LeafspanError):
@@ -75,10 +75,10 @@ class IndexMismatch(LeafspanError):
 
 
 class DamagedIndex(LeafspanError):
-    """What is stored of a document, or of the whole index, is not as it was written. The message has a remedy.
+    """Stored data of a document, or of the whole index, is damaged. The message says how to repair it.
 
     Attributes:
-        document_id: Id of the document; None if it is not about one document.
+        document_id: Id of the document. None if the damage is not in one document.
     """
 
     def __init__(self, message: str, document_id: str | None = None) -> None:
@@ -87,7 +87,7 @@ class DamagedIndex(LeafspanError):
 
 
 class StorageFailed(LeafspanError, OSError):
-    """Chroma, its server or the disk failed; the message has their own words. Catch it to try again later."""
+    """Chroma, its server or the disk failed; the message quotes their error. Catch it to try again later."""
 
 
 class StorageFull(StorageFailed):
@@ -107,7 +107,7 @@ class ForkedProcess(LeafspanError, RuntimeError):
 
 
 class RefusedQuery(LeafspanError, ValueError):
-    """SQL that was not run, since it may do more than read, or reads what is not allowed; the message names the part."""
+    """SQL was not run, because it may do more than read, or reads something forbidden. The message names the part."""
 
 
 class WriterBusy(LeafspanError, TimeoutError):
@@ -119,11 +119,11 @@ class WrongKey(LeafspanError):
 
 
 class DamagedVault(LeafspanError):
-    """The file of a vault was changed without its key, is older than it was, cut off, or no vault. Restore a backup."""
+    """A vault's file was changed without its key, is an old copy, is cut off, or is no vault. Restore a backup."""
 
 
 class VaultNotFound(LeafspanError, FileNotFoundError):
-    """There is no vault at that place, and ``create`` was off."""
+    """There is no vault at that place, and ``create`` is False."""
 
 
 class FunctionFailed(LeafspanError, RuntimeError):
@@ -132,7 +132,7 @@ class FunctionFailed(LeafspanError, RuntimeError):
     The message names it and what it was given; its own error is the cause.
 
     Attributes:
-        quoting_nothing: The message without anything of a text, for where that must not be seen.
+        quoting_nothing: The message without quoted text, for logs that must not show any.
     """
 
     def __init__(self, message: str = "", quoting_nothing: str = "") -> None:
@@ -141,11 +141,11 @@ class FunctionFailed(LeafspanError, RuntimeError):
 
 
 class UnusableResult(FunctionFailed, InvalidArgument):
-    """A function of yours returned something else than it must; the message gives the rule and what it returned."""
+    """A function of yours returned a wrong value; the message gives the rule and the value."""
 
 
 class FinderFailed(FunctionFailed):
-    """A finder of a private view failed, or returned something else than entities. The message quotes nothing of a text.
+    """A finder of a private view failed, or did not return entities. The message quotes no text.
 
     The document was not written, or the question not asked. Catch it to try again where the finder asks a service.
     """
@@ -197,8 +197,8 @@ class SourceFailed(LeafspanError, RuntimeError):
     def by(cls, message: str, cause: Exception) -> SourceFailed:
         """The error for a source that raised ``cause``. It is of the class of ``cause`` as well, and has its attributes.
 
-        So what catches that class, such as LangChain's ``with_retry`` and ``with_fallbacks``, catches this error, too. It
-        is a ``SourceFailed`` alone if there can be no class that is both.
+        So what catches that class, such as LangChain's ``with_retry`` and ``with_fallbacks``, catches this error, too.
+        If no class can be both, the error is only a ``SourceFailed``.
         """
         try:
             error: SourceFailed = _both(cls, type(cause))(message)  # type: ignore[arg-type]
@@ -225,12 +225,12 @@ class MissingExtra(LeafspanError, ImportError):
 
     @classmethod
     def of(cls, lack: str, extra: str, otherwise: str = "") -> MissingExtra:
-        """The error for an extra of leafspan, which is on no package index yet, so that its name there is anybody's.
+        """The error for a missing extra, to be installed from a clone: leafspan is on no package index yet.
 
         Args:
             lack: What needs which package, such as ``"PDF needs pypdf"``.
             extra: Name of the extra.
-            otherwise: What would do as well. Default: "", nothing.
+            otherwise: What else would help. Default: "", nothing.
         """
         command = f'pip install ".[{extra}]" in the clone of leafspan'
         return cls(f"{lack}: {command}{'; ' if otherwise else ''}{otherwise}")
