@@ -27,13 +27,13 @@ def adopt(
     kb: KnowledgeBase = DEFAULT_FOLDER,
     embedder: EmbedderName = None,
     no_join: Annotated[
-        bool, typer.Option("--no-join", help="Make each record a document of its own, also if it is a chunk of a text.")
+        bool, typer.Option("--no-join", help="Make each record a document of its own, even if it is a chunk of a text.")
     ] = False,
     rename: Annotated[
         list[str] | None,
         typer.Option(help="A new name for a metadata key that is reserved.", metavar="KEY=NAME", show_default=False),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and change nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make an index of a collection that LangChain, LlamaIndex or Chroma alone has written, with its vectors.

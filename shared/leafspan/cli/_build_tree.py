@@ -32,7 +32,7 @@ def build(
         int | None,
         typer.Option(help="Most words of a summary, 75 by default. If given, trees with other summaries are built anew."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and change nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Build a tree of summaries over each document. Trees that are up to date are skipped.

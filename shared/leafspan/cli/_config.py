@@ -20,15 +20,15 @@ from leafspan.strategies import DEFAULT
 
 def config(
     file: Annotated[
-        Path | None, typer.Argument(help="A configuration to check. By default none, for one to start with.")
+        Path | None, typer.Argument(help="A configuration to check. By default the default configuration is printed.")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Print options that have their default, too.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Also print options that have their default.")] = False,
     schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON schema, by which editors complete and check.")
+        bool, typer.Option("--schema", help="Print the JSON schema, with which editors complete and check.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print a configuration as leafspan reads it, or, without a file, the default one, to write to a file and change.
+    """Print a configuration as leafspan reads it. Without a file, print the default one, to save and change.
 
     Other commands take the file by --config, programs by Index.open(config=...).
     """

@@ -21,14 +21,12 @@ def copy(
         str, typer.Argument(help="The copy, which is made if there is none.", parser=named_index, metavar="TO")
     ],
     name: Annotated[str, typer.Option("--name", help="Name of the index.")] = "kb",
-    to_name: Annotated[
-        str | None, typer.Option("--to-name", help="Name of the copy. By default that of the index.")
-    ] = None,
+    to_name: Annotated[str | None, typer.Option("--to-name", help="Name of the copy. By default the index's name.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Copy an index with its vectors and trees. Nothing is embedded again.
 
-    A copy that was interrupted goes on when it is run again. Readers of both may go on meanwhile.
+    To continue an interrupted copy, run it again. Both indexes can be read meanwhile.
     """
     with Index.open(source, name=name, create=False) as opened:
         copied = opened.copy_to(target, name=name if to_name is None else to_name)

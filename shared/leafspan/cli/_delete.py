@@ -18,11 +18,11 @@ from leafspan.index import Index
 def delete(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(help="Ids of documents, or - for those in the lines of standard input.", show_default=False),
+        typer.Argument(help="Ids of documents, or - to read them from the lines of standard input.", show_default=False),
     ] = None,
     kb: KnowledgeBase = DEFAULT_FOLDER,
     where: Where = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be deleted, and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be deleted, and change nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Delete documents by their ids, or all that match a filter, and the summaries made of them. Their ids are printed.

@@ -36,19 +36,19 @@ Exclude = Annotated[
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option("--encoding", help="Encoding of the files that are not UTF-8. Files that are UTF-8 are read as that."),
+    typer.Option("--encoding", help="Encoding of the files that are not UTF-8. UTF-8 files are read as UTF-8."),
 ]
 TextField = Annotated[str, typer.Option("--text-field", help="Field of a JSON line that has the text.")]
 IdField = Annotated[
     str | None,
-    typer.Option("--id-field", help="Field of a JSON line that has the id; without it, a line is known by its number."),
+    typer.Option("--id-field", help="Field of a JSON line that has the id; without it, the id has the line's number."),
 ]
 TitleField = Annotated[str | None, typer.Option("--title-field", help="Field of a JSON line that has the title.")]
 Root = Annotated[
     Path | None,
-    typer.Option("--root", help="Folder that ids are relative to, by default that in which the folder of the index lies."),
+    typer.Option("--root", help="Folder that ids are relative to, by default the folder that contains the index's folder."),
 ]
-Outputs = Annotated[bool, typer.Option("--outputs", help="Read what the code of notebooks has printed, too.")]
+Outputs = Annotated[bool, typer.Option("--outputs", help="Also read the printed output of notebooks.")]
 Checksum = Annotated[
     bool, typer.Option("--checksum", help="Also read files whose size and times have not changed since the last sync.")
 ]

@@ -68,9 +68,9 @@ def index(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add new files to an index, replace changed ones, and leave the others as they are.
+    """Add new files to an index, replace changed ones, and skip the others.
 
-    A file that cannot be read is named and skipped. Its document stays as it is.
+    A file that cannot be read is named and skipped. Its document does not change.
     """
     files = Files(
         paths,

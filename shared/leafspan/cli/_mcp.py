@@ -44,14 +44,14 @@ def mcp(
         int | None,
         typer.Option(
             "-k",
-            help="Most passages, if the model does not say. By default that of the configuration, or any number.",
+            help="Most passages, if the model does not say. By default the configuration's, or any number.",
             show_default=False,
         ),
     ] = None,
     budget: Annotated[
         int | None,
         typer.Option(
-            help="Most words of a result, if the model does not say. By default that of the configuration, or 600.",
+            help="Most words of a result, if the model does not say. By default the configuration's, or 600.",
             show_default=False,
         ),
     ] = None,

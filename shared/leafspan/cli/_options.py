@@ -63,8 +63,8 @@ EmbedderName = Annotated[
     str | None,
     typer.Option(
         "--embedder",
-        help="minilm, e5, wordllama, or package.module:attribute, which is imported; also from the current folder. By "
-        "default that of the first three which the index was made with.",
+        help="minilm, e5, wordllama, or package.module:attribute, which is imported, also from the current folder. By "
+        "default the one that the index was made with, if it has one of these three names.",
         metavar="NAME",
         show_default=False,
     ),

@@ -12,7 +12,7 @@ from leafspan.errors import InvalidArgument
 
 _STDOUT = Path("-")
 
-Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
 """The type of the option ``--force``."""
 
 

@@ -30,7 +30,7 @@ from leafspan.values import Passage, Summary
 
 def query(
     question: Annotated[
-        str, typer.Argument(help="The question, or -. The strategy filter needs none.", show_default=False)
+        str, typer.Argument(help="The question, or -. The strategy browse needs none.", show_default=False)
     ] = "",
     kb: KnowledgeBase = DEFAULT_FOLDER,
     embedder: EmbedderName = None,
@@ -39,14 +39,14 @@ def query(
         typer.Option(
             "--strategy",
             "-s",
-            help=f"One of {', '.join(STRATEGIES)}. By default that of the configuration, or relevant-segments.",
+            help=f"One of {', '.join(STRATEGIES)}. By default the configuration's, or relevant-segments.",
             autocompletion=lambda: [*STRATEGIES],
         ),
     ] = None,
     config: ConfigFile = None,
     k: Annotated[
         int | None,
-        typer.Option("-k", help="Most passages, 5 by default, or any number if a budget is given, and for filter."),
+        typer.Option("-k", help="Most passages, 5 by default, or any number with a budget, and for browse."),
     ] = None,
     budget: Annotated[int | None, typer.Option(help="Most words in all passages together.")] = None,
     candidates: Annotated[
@@ -55,7 +55,7 @@ def query(
     where: Where = None,
     min_score: Annotated[
         float | None,
-        typer.Option(help="Lowest score of a passage. By default any, but no probability that rounds to 0.000."),
+        typer.Option(help="Lowest score of a passage. By default any, except probabilities that round to 0.000."),
     ] = None,
     min_answer_probability: Annotated[
         float | None,

@@ -20,10 +20,10 @@ _NUMBERS = re.compile(r"\b(\d+|[0-9a-f]{8})\b")  # counts and versions, in which
 
 
 Quick = Annotated[
-    bool, typer.Option("--quick", help="Compare which leaves there are, and read no texts of documents that have all.")
+    bool, typer.Option("--quick", help="Check only that all leaves are there, and read no texts of complete documents.")
 ]
 Verify = Annotated[bool, typer.Option("--verify", help="Compare leaves in Chroma with the copies that answer questions.")]
-All = Annotated[bool, typer.Option("--all", help="List each finding, also where many are alike.")]
+All = Annotated[bool, typer.Option("--all", help="List every finding, even if many are alike.")]
 
 
 def check(
@@ -35,7 +35,7 @@ def check(
 ) -> None:
     """Find half-written documents and trees, and missing or altered leaves. Nothing is changed.
 
-    With --verify, also find what the copies beside Chroma have otherwise. The exit code is 1 if anything was found.
+    With --verify, also find where leafspan's copies differ from Chroma. The exit code is 1 if anything was found.
     """
     with Index.open(kb, create=False) as opened:
         findings = opened.check(quick=quick, verify=verify)
@@ -50,7 +50,7 @@ def repair(
     every: All = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find what check finds, and repair what can be repaired. The exit code is 1 if something is still not whole."""
+    """Find what check finds, and repair what can be repaired. The exit code is 1 if anything is still damaged."""
     with open_index(kb, embedder, create=False) as opened:
         findings = opened.repair(quick=quick, verify=verify)
     _show(str(kb), findings, repair=True, every=every, as_json=as_json)

@@ -44,10 +44,10 @@ def sync(
     paths: Paths,
     kb: NewKnowledgeBase = DEFAULT_FOLDER,
     embedder: EmbedderName = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and do nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and change nothing.")] = False,
     allow_empty: Annotated[
         bool,
-        typer.Option("--allow-empty", help="Delete all documents of a path that has no files any more or is not there."),
+        typer.Option("--allow-empty", help="Delete all documents of a path that is empty or missing."),
     ] = False,
     glob: Glob = None,
     exclude: Exclude = None,
@@ -68,7 +68,7 @@ def sync(
     """Add new files, replace changed ones, and delete documents whose files are no longer there.
 
     Only documents of these files and folders are deleted, with --glob or --exclude only of files that match. A file that
-    cannot be read is named and skipped, and its document stays as it is.
+    cannot be read is named and skipped. Its document does not change.
     """
     files = Files(
         paths,
