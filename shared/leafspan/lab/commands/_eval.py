@@ -75,7 +75,7 @@ def evaluate(
     budget: Budgets = None,
     where: Where = None,
     measure: Annotated[
-        str | None, typer.Option(help="What strategies are compared by, such as recall@300 or nDCG@10.", show_default=False)
+        str | None, typer.Option(help="The measure of comparisons, such as recall@300 or nDCG@10.", show_default=False)
     ] = None,
     plot: Annotated[
         Path | None,

@@ -33,18 +33,16 @@ from leafspan.lab.explaining import explain as explain_retrieval
 
 def explain(
     question: Annotated[
-        str, typer.Argument(help="The question, or -. The strategy filter needs none.", show_default=False)
+        str, typer.Argument(help="The question, or -. The strategy browse needs none.", show_default=False)
     ] = "",
     kb: KnowledgeBase = DEFAULT_FOLDER,
     embedder: EmbedderName = None,
     document: Annotated[
-        str | None, typer.Option(help="Id of a document: say why it, or a piece of it, is not returned.")
+        str | None, typer.Option(help="Id of a document: say why the document, or a piece of it, is not returned.")
     ] = None,
     text: Annotated[
         str | None,
-        typer.Option(
-            help="The piece of the document, as its words, at the first of its places. White space does not matter."
-        ),
+        typer.Option(help="The text of the piece, at its first place in the document. White space does not matter."),
     ] = None,
     start: Annotated[int | None, typer.Option(help="The piece's first character in the document, from 0.")] = None,
     end: Annotated[int | None, typer.Option(help="The character after its last one.")] = None,
@@ -53,7 +51,7 @@ def explain(
         typer.Option(
             "--strategy",
             "-s",
-            help=f"One of {', '.join(STRATEGIES)}. By default that of the configuration, or relevant-segments.",
+            help=f"One of {', '.join(STRATEGIES)}. By default the configuration's, or relevant-segments.",
             autocompletion=lambda: [*STRATEGIES],
         ),
     ] = None,
@@ -70,7 +68,7 @@ def explain(
 ) -> None:
     """Say why `query` returns what it does, or with --document, what keeps a document or a piece of it out.
 
-    What it names as enough to let the piece in has been tried.
+    Each change that it suggests to let the piece in has been tried.
     """
     named = None if strategy is None else strategy_named(strategy)
     condition = parse_filter(where)

@@ -41,11 +41,11 @@ def questions(
     count: Annotated[int, typer.Option("--count", "-n", help="Most questions.")] = 50,
     words: Annotated[int, typer.Option(help="Words of a question.")] = 5,
     where: Where = None,
-    seed: Annotated[int, typer.Option(help="Seed of the drawing.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make questions for `leafspan eval`: a few telling words of leaves that are drawn at random, which are the answers.
+    """Make questions for `leafspan eval`: a few telling words of random leaves, which are the answers.
 
     They favour words over meaning, so add questions of your own to the file.
     """

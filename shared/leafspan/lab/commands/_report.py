@@ -48,7 +48,10 @@ def report(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="The file to write, new or a report, or - for standard output.", parser=named_path
+            "--output",
+            "-o",
+            help="The file to write, or - for standard output. It may replace a report only.",
+            parser=named_path,
         ),
     ] = Path("report.html"),
     strategy: Annotated[
@@ -70,19 +73,19 @@ def report(
     where: Where = None,
     min_score: Annotated[
         float | None,
-        typer.Option(help="Lowest score of a passage. By default any, but no probability that rounds to 0.000."),
+        typer.Option(help="Lowest score of a passage. By default any, except probabilities that round to 0.000."),
     ] = None,
     min_answer_probability: Annotated[
         float | None,
         typer.Option(help="Lowest probability, in [0, 1], that the index has an answer. For strategies over hybrid."),
     ] = None,
     trees: Annotated[bool, typer.Option("--trees", help="Also show the trees of the documents that were found.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there, and is no report.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file that is no report.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write what strategies find as one HTML file: each document as a strip with the passages on it, their texts, and why.
 
-    The file needs nothing from elsewhere, and runs no script. Several strategies are shown side by side.
+    The file loads nothing from elsewhere, and runs no script. Several strategies are shown side by side.
     """
     from leafspan.lab.pictures import Answered  # not at the top: other commands need not wait for what draws
 

@@ -36,7 +36,7 @@ def serve(
         list[Path] | None,
         typer.Option(
             "--config",
-            help="A configuration whose strategy can be chosen, any number of times. The first one is chosen at first.",
+            help="A configuration whose strategy can be chosen, any number of times. The first one is preselected.",
             parser=named_path,
             metavar="FILE",
         ),
@@ -50,7 +50,7 @@ def serve(
 ) -> None:
     """Serve pages to ask an index, compare strategies, and look into documents and trees. Nothing is changed.
 
-    Only this machine can reach them, and only who has the address, which is printed. With --where, only documents that
+    They can be opened on this machine only, and only with the address that is printed. With --where, only documents that
     match can be seen. Ctrl-C ends it.
     """
     from leafspan.lab.serving import serve as serve_view

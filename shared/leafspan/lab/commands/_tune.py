@@ -38,7 +38,7 @@ def tune(
     questions: Annotated[
         Path | None,
         typer.Argument(
-            help="Questions in JSON Lines, as for `leafspan eval`, or -. By default made from the documents: it says less.",
+            help="Questions in JSON Lines, as for `leafspan eval`, or -. By default made from the documents: weaker.",
             show_default=False,
         ),
     ] = None,
@@ -63,16 +63,16 @@ def tune(
     ] = None,
     leaf_words: Annotated[
         list[int] | None,
-        typer.Option(help="A longest leaf to try, too, any number of times. Each takes a temporary index of its own."),
+        typer.Option(help="A further length of leaves to try, any number of times. Each needs a temporary index."),
     ] = None,
     budget: Budgets = None,
     where: Where = None,
     held_out: Annotated[float, typer.Option(help="Share of the questions to report on.")] = 0.5,
-    seed: Annotated[int, typer.Option(help="Seed of the drawing.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     resume: Annotated[
         Path | None,
         typer.Option(
-            help="Keep what is measured in this file, and go on where a tuning of the same was stopped.",
+            help="Keep what is measured in this file, and continue a tuning that was stopped.",
             parser=named_path,
             metavar="FILE",
         ),
@@ -90,9 +90,9 @@ def tune(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fit the weights of a strategy on some of the questions, and print what that is worth on the others.
+    """Fit the weights of a strategy on some of the questions, and measure it on the others.
 
-    Nothing is changed that is not better there. Other commands take the file by --config, programs by
+    A change is kept only if it is better there. Other commands take the file by --config, programs by
     Index.open(config=...).
     """
     check_output(output, force=force)

@@ -31,7 +31,7 @@ class TuneOptions:
         held_out: Share of the questions to report on, in (0, 1).
         folds: Parts into which the questions to fit on are divided, >= 2.
         rounds: Most times that all options are gone through, >= 1.
-        seed: Seed of the drawing.
+        seed: Random seed.
         resume: File that keeps what was measured, None for none.
         progress: Whether to show a bar.
     """
