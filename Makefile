@@ -6,7 +6,7 @@ TEST := $(BIN)/pytest -n auto --dist worksteal
 
 MINUTES ?= 20
 
-.PHONY: help demo docs pictures test test-all soak mutants bench bench-quick check audit lint types contracts format wheel-test benchmarks clean
+.PHONY: help demo docs pictures test test-all soak mutants bench bench-quick check audit lint types contracts format wheel-test release benchmarks clean
 
 help: ## Show what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -56,6 +56,9 @@ format: .venv/dev ## Repair style
 
 wheel-test: .venv/dev ## Try the built wheel with each framework alone, at the lowest and the newest supported versions
 	bash tests/wheel/run.sh $(PYTHON)
+
+release: .venv/pip ## Build the files of a release, check them, and use them from a local index as docs/publishing.md says
+	bash tools/release.sh $(PYTHON)
 
 # The folder holds the question sets of docs/measurements.md.
 benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER

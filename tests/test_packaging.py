@@ -20,7 +20,7 @@ PROJECT = SETTINGS["project"]
 
 def test_the_registry_of_llamaindex_finds_every_retriever():
     hub = SETTINGS["tool"]["llamahub"]
-    assert hub["import_path"] == "llamaindex_ext"
+    assert hub["import_path"] == "llama_index.retrievers.leafspan"
     components = [getattr(llamaindex_ext, name) for name in llamaindex_ext.__all__]
     parts = {
         each.__name__
