@@ -139,7 +139,7 @@ def test_an_embedder_that_costs_money_is_asked_for_many_texts_by_the_doctor_only
     with pytest.warns(RuntimeWarning, match="records are missing"):
         index = Index.open(tmp_path / "kb", embedder=counting.embedder, embedding_cache=False)
     assert counting.embedded == 0
-    with pytest.raises(DamagedIndex, match=r"have not all been made anew: run repair\(\)"):
+    with pytest.raises(DamagedIndex, match=r"have not all been made again: run repair\(\)"):
         index.retrieve("sentence", Vector())
     with pytest.raises(DamagedIndex, match=r"run repair\(\)"):
         index.retrieve("sentence", Vector(), where=F("doc_id") != "d0")

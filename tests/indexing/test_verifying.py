@@ -185,7 +185,7 @@ def test_a_file_that_is_damaged_while_it_is_open_is_named_and_made_again(folder:
         named = "/".join(path.parts[-3:])
         (looked,) = index.check(verify=True)
         assert (looked.document_id, looked.repaired) == (named, False)
-        assert "its checksum is not that of its content" in looked.problem
+        assert "its checksum does not match its content" in looked.problem
         assert path.exists()
         (found,) = index.repair(verify=True)
         assert (found.document_id, found.repaired) == (named, True)
@@ -197,7 +197,7 @@ def test_a_row_of_the_catalogue_that_is_damaged_is_named_and_the_file_written_ag
     path = folder / "leafspan.segments" / "catalogue"
     content = path.read_bytes()
     path.write_bytes(content.replace(b'"words":', b'"wordz":', 1))
-    said = "the checksum of a row in the catalogue is not that of its content"
+    said = "the checksum of a row in the catalogue does not match its content"
     with Index.open(folder) as index:
         for repair in (False, True):
             assert (index.repair if repair else index.check)(verify=True) == [

@@ -101,7 +101,7 @@ def test_a_bit_that_has_flipped_is_noticed_by_who_reads_its_block(tmp_path: Path
         arrays = opened(tmp_path)
         if block in range(other * 1200 // BLOCK, ((other + 1) * 1200 - 1) // BLOCK + 1):
             for rows in (np.array([other]), slice(other, other + 1)):
-                with pytest.raises(DamagedSegment, match="one: its checksum is not that of its content"):
+                with pytest.raises(DamagedSegment, match="one: its checksum does not match its content"):
                     in_parts(arrays, "vectors")[rows]
             assert arrays.problem is not None
         else:

@@ -1,4 +1,4 @@
-"""The index as it is stored: leaves, manifest, and what a view shows."""
+"""How an index is stored: its leaves, its manifest, and which documents a view shows."""
 
 from leafspan.store._as_written import check_record, read_place
 from leafspan.store._catalogue import Catalogue, Selection, Totals, Visibility, shown_rows

@@ -1,4 +1,4 @@
-"""Whether the leaves that are read are as they were written."""
+"""Checks that stored leaves are unchanged since they were written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def check_text(row: Row, leaf: LeafId, record: Record | None) -> None:
     """Check the text of a leaf of a document's current version.
 
     Raises:
-        ValueError: if it is missing, or not as it was written. The message says what is wrong with the document.
+        ValueError: if the text is missing or was changed. The message says what is wrong with the document.
     """
     if record is None or record.text is None:
         raise ValueError(f"{_name(leaf)} is missing" if record is None else f"the text of {_name(leaf)} is missing")
@@ -26,10 +26,10 @@ def check_text(row: Row, leaf: LeafId, record: Record | None) -> None:
 
 
 def check_record(row: Row, leaf: LeafId, text: str, metadata: Mapping[str, Any] | None) -> str:
-    """Check text and place of a leaf, or of a summary, and return its packed place.
+    """Check a leaf's or a summary's text and place, and return the packed place.
 
     Raises:
-        ValueError: as above.
+        ValueError: if one of them is missing or was changed.
     """
     packed = metadata.get(STRUCTURE_KEY) if metadata is not None else None
     if not isinstance(packed, str):
@@ -41,11 +41,11 @@ def check_record(row: Row, leaf: LeafId, text: str, metadata: Mapping[str, Any] 
 
 
 def read_place(row: Row, leaf: LeafId, text: str, metadata: Mapping[str, Any] | None) -> Leaf:
-    """A leaf of a document's current version with its place.
+    """Return a leaf of a document's current version with its place.
 
     Raises:
-        IndexMismatch: if it is stored in another format.
-        ValueError: as above.
+        IndexMismatch: if the leaf is stored in another format.
+        ValueError: if its text or place is missing or was changed.
     """
     return unpack_place(leaf, check_record(row, leaf, text, metadata), checked=True)
 

@@ -1,4 +1,4 @@
-"""The documents of an index at one moment, as one view shows them, and which of them match a filter."""
+"""The documents of an index at one moment, as one view shows them, and the selections that filters make of them."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 K = TypeVar("K")
 V = TypeVar("V")
 
-_MOST_COMPARED = 5_000  # ids among which one that may be meant is looked for
-_CACHE_SIZE = 128  # entries of each cache of a catalogue: selections by filter, and catalogues by visibility
+_MOST_COMPARED = 5_000  # a "did you mean" hint compares at most this number of ids
+_CACHE_SIZE = 128  # entries in each cache of a catalogue
 
 
 class Selection:
     """A set of documents, such as those that match a filter.
 
     Attributes:
-        leaves: The number of their leaves.
-        chosen: Whether each document of a numbering is in the set, as that numbering and an array. None if it has none.
+        leaves: The number of leaves of all its documents.
+        chosen: A numbering of documents and an array that says for each number whether the set has that document, or None.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Selection:
         return f"Selection(leaves={self.leaves})"
 
     def __contains__(self, stored_id: str | None) -> bool:
-        """Whether the document with this stored id, which is in the catalogue, is in the set. No list of ids is made."""
+        """Whether the set has the document with this stored id. The catalogue must have it. No list of ids is made."""
         if self.chosen is None or stored_id is None:
             return stored_id in self.ids
         numbering, chosen = self.chosen
@@ -62,19 +62,19 @@ class Selection:
 
     @cached_property
     def ids(self) -> frozenset[str]:
-        """Stored ids of the documents."""
+        """The documents' stored ids."""
         return self._given() if callable(self._given) else self._given
 
 
 class Totals(NamedTuple):
-    """How much there is of some documents in all.
+    """Totals over some documents.
 
     Attributes:
         documents: Number of documents.
-        leaves: Number of their leaves.
-        words: Length of their texts in words.
-        characters: Length of their texts in characters.
-        languages: Number of documents by code of their language, most frequent first.
+        leaves: Number of leaves.
+        words: Total length of the texts in words.
+        characters: Total length of the texts in characters.
+        languages: Number of documents by language code, most frequent first.
     """
 
     documents: int
@@ -85,22 +85,22 @@ class Totals(NamedTuple):
 
 
 class Visibility(Protocol):
-    """A rule for what is visible of an index. Equal rules show the same."""
+    """A rule that says which documents of an index are visible. Equal rules show the same documents."""
 
     @property
     def shares_statistics(self) -> bool:
-        """Whether idf and the average length are computed over the whole index, and not over what is visible."""
+        """Whether idf and the average length are computed over the whole index instead of the visible documents."""
         ...
 
     def visible(self, everything: Catalogue) -> Catalogue:
-        """The visible documents of a catalogue of the whole index, by the ids under which they are shown."""
+        """Return the visible documents of the whole index's catalogue, by the ids under which they are shown."""
         ...
 
     def __hash__(self) -> int: ...
 
 
 class _LRUCache(Generic[K, V]):
-    """The values that were used last. Two threads may both compute the same value; it does not matter which one stays."""
+    """A cache that drops its least recently used value. Two threads may both compute the same value."""
 
     def __init__(self) -> None:
         self._values: OrderedDict[K, V] = OrderedDict()
@@ -123,14 +123,15 @@ class _LRUCache(Generic[K, V]):
 
 
 class Catalogue:
-    """The rows of the manifest that a view shows, by shown id. It must not change after it is made.
+    """The manifest's rows that a view shows, by shown id. It does not change after it is made.
 
-    Without a scope, a document is shown under its stored id. A scoped view shows the documents that match its filter; those
-    that were added through it are shown without the suffix of their stored id. If a document of the view and another one
-    would have the same shown id, the view's own is shown.
+    Without a scope, a document's shown id is its stored id. A scoped view shows the documents that match its filter. It
+    shows a document that was added through it without the suffix of the stored id. If such a document has the same shown id
+    as another one, the view shows its own.
 
     Attributes:
-        met: Stored (document, version) pairs that readers have found damaged since it was read. Replace it as a whole.
+        met: Stored (document, version) pairs that readers found damaged since the catalogue was read. Replace the whole
+            dict.
     """
 
     def __init__(self, rows: Mapping[str, Row], stored: Mapping[str, str] | None = None) -> None:
@@ -143,18 +144,18 @@ class Catalogue:
 
     @property
     def is_scoped(self) -> bool:
-        """Whether it is that of a scoped view."""
+        """Whether this is the catalogue of a scoped view."""
         return self._stored is not None
 
     @cached_property
     def damaged(self) -> dict[str, Damage]:
-        """What is wrong with the damaged documents, by shown id. They have no current version."""
+        """The damage of each damaged document, by shown id. Damaged documents have no current version."""
         if isinstance(self.rows, StoredRows):
             return self.rows.damaged
         return {id_: row.damage for id_, row in self.rows.items() if row.damage is not None}
 
     def without(self, damaged: Mapping[tuple[str, str], Damage]) -> Catalogue:
-        """The catalogue of the whole index in which these (document, version) pairs are damaged."""
+        """Return the whole index's catalogue with these (document, version) pairs marked as damaged."""
         if not damaged:
             return self
         key = frozenset(damaged)
@@ -170,55 +171,55 @@ class Catalogue:
         return known
 
     def unpacked(self) -> Catalogue:
-        """The same, with all rows at hand: for who goes on with them after reading has come to its end."""
+        """Return the catalogue with all rows in memory, for use after the reader is left."""
         return Catalogue(dict(self.rows.items())) if isinstance(self.rows, StoredRows) else self
 
     @property
     def is_damaged(self) -> bool:
-        """Whether a row could not be read any more, so that the whole is to be read anew."""
+        """Whether a row can no longer be read, so that the catalogue must be read again."""
         return isinstance(self.rows, StoredRows) and self.rows.is_damaged
 
     def versions(self) -> Iterable[tuple[str, str | None, int]]:
-        """Each document by shown id, with its current version and number of leaves."""
+        """Each document's shown id, current version and number of leaves."""
         return _versions(self.rows)
 
     def heads(self) -> Iterable[Row | RowHead]:
-        """Each document with what stands at the beginning of its row, which takes a fraction of the time of all rows."""
+        """The start of each document's row, which is much faster to read than whole rows."""
         return self.rows.heads() if isinstance(self.rows, StoredRows) else self.rows.values()
 
     def changed_since(self, earlier: Catalogue) -> set[str] | None:
-        """The ids of the documents that have changed, come or gone; None if all would have to be compared."""
+        """The ids of documents that were changed, added or deleted, or None if only comparing all rows would tell."""
         if isinstance(self.rows, StoredRows) and isinstance(earlier.rows, StoredRows):
             return self.rows.changed_since(earlier.rows)
         return None
 
     def current(self, documents: DocumentTable) -> NDArray[np.bool_]:
-        """Whether each of these documents, by shown ids, is current: in this version, with as many leaves."""
+        """Whether each of these documents (by shown id) is the current version with the same number of leaves."""
         return self.rows.current(documents) if isinstance(self.rows, StoredRows) else are_current(self.rows, documents)
 
     def stored_id(self, shown: str) -> str | None:
-        """The stored id of the document with this shown id; None if the view shows no such document."""
+        """The stored id of the document with this shown id, or None if the view shows no such document."""
         if self._stored is None:
             return shown if shown in self.rows else None
         return self._stored.get(shown)
 
     def shown_id(self, stored: str) -> str | None:
-        """The shown id of the document with this stored id; None if the view does not show it."""
+        """The shown id of the document with this stored id, or None if the view does not show it."""
         if self._stored is None:
             return stored if stored in self.rows else None
         return self._shown.get(stored)
 
     def shown_leaves(self, leaves: list[LeafId]) -> list[LeafId]:
-        """The leaves under the ids by which their documents are shown. The view shows all of these documents."""
+        """Replace stored document ids by shown ids in these leaf ids. The view must show all of these documents."""
         if self._stored is None:
             return leaves
         shown = self._shown
         return [leaf._replace(document_id=shown[leaf.document_id]) for leaf in leaves]
 
     def lacks(self, document_id: str) -> DocumentNotFound:
-        """The error for an id that no document of the view has, with an id that may be meant."""
+        """The error for an id that no document of the view has. It suggests a similar id."""
         there = [id_ for id_, version, _ in self.versions() if version is not None]
-        # Who gives the name of a file knows no more of its path.
+        # Somebody who passes a file's name alone may not know its folders.
         ends = [id_ for id_ in there if id_.endswith(f"/{document_id}")] if document_id else []
         if len(ends) == 1:
             hint = f"; did you mean {shown(ends[0])}?"
@@ -228,7 +229,7 @@ class Catalogue:
 
     @cached_property
     def totals(self) -> Totals:
-        """How much there is of the view's documents in all. It is added up once."""
+        """Totals over the view's documents, computed once."""
         rows = [row for row in self.rows.values() if row.version is not None]
         languages = Counter(row.language for row in rows if row.language is not None)
         return Totals(
@@ -241,11 +242,11 @@ class Catalogue:
 
     @property
     def leaves(self) -> int:
-        """The number of leaves that the view's documents have in all."""
+        """The number of leaves of the view's documents."""
         return self.select(None).leaves
 
     def select(self, where: Where | None) -> Selection:
-        """The view's documents that match the filter; all of them for None, always as the same selection."""
+        """The view's documents that match the filter, or all for None. Equal filters give the same selection."""
         if where is None:
             return self._all
         if (known := self._selections.get(where)) is not None:
@@ -255,7 +256,7 @@ class Catalogue:
         return selection
 
     def visible_to(self, visibility: Visibility) -> Catalogue:
-        """The documents of this catalogue that are visible by this rule."""
+        """Return the documents of this catalogue that the rule shows."""
         if (known := self._visible.get(visibility)) is not None:
             return known
         visible = visibility.visible(self)
@@ -263,7 +264,7 @@ class Catalogue:
         return visible
 
     def renamed(self, stored: Mapping[str, str]) -> Catalogue:
-        """Some of these documents under other ids; ``stored`` has the stored id of each shown id."""
+        """Return some of these documents under other ids; ``stored`` maps shown ids to stored ids."""
         return Catalogue(shown_rows(self.rows, stored), stored)
 
     def _choose(self, where: Where | None) -> Selection:
@@ -272,7 +273,7 @@ class Catalogue:
         current, columns, numbering = self._columns
         matching = columns.matching(where)
         chosen = (numbering, matching) if numbering.is_certain else None
-        # Not of this object, as below.
+        # The function must not refer to this catalogue, as below.
         return Selection(lambda: frozenset(compress(current, matching)), int(numbering.leaves[matching].sum()), chosen)
 
     @cached_property
@@ -286,7 +287,7 @@ class Catalogue:
         else:
             leaves = sum(row.leaves for row in self.rows.values() if row.version is not None)
 
-        # Not of this object, which keeps the selection: files would stay open until garbage is collected.
+        # The function must not refer to this catalogue, which keeps the selection: a cycle would keep files open.
         rows, stored = self.rows, self._stored
 
         def ids() -> frozenset[str]:
@@ -297,9 +298,7 @@ class Catalogue:
 
     @cached_property
     def _columns(self) -> tuple[list[str], Columns, Numbering]:
-        """The stored ids of the documents with a current version, the columns that filters are matched against, and their
-        numbers.
-        """
+        """The stored ids of the current documents, the columns to match filters against, and the documents' numbers."""
         stored, leaves, metadata = [], [], []
         for row in self.heads():
             if row.version is not None:
@@ -320,6 +319,6 @@ def _versions(rows: Mapping[str, Row]) -> Iterable[tuple[str, str | None, int]]:
 
 
 def shown_rows(rows: Mapping[str, Row], stored: Mapping[str, str]) -> dict[str, Row]:
-    """Rows by shown id, each with its shown id as ``document_id``."""
+    """Return rows by shown id, with the shown id as ``document_id``."""
     chosen = {shown: rows[id_] for shown, id_ in stored.items()}
     return {shown: row if row.document_id == shown else replace(row, document_id=shown) for shown, row in chosen.items()}

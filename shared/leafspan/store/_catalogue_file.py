@@ -1,4 +1,4 @@
-"""The catalogues of a folder's indexes in a file, from which a process learns them without opening the database."""
+"""A file with the catalogues of a folder's indexes, so that a process can read them without opening the database."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from leafspan.engines.local import NO_FOLLOW, OpenFile, check_not_too_many, open
 from leafspan.store._catalogue_records import CHANGE, NAMES, WHOLE, ChangedRows, Head, KnownIndex, Record, whole_index
 from leafspan.store._row_block import DamagedCatalogue, RowSource
 
-_SMALL = 1 << 18  # bytes of changes that are not worth writing an index whole again
-_SHARE = 8  # an index is written whole again when its changes are more than this part of it: readers look at each change
+_SMALL = 1 << 18  # bytes of changes for which an index is not written whole again
+_SHARE = 8  # an index is written whole again when its changes exceed 1/8 of its size, since readers read each change
 
 
 class CatalogueFile:
-    """The file: a list of records, to which each change of an index adds one, written at the end.
+    """A file of records. Each change of an index appends one record.
 
-    Each record belongs to the counts of changes before and after it, so the records are a chain. The file can be lost,
-    torn, damaged or out of date at any time, and two processes may write it at once: it counts as far as the chain is
-    unbroken, if that reaches the count that the folder has now. So nobody waits for anybody.
+    Each record names the change counts before and after it, so the records form a chain. The file can be lost, torn,
+    damaged or out of date at any time, and two processes may write it at once. Readers use the unbroken part of the chain,
+    and only if it reaches the folder's current change count. So nobody needs a lock.
 
-    All methods may be called by any thread. Only the holder of the writer's lock may ``append`` changes.
+    Any thread may call any method. Only the holder of the writer's lock may ``append`` changes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -39,69 +39,69 @@ class CatalogueFile:
         self._has_warned = False
 
     def read(self, name: str, count: int) -> KnownIndex | None:
-        """An index as it was at a count of changes; None if the file does not tell."""
+        """The index at this change count, or None if the file does not have it."""
         with self._mutex:
             place = self._follow(name, count)
             return None if place is None else place.known
 
     def anew(self) -> CatalogueFile:
-        """The same file, of which nothing was read yet."""
+        """Return a new object for the same file that has not read anything yet."""
         return CatalogueFile(self._path)
 
     def lacks(self, name: str, count: int) -> bool:
-        """Whether the file tells that there was no index of this name at a count of changes."""
+        """Whether the file says that no index of this name existed at this change count."""
         with self._mutex:
             place = self._follow(name, count)
             return place is not None and name not in place.names
 
     def append(self, name: str, counts: tuple[int, int], known: KnownIndex, changed: Collection[str]) -> None:
-        """Write a change of an index, if the file has the index as it was before.
+        """Append a change of an index, if the file has the index as it was before the change.
 
         Raises:
-            OSError: if it cannot be written.
+            OSError: if the file cannot be written.
         """
         with self._mutex, suppress(DamagedCatalogue):
             place = self._follow(name, counts[0], writing=True)
             if place is None or place.known is None or known.has_damage_in(changed):
-                return  # the chain ends here, and who needs it reads the manifest
-            if known.embedder is None:  # not known to who writes; an index never loses the one that it was made with
+                return  # the chain ends here, so readers read the manifest
+            if known.embedder is None:  # the writer may not know it; an index never changes its embedder
                 known = known._replace(embedder=place.known.embedder)
             record = Record.change(name, counts, known, place.known, changed)
             if not place.is_at_end or place.changed > max(place.whole // _SHARE, _SMALL):
-                # As it was before the change, which follows: until that is counted, readers look for what was before.
+                # As before the change, whose record follows: readers look for that state until the change is counted.
                 place = self._rewrite(name, counts[0], place.known, place.names)
             self._write(place, record)
 
     def keep(self, name: str, count: int, known: KnownIndex, names: Iterable[str]) -> None:
-        """Write an index whose manifest was read.
+        """Write an index that was just read from the manifest.
 
         Raises:
-            OSError: if it cannot be written.
+            OSError: if the file cannot be written.
         """
         with self._mutex:
             if known.has_damage:
-                return  # each process is to meet the damage itself
+                return  # each process must meet the damage itself
             place = self._follow(name, count, writing=True)
             if place is not None and place.known is not None:
-                return  # another process was faster, and may have met what is newer
+                return  # another process wrote it first, and may know a newer state
             if place is not None and place.is_at_end:
                 self._write(place, Record.whole(name, count, known))
             else:
                 self._rewrite(name, count, known, names)
 
     def forget(self) -> None:
-        """Remove the file, since others may have changed what it is a copy of."""
+        """Remove the file, since somebody else may have changed the database."""
         with self._mutex, suppress(OSError):
             self._places.clear()
             self._path.unlink(missing_ok=True)
 
     def begin_anew(self) -> None:
-        """In a forked process: do not wait for a thread of the parent, and do not trust what it may have been about."""
+        """Reset mutex and places in a forked process, since a thread of the parent may have been using them."""
         self._mutex = threading.Lock()
         self._places = {}
 
     def _follow(self, name: str, count: int, *, writing: bool = False) -> _Place | None:
-        """What the file has of an index at this count; None if the chain does not reach it."""
+        """The place in the file for an index at this change count, or None if the chain does not reach it."""
         place = self._places.get(name)
         if place is not None and place.is_damaged:
             return None
@@ -118,12 +118,12 @@ class CatalogueFile:
         with open(descriptor, "rb") as file:
             if place is not None and place.is_of(file) and place.go_on(file, name, count):
                 return place
-            # Another process has written the file anew, or this one has lost its place in it.
+            # Another process has replaced the file, or this process has lost its place in it.
             self._places[name] = place = _Place.at_begin(file)
             return place if place.go_on(file, name, count) else None
 
     def _tell_of_folder(self) -> None:
-        """Warn, once, that a folder is in the way, unless it is empty and could be removed."""
+        """Remove an empty folder at the file's path, or warn once that a folder is there."""
         with suppress(OSError):
             self._path.rmdir()
             return
@@ -135,7 +135,7 @@ class CatalogueFile:
             )
 
     def _write(self, place: _Place, record: Record) -> None:
-        """Write a record at the end, unless another process was faster."""
+        """Append a record, unless another process has appended one since the file was read."""
         with open(os.open(self._path, os.O_RDWR | os.O_APPEND | NO_FOLLOW), "rb") as file:
             if place.is_of(file) and os.fstat(file.fileno()).st_size == place.position:
                 content = record.pack()
@@ -143,13 +143,13 @@ class CatalogueFile:
                     place.go_on(file, record.name, record.after)
 
     def _rewrite(self, name: str, count: int, known: KnownIndex, names: Iterable[str]) -> _Place:
-        """Write a new file with all indexes as they were at this count. Return the end of the new file."""
+        """Write a new file with all indexes at this change count, and return the place at its end."""
         names = {*names, name}
         records = [Record.of_names(names, count)]
         for other in sorted(names - {name}):
             place = self._follow(other, count)
             if place is not None and place.known is not None:
-                with suppress(DamagedCatalogue):  # then who needs it reads the manifest
+                with suppress(DamagedCatalogue):  # readers of this index then read the manifest
                     records.append(Record.whole(other, count, place.known))
         records.append(Record.whole(name, count, known))
         self._path.parent.mkdir(exist_ok=True, mode=0o700)
@@ -170,19 +170,19 @@ class CatalogueFile:
 
 @dataclass(slots=True)
 class _Place:
-    """How far a file was read for one index, and what it says of that.
+    """How far the file was read for one index, and what it says about that index.
 
     Attributes:
-        file: What tells the file from others.
-        source: The file, from which rows are read.
-        position: Where the next record begins.
-        count: The count of changes that the last record belongs to.
-        is_begun: Whether there was one.
-        is_at_end: Whether nothing followed.
-        known: The index, if the file has it.
+        file: Device and inode number of the file.
+        source: The file to read rows from.
+        position: Where the next record starts.
+        count: The change count after the last record.
+        is_begun: Whether a record was read.
+        is_at_end: Whether the last record ends the file.
+        known: The index, or None if the file does not have it.
         names: The names of all indexes.
-        whole: Bytes of the last record that has the index whole.
-        changed: Bytes of its changes since then.
+        whole: Size in bytes of the last record with the whole index.
+        changed: Size in bytes of its changes since then.
     """
 
     file: tuple[int, int]
@@ -198,20 +198,20 @@ class _Place:
 
     @classmethod
     def at_begin(cls, file: BinaryIO) -> _Place:
-        """The begin of a file."""
+        """The place at the start of a file."""
         return cls(_identity(file), RowSource(OpenFile(file.fileno())))
 
     def is_of(self, file: BinaryIO) -> bool:
-        """Whether it is a place in this file."""
+        """Whether this is a place in the given file."""
         return self.file == _identity(file)
 
     @property
     def is_damaged(self) -> bool:
-        """Whether a row was met that is not as it was written."""
+        """Whether a damaged row was read."""
         return self.source.is_damaged
 
     def go_on(self, file: BinaryIO, name: str, count: int) -> bool:
-        """Read on to the last record of this count. False if there is none."""
+        """Read on to the last record of this change count. Return False if the file has no such record."""
         length = os.fstat(file.fileno()).st_size
         file.seek(self.position)
         changes: list[ChangedRows] = []
@@ -230,7 +230,7 @@ class _Place:
         return self.is_begun and self.count == count
 
     def _take(self, head: Head, file: BinaryIO, changes: list[ChangedRows], *, own: bool) -> bool:
-        """Learn what the body of a record says; changes are added to the others. False if it is damaged."""
+        """Read the body of a record, and append changes to ``changes``. Return False if the body is damaged."""
         if head.kind == WHOLE:
             self.names.add(head.name)
         if not own and head.kind != NAMES:

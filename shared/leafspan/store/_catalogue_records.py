@@ -1,8 +1,7 @@
-"""The records of a file of catalogues, as they are stored.
+"""The format of the records in a file of catalogues.
 
-A record has a head of fixed length, the name of an index, and a body. That of an index is a line of JSON, then columns of
-its documents, then their rows as the manifest has them. All but the rows, which have checksums of their own, is read and
-checked at once.
+A record has a head of fixed length, an index's name, and a body. An index's body is a line of JSON, then columns of its
+documents, then their manifest rows. A reader checks all but the rows at once. Each row has its own checksum.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ from leafspan.store._row_block import PackedRow, RowBlock, RowSource, pack_rows
 from leafspan.store._stored_rows import StoredRows
 
 NAMES, WHOLE, CHANGE = b"n", b"w", b"c"
-"""Kinds of records: the names of all indexes, an index whole, and what has changed of one."""
+"""Kinds of records: the names of all indexes, a whole index, and a change of an index."""
 
-_MAGIC = b"lsc2" if sys.byteorder == "little" else b"LSC2"  # numbers are as the processor has them
+_MAGIC = b"lsc2" if sys.byteorder == "little" else b"LSC2"  # numbers are in the processor's byte order
 _HEAD = struct.Struct(
     "<4sIcHQQQQI"
-)  # magic, checksum of all that follows with the name, kind, length of the name; see Head
-_LENGTH = struct.Struct("<Q")  # of the JSON
+)  # magic, checksum of the rest with the name, kind, length of the name; for the others see Head
+_LENGTH = struct.Struct("<Q")  # length of the JSON
 
 
 class KnownIndex(NamedTuple):
-    """What is known of an index.
+    """An index as the file of catalogues knows it.
 
     Attributes:
         id: Id of the collection of the leaves.
-        settings: What the index was made with.
-        embedder: The embedder that it was made with, as it is stored; None before the first embedding.
-        catalogue: Its documents.
+        settings: The index's settings.
+        embedder: The stored record of the index's embedder, or None before the first embedding.
+        catalogue: The index's documents.
     """
 
     id: str
@@ -49,12 +48,12 @@ class KnownIndex(NamedTuple):
         return bool(self.catalogue.damaged)
 
     def has_damage_in(self, documents: Iterable[str]) -> bool:
-        """Whether the row of one of these documents is damaged. They need not be there."""
+        """Whether the row of one of these documents is damaged. Unknown ids are ignored."""
         rows = self.catalogue.rows
         return any(rows[id_].damage is not None for id_ in documents if id_ in rows)
 
     def changed_by(self, changes: Iterable[ChangedRows]) -> KnownIndex:
-        """The same after some changes."""
+        """Return the index after some changes."""
         known = self
         blocks = []
         for head, block in changes:
@@ -63,17 +62,17 @@ class KnownIndex(NamedTuple):
                 blocks.append((block, head["gone"]))
         rows = self.catalogue.rows
         if not blocks:
-            return known  # with the same catalogue, which has caches
+            return known  # with the same catalogue, whose caches stay useful
         assert isinstance(rows, StoredRows)
         return known._replace(catalogue=Catalogue(rows.changed_by(blocks)))
 
 
 class ChangedRows(NamedTuple):
-    """What a record of a change says.
+    """The content of a change record.
 
     Attributes:
-        head: The ids of documents that are gone, under ``gone``, and the embedder if it has changed.
-        block: The rows that have changed.
+        head: Ids of deleted documents under ``gone``, and the embedder if it has changed.
+        block: The changed rows.
     """
 
     head: Mapping[str, Any]
@@ -81,7 +80,7 @@ class ChangedRows(NamedTuple):
 
     @classmethod
     def read(cls, content: bytes, source: RowSource, start: int) -> ChangedRows:
-        """What a record says."""
+        """Read a change from the body of a record."""
         end = _LENGTH.size + _LENGTH.unpack_from(content)[0]
         return cls(json.loads(content[_LENGTH.size : end]), RowBlock.read(memoryview(content)[end:], source, start))
 
@@ -90,13 +89,13 @@ class Head(NamedTuple):
     """The head of a record.
 
     Attributes:
-        kind: Its kind.
+        kind: Kind of record.
         name: Name of the index.
-        before: The count of changes that it goes on from.
-        after: The count of changes that it belongs to.
-        length: Length of its body in bytes.
+        before: The change count before the record.
+        after: The change count after the record.
+        length: Length of the body in bytes.
         checked: Length of the body without the rows.
-        checksum: CRC-32 of that.
+        checksum: CRC-32 of the body without the rows.
     """
 
     kind: bytes
@@ -109,7 +108,7 @@ class Head(NamedTuple):
 
     @classmethod
     def read(cls, file: BinaryIO) -> Head | None:
-        """The head that comes next in a file; None if there is no whole one."""
+        """Read the next head of a file, or return None if the file has no whole one."""
         start = file.read(_HEAD.size)
         if len(start) < _HEAD.size:
             return None
@@ -121,7 +120,7 @@ class Head(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A record to write: see ``Head``. Its body has two parts, of which the second one is rows."""
+    """A record to write: see ``Head``. The second part of its body is rows."""
 
     kind: bytes
     name: str
@@ -132,15 +131,15 @@ class Record(NamedTuple):
 
     @classmethod
     def of_names(cls, names: Iterable[str], count: int) -> Record:
-        """One that begins a file."""
+        """The record with the names of all indexes, which is the first one of a file."""
         return cls(NAMES, "", count, count, json.dumps(sorted(set(names))).encode())
 
     @classmethod
     def whole(cls, name: str, count: int, known: KnownIndex) -> Record:
-        """One of an index as it is at a count of changes.
+        """The record of a whole index at a change count.
 
         Raises:
-            DamagedCatalogue: if the rows are to be copied from a file that does not have them any more.
+            DamagedCatalogue: if the rows would have to be copied from a file that no longer has them.
         """
         head = {"id": known.id, "settings": dict(known.settings), "embedder": known.embedder}
         rows = known.catalogue.rows
@@ -151,7 +150,7 @@ class Record(NamedTuple):
     def change(
         cls, name: str, counts: tuple[int, int], known: KnownIndex, old: KnownIndex, changed: Iterable[str]
     ) -> Record:
-        """One of a change."""
+        """The record of a change."""
         rows = known.catalogue.rows
         changed = list(changed)
         head: dict[str, Any] = {"gone": [id_ for id_ in changed if id_ not in rows]}
@@ -169,14 +168,14 @@ class Record(NamedTuple):
 
 
 def whole_index(content: bytes, source: RowSource, start: int) -> KnownIndex:
-    """An index, from the body of a record that has it whole: see ``ChangedRows.read``."""
+    """Read a whole index from the body of its record: see ``ChangedRows.read``."""
     head, block = ChangedRows.read(content, source, start)
     return KnownIndex(head["id"], head["settings"], head["embedder"], Catalogue(StoredRows(block)))
 
 
 def _body(head: Mapping[str, Any], rows: Iterable[PackedRow]) -> tuple[bytes, bytes]:
-    """The two parts of a body."""
+    """Return the two parts of a body."""
     line = json.dumps(head).encode()
-    line = line.ljust(-(-len(line) // 8) * 8)  # so that the columns begin where a processor reads them at once
+    line = line.ljust(-(-len(line) // 8) * 8)  # aligns the columns for the processor
     columns, content = pack_rows(rows)
     return _LENGTH.pack(len(line)) + line + columns, content

@@ -1,4 +1,4 @@
-"""The log of an index behind a client: which documents each change is about, so that readers read only these again."""
+"""The log of an index behind a client. It lists the documents of each change, so that readers read only these again."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from leafspan.engines import FlowTable, Record
 from leafspan.flows import Flow
 from leafspan.store._manifest import CHANGES_ID, token_record, unpack_token
 
-_ENTRY = f"{CHANGES_ID}:"  # start of the id of an entry, before its token
+_ENTRY = f"{CHANGES_ID}:"  # an entry's id is this prefix and the token
 _LOG_ID = f"{CHANGES_ID}/log"
 _KEY = "log"  # the metadata key by which readers find the entries
-_MOST = 48  # finished entries from which on a writer begins a new log
-_BEGUN = "begun:"  # start of a token while a writer is at work
-_ONE_IN = 16  # changes after which a writer counts the entries, on average
+_MOST = 48  # number of finished entries at which a writer begins a new log
+_BEGUN = "begun:"  # prefix of a token while a writer is at work
+_ONE_IN = 16  # a writer counts the entries after one in 16 changes on average
 
 
 class Position(NamedTuple):
     """How far a reader has read the log.
 
     Attributes:
-        token: The token of the last change; None if there was none, or if it is damaged.
-        log: What tells this log from earlier ones; None for the first one.
-        entries: The ids of all entries that were there.
-        open: The documents of the changes that a writer has begun and not finished, by the id of their entry.
+        token: The token of the last change, or None if there was no change or the token is damaged.
+        log: Id of the log, or None for the first log of an index.
+        entries: The ids of all entries that the log had.
+        open: The documents of unfinished changes, by entry id.
     """
 
     token: str | None = None
@@ -36,17 +36,17 @@ class Position(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """Whether no writer is at work, and none was killed at work, as far as the last token says."""
+        """Whether the last token says that no writer is at work, and that no writer was killed at work."""
         return self.token is not None and not self.token.startswith(_BEGUN)
 
 
 class Since(NamedTuple):
-    """What has happened since a position.
+    """What has changed since a position.
 
     Attributes:
         position: The position now.
-        documents: The ids of the documents that may have changed; None if only the whole manifest tells.
-        is_new: Whether there was a change, and not only one that goes on.
+        documents: The ids of the documents that may have changed, or None if the whole manifest must be read.
+        is_new: Whether a new change was found, and not only a known change that is still open.
     """
 
     position: Position
@@ -55,17 +55,17 @@ class Since(NamedTuple):
 
 
 def last_position(manifest: FlowTable) -> Flow[Position]:
-    """The last token and the log that it belongs to. Read them before what they are to be true for."""
+    """Read the last token and its log. Read them before the rows, so that the rows are at least as new."""
     records = yield from manifest.get([CHANGES_ID, _LOG_ID], ["metadata"])
     log = (records[_LOG_ID].metadata or {}).get("id") if _LOG_ID in records else None
     return Position(unpack_token(records), log)
 
 
 def changed_since(manifest: FlowTable, before: Position, now: Position) -> Flow[Since]:
-    """Read which documents changed between two positions. The caller has just read the later position.
+    """Find the documents that changed between two positions. The caller has just read the later position.
 
-    The manifest must be read as a whole if another log has begun, if an entry is gone, and if the last token has none. So
-    writers need no order among them, and a database that was put back from a backup is noticed.
+    The whole manifest must be read if a new log has begun, if an entry is gone, or if the last token has no entry. So
+    writers need no order among themselves, and readers notice a database that was restored from a backup.
     """
     ids = frozenset((yield from manifest.find(_KEY, ["change"])))
     goes_on = now.log == before.log and before.token is not None and before.entries <= ids
@@ -75,13 +75,13 @@ def changed_since(manifest: FlowTable, before: Position, now: Position) -> Flow[
             changed = frozenset().union(*before.open.values(), *(each.documents for each in entries.values()))
             position = now._replace(entries=ids, open=_still_open(before.open, entries))
             return Since(position, changed, bool(entries))
-    # What a finished change has written is in the manifest, which is read after this.
+    # The manifest has all that finished changes have written, and the caller reads it after this.
     entries = {} if now.is_settled else (yield from _read(manifest, ids))
     return Since(now._replace(entries=ids, open=_still_open({}, entries or {})), None, True)
 
 
 def unlogged_change() -> list[Record]:
-    """The records that a writer in a folder puts into the manifest. They tell readers behind a server to read all rows."""
+    """The records that a writer in a folder puts into the manifest. They make readers behind a server read all rows."""
     return [token_record(uuid.uuid4().hex), _log_record()]
 
 
@@ -90,10 +90,10 @@ class LogWriter:
 
     def __init__(self, manifest: FlowTable) -> None:
         self._manifest = manifest
-        self._begun: list[str] = []  # entries since the last that was settled
+        self._begun: list[str] = []  # ids of the entries since the last settled one
 
     def write(self, documents: Iterable[str], *, settled: bool) -> Flow[str]:
-        """Give the manifest a new token, which no writer has used before, with its entry. Returns the token."""
+        """Write a new unique token with its entry to the manifest, and return the token."""
         token = ("" if settled else _BEGUN) + uuid.uuid4().hex
         entry = json.dumps({"documents": sorted(documents), "ends": self._begun if settled else []}, ensure_ascii=False)
         id_ = _ENTRY + token
@@ -104,7 +104,7 @@ class LogWriter:
         return token
 
     def _begin_new_log(self, last: str) -> Flow[None]:
-        """Delete the entries of finished changes but the last one, if they have become many."""
+        """Delete the entries of finished changes except the last one, if there are many."""
         ids = yield from self._manifest.find(_KEY, ["change"])
         if len(ids) <= _MOST:
             return
@@ -116,7 +116,7 @@ class LogWriter:
 
 
 def _log_record() -> Record:
-    """The record of a new log."""
+    """The record that begins a new log."""
     return Record(_LOG_ID, metadata={"id": uuid.uuid4().hex})
 
 
@@ -126,7 +126,7 @@ class _Entry(NamedTuple):
 
 
 def _read(manifest: FlowTable, ids: Collection[str]) -> Flow[dict[str, _Entry] | None]:
-    """Entries by id. None if one of them is damaged, or gone by now."""
+    """Read entries by id. Return None if one is damaged or gone."""
     records = (yield from manifest.get(list(ids), ["metadata"])) if ids else {}
     try:
         entries = {id_: _unpacked(record.metadata) for id_, record in records.items()}

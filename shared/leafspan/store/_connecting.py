@@ -1,4 +1,4 @@
-"""Opening the store of an index, and making its collections if there are none."""
+"""Opens the store of an index, and makes its collections if they do not exist."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def open_store(
     freshness: float = 0.0,
     damage: DamageRule | None = None,
 ) -> Flow[Store]:
-    """The store of an index, made if there is none.
+    """Open the store of an index, or make the index.
 
     Raises:
         InvalidArgument: if neither or both of ``path`` and ``client`` are given, or one is out of its range.
         IndexNotFound: if there is no such index, and ``create`` is False.
-        IndexMismatch: if what is there is no index, or is stored in another format.
+        IndexMismatch: if the collections are not a leafspan index, or are stored in another format.
         WriterBusy: if another writer takes longer than the timeout.
         ServerTimeout: if a server does not answer in time.
-        StorageFailed: if it cannot be reached, or fails.
+        StorageFailed: if the storage cannot be reached, or fails.
     """
     _check_options(path, client, name, timeout)
     check_number("freshness", freshness, at_least=0, unit="seconds")
@@ -72,11 +72,11 @@ def open_store(
 
 
 def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -> Flow[bool]:
-    """Whether there is an index of this name. Nothing is written to find out. The arguments are those of ``open_store``.
+    """Whether there is an index of this name. This writes nothing. See ``open_store`` for the arguments.
 
     Raises:
         InvalidArgument: as ``open_store``.
-        IndexMismatch: if a collection that an index of this name has is somebody else's.
+        IndexMismatch: if another program made a collection with a name that this index would use.
     """
     _check_options(path, client, name, timeout)
     if client is not None:
@@ -91,7 +91,7 @@ def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -
 
 
 def _both_or_neither(path: object) -> str:
-    """What was given, and what to give: a path together with a client is mostly meant as the name of the index."""
+    """The end of an error message: what was given, and what to give. With both, the path is often meant as the name."""
     if path is None:
         return 'neither: such as path="kb", a folder, which is made'
     place = str(path) if isinstance(path, Path) else path
@@ -165,7 +165,7 @@ def _in_folder(
     finally:
         opened.leave()
     stored_settings = known if known is not None else (yield from _make_in_folder(folder, name, settings, timeout))
-    # Another thread may have replaced and closed the first one meanwhile.
+    # Another thread may have replaced and closed the first client.
     opened = yield Call(folder.reopened_reader, (deadline_after(timeout),))
     try:
         leaves = yield Chroma(opened.client).call("get_collection", leaves_name(name), embedding_function=None)
@@ -176,7 +176,7 @@ def _in_folder(
 
 
 def _known(folder: Folder, name: str, timeout: float) -> Flow[KnownIndex | None]:
-    """What is known of an index without Chroma, unless somebody has written beside leafspan: it may be gone then."""
+    """The index as known without Chroma, or None if somebody other than leafspan wrote the database: it may be deleted."""
     if not (yield Call(folder.is_as_left)):
         return None
     found = yield from known_without_chroma(folder, name, timeout)
@@ -184,14 +184,14 @@ def _known(folder: Folder, name: str, timeout: float) -> Flow[KnownIndex | None]
 
 
 def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], timeout: float) -> Flow[Mapping[str, Any]]:
-    """Make the collections of an index under the writer's lock. Returns the settings of the index."""
+    """Make the collections of an index under the writer's lock, and return the index's settings."""
     lock = folder.writer_lock()
     try:
         try_writing = partial(folder.try_writing, lock, deadline_after(timeout))
         yield from wait_for_lock(try_writing, timeout, repr(str(folder.path)), holder=lock.holder)
         opened = folder.opened(deadline_after(timeout))
         make, use = opened.client.get_or_create_collection, opened.use(timeout)
-        # Another process may have made the index while this one waited.
+        # Another process may have made the index while this process waited.
         stored_settings: Mapping[str, Any] | None = yield from _stored_settings(opened.client, name)
         if stored_settings is None:
             for table, notes, searched in _tables_of(name, settings):
@@ -206,13 +206,13 @@ _NAME = re.compile(r"(?!.*\.\.)[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}(?<!\.)")
 
 
 def _tables_of(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, Notes, bool]]:
-    """The tables of an index with their notes, and whether they are searched. The index is there with the last one."""
+    """The name, notes and searchability of each table of an index. The index exists once its last table exists."""
     yield leaves_name(name), LEAVES_NOTES, True
     yield manifest_name(name), settings_with(settings, None), False
 
 
 def _stored_settings(client: Any, name: str) -> Flow[dict[str, Any] | None]:
-    """The settings of the index; None if there is no index. They are in the manifest, since that is made last."""
+    """The index's settings, or None if there is no index. They are in the manifest, since it is made last."""
     manifest = yield from find_manifest(Chroma(client), name)
     return None if manifest is None else read_settings(manifest.notes)
 
@@ -258,7 +258,7 @@ def _in_engine(
 
 
 def _cache_path(engine: FlowEngine, cache_dir: str | Path | None) -> Path | None:
-    """The folder for what is derived from the indexes of an engine; None to keep it in memory."""
+    """The folder for derived data of an engine's indexes, or None to keep it in memory."""
     if cache_dir is not None:
         check_path("cache_dir", cache_dir)
         return Path(cache_dir).expanduser()

@@ -1,4 +1,4 @@
-"""Reading that starts again if a writer replaces what it reads."""
+"""Reads again if a writer replaces a document while it is read."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _PAUSE = 0.02  # seconds
 def read_consistently(
     store: Store, read: Callable[[Reader], Flow[T]], scope: Scope | None = None, *, leave_out: bool = False
 ) -> Flow[T]:
-    """The result of ``read``, which starts again whenever a document that it saw was replaced meanwhile.
+    """Run ``read``, and run it again whenever a document that it read was replaced in between.
 
-    It also starts again whenever it meets a damaged document that it is to go on without.
+    It also runs again whenever it meets a damaged document that must be left out.
 
     Raises:
-        ConcurrentUpdate: if documents were replaced during every one of ten attempts.
-        DamagedIndex: if what is stored of a document is not as it was written, unless reading goes on without it.
+        ConcurrentUpdate: if documents were replaced during each of ten attempts.
+        DamagedIndex: if a document is damaged, and damaged documents are not left out.
     """
     met = Met()
     attempts, again = 0, False
@@ -39,13 +39,13 @@ def read_consistently(
         try:
             return (yield from read(reader.leaving_out() if leave_out else reader))
         except StaleRead as error:
-            # Each damaged document is met once, so going on without them comes to an end.
+            # A damaged document raises MetDamage only once, so these repetitions end.
             attempts += not isinstance(error, MetDamage)
             again = True
             last = error.with_traceback(None)  # which would keep the reader alive
         finally:
             reader.leave()
-        if isinstance(last, LeafspanError):  # until the writer counts its change, the engine would only fail again
+        if isinstance(last, LeafspanError):  # the engine keeps failing until the writer has counted its change
             yield Call(time.sleep, (_PAUSE * attempts,), native=asyncio.sleep)
     raise ConcurrentUpdate(
         f"documents were replaced or deleted during each of {_ATTEMPTS} attempts to read them: try again when there are "

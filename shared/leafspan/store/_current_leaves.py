@@ -1,4 +1,4 @@
-"""Telling the current leaves from others that are stored: the manifest says which version of a document is current."""
+"""Finds the current ones among stored leaves. The manifest says which version of a document is current."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from leafspan.values import LeafId
 
 
 class SortedOut(NamedTuple):
-    """Leaves, sorted by what the manifest says of them.
+    """Leaves, sorted by what the manifest says about them.
 
     Attributes:
-        current: Shown id of each wanted leaf that is current, by stored id.
-        damaged: Stored ids of damaged documents of which leaves were met.
-        textless: Stored ids of wanted leaves that are current, but have no text.
-        doubtful: (document, version) pairs of leaves that are not current, and are met for the first time.
+        current: Shown id of each wanted current leaf, by stored id.
+        damaged: Stored ids of damaged documents that have one of these leaves.
+        textless: Stored ids of wanted current leaves without a text.
+        doubtful: (document, version) pairs of leaves that are not current, and were not met before.
         stale: Stored ids of the documents of leaves that are not current, and were not current when met before.
     """
 
@@ -39,13 +39,13 @@ def sort_out(
     within: Selection | None,
     stale: AbstractSet[tuple[str, str]],
 ) -> SortedOut:
-    """Sort out which leaves are current."""
+    """Sort leaves by what the manifest says about them."""
     found = SortedOut({}, set(), [], set(), set())
     for id_, leaf, text in zip(ids, leaves, texts, strict=True):
         document_id, version, ordinal = leaf
         row = rows.get(document_id)
         if row is not None and row.version == version:
-            # A record behind the last leaf is none of the document's.
+            # A record after the last leaf does not belong to the document.
             if ordinal < row.leaves and (within is None or document_id in within.ids):
                 shown = document_id if shown_id is None else shown_id(document_id)
                 if shown is None:
@@ -64,6 +64,6 @@ def sort_out(
 
 
 def version_of(rows: Mapping[str, Row], document_id: str) -> str | None:
-    """The current version of a document, by its stored id; None if it has none."""
+    """The current version of the document with this stored id, or None if it has no current version."""
     row = rows.get(document_id)
     return None if row is None else row.version

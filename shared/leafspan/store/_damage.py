@@ -1,4 +1,4 @@
-"""What becomes of damaged documents that reading meets: an error that names them, or reading without them."""
+"""What happens when a reader meets damaged documents: it raises an error that names them, or leaves them out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leafspan.store._manifest import Damage
 OnDamage = Literal["raise", "skip"]
 
 REMEDY = "call repair(), then add the document again"
-"""What repairs a damaged document."""
+"""How to repair a damaged document."""
 
 
 @dataclass(slots=True)
@@ -25,10 +25,10 @@ class DamageRule:
     """What a store does about damaged documents.
 
     Attributes:
-        leave_out: Whether reading goes on without them.
-        subject: What is damaged, before its id in messages.
-        remedy: What repairs it.
-        warned: The ids of those of which a warning has told, so that each is told once.
+        leave_out: Whether readers leave them out.
+        subject: The words before the document's id in messages.
+        remedy: How to repair the document.
+        warned: The ids of documents that were warned about, so that each gets only one warning.
     """
 
     leave_out: bool = False
@@ -38,10 +38,10 @@ class DamageRule:
 
     @classmethod
     def of(cls, on_damage: OnDamage) -> DamageRule:
-        """The rule for documents that a user has chosen.
+        """The rule for the user's ``on_damage`` option.
 
         Raises:
-            InvalidArgument: if it is neither ``"raise"`` nor ``"skip"``.
+            InvalidArgument: if the option is neither ``"raise"`` nor ``"skip"``.
         """
         check_choice("on_damage", on_damage, ("raise", "skip"))
         return cls(leave_out=on_damage == "skip")
@@ -51,13 +51,13 @@ class DamageRule:
         return DamageRule(self.leave_out, "the tree of", "call repair(), then build_tree()")
 
     def error(self, damaged: Mapping[str, str]) -> DamagedIndex:
-        """The error that names the first of these, and says what repairs it."""
+        """The error that names the first of these documents and its remedy."""
         document_id, problem = min(damaged.items())
         others = f" (and {len(damaged) - 1} more)" if len(damaged) > 1 else ""
         return DamagedIndex(f"{self.subject} {document_id!r} is damaged{others}: {problem}; {self.remedy}", document_id)
 
     def warn(self, damaged: Mapping[str, str]) -> None:
-        """Tell that these are left out, each once."""
+        """Warn once for each of these documents that it is left out."""
         for document_id, problem in damaged.items():
             if document_id not in self.warned:
                 self.warned.add(document_id)
@@ -69,13 +69,13 @@ class DamageRule:
 
 
 class Met(set[tuple[str, str]]):
-    """What the attempts of one reading have met: stored (document, version) pairs that were not current.
+    """The stored (document, version) pairs that the attempts of one reading found not current.
 
     Attributes:
-        doubts: How many attempts have found a leaf of a (document, version) pair missing, or not as it was written, since
-            one has found so of another version of the document.
-        damaged: What is wrong with the (document, version) pairs that reading goes on without.
-        current: The (document, version) pairs that were current, where the manifest is asked for each document.
+        doubts: For each (document, version) pair, how many attempts found a leaf missing or changed. It starts again when
+            an attempt finds another version of the document so.
+        damaged: The damage of each (document, version) pair that the reading leaves out.
+        current: The (document, version) pairs that were current, if the manifest is asked for each document.
     """
 
     def __init__(self) -> None:
@@ -85,12 +85,12 @@ class Met(set[tuple[str, str]]):
         self.current: set[tuple[str, str | None]] = set()
 
     def doubt(self, pairs: AbstractSet[tuple[str, str]]) -> None:
-        """Count one more attempt that has found leaves of these (document, version) pairs so."""
+        """Count an attempt that found leaves of these (document, version) pairs missing or changed."""
         documents = {document_id for document_id, _ in pairs}
         for pair in [each for each in self.doubts if each[0] in documents and each not in pairs]:
-            del self.doubts[pair]  # it was replaced meanwhile: if it is current again, it was written anew
+            del self.doubts[pair]  # it was replaced: if this version becomes current again, it was written again
         self.doubts.update(pairs)
 
 
 class MetDamage(StaleRead):
-    """A damaged document was met, and reading goes on without it, from the start."""
+    """A reader met a damaged document, and starts again without it."""

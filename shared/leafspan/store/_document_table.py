@@ -1,4 +1,4 @@
-"""Documents with their versions and numbers of leaves, in packed columns: one is found without a look at the others."""
+"""Documents with their versions and numbers of leaves in packed columns. One is found without reading the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_SURROGATES = "surrogatepass"  # ids of users may have half a surrogate pair
+_SURROGATES = "surrogatepass"  # users' ids may contain half of a surrogate pair
 
 
 class KeyedVersions(NamedTuple):
@@ -22,8 +22,8 @@ class KeyedVersions(NamedTuple):
     Attributes:
         keys: The keys.
         versions: The versions in UTF-8.
-        leaves: Numbers of leaves.
-        places: The place of each document in its table.
+        leaves: The numbers of leaves.
+        places: Each document's number in its table.
     """
 
     keys: NDArray[np.uint64]
@@ -33,9 +33,10 @@ class KeyedVersions(NamedTuple):
 
 
 class DocumentTable:
-    """Documents, numbered from 0. Nothing is made of a document's columns before it is asked for.
+    """Documents, numbered from 0. The columns stay packed until a document is asked for.
 
-    A document is found by its key, 64 bits of a hash of its id, in the sorted keys. Ids with the same key are compared.
+    A document's key is 64 bits of its id's hash. A search in the sorted keys finds it; the ids tell
+    documents with equal keys apart.
     """
 
     __slots__ = ("_id_ends", "_ids", "_keys", "_leaves", "_order", "_versions", "_width")
@@ -59,7 +60,7 @@ class DocumentTable:
 
     @classmethod
     def of(cls, documents: Sequence[tuple[str, str | None, int]]) -> DocumentTable:
-        """The table of documents, given as (id, version, number of leaves)."""
+        """Make a table of (id, version, number of leaves) tuples."""
         ids = [_encoded(id_) for id_, _, _ in documents]
         versions = [_encoded(version or "") for _, version, _ in documents]
         width = max(map(len, versions), default=0) or 1
@@ -82,7 +83,7 @@ class DocumentTable:
 
     @property
     def columns(self) -> dict[str, memoryview]:
-        """The columns, by the names of the arguments."""
+        """The columns, by the constructor's argument names."""
         return {
             "keys": self._keys,
             "order": self._order,
@@ -93,7 +94,7 @@ class DocumentTable:
         }
 
     def find(self, document_id: str) -> int | None:
-        """The number of a document; None if it is not there."""
+        """The number of the document with this id, or None if the table does not have it."""
         encoded = _encoded(document_id)
         key = _key(encoded)
         keys = self._keys

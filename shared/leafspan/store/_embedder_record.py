@@ -1,4 +1,4 @@
-"""The embedder that an index was made with, as its store records it."""
+"""The store's record of the embedder that an index was made with."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class EmbedderRecord:
         self._store = store
 
     def read(self) -> Flow[EmbedderIdentity | None]:
-        """The recorded embedder; None before the first embedding."""
+        """The recorded embedder, or None before the first embedding."""
         return self._store.embedder()
 
     def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
-        """Record this embedder, unless another writer was first.
+        """Record this embedder unless one is recorded, and return the recorded one.
 
         Raises:
             WriterBusy: if another writer holds the index for more than ``timeout`` seconds.

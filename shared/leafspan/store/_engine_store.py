@@ -1,4 +1,4 @@
-"""The store of an index whose engine many processes may use, such as a server, or which is in memory."""
+"""The store of an index in an engine: in memory, or one that many processes use, such as a server."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from leafspan.store._writer import Follower, Writer
 
 
 class EngineStore:
-    """The store of an index in the tables of an engine. Each reading asks the manifest.
+    """The store of an index in the tables of an engine. Each reader asks the manifest.
 
-    Writers of other processes are not locked out, so a writer only changes the documents it was given, and replaces each
-    as a whole. The leftovers of a killed writer are never shown; the next ``add`` of the document or ``Index.repair``
-    deletes them. Where the engine has no locks, two processes must not write the same document at the same time.
+    Writers of other processes are not locked out, so a writer only changes the documents that it was given, and replaces
+    each as a whole. Readers never see a killed writer's leftovers. The next ``add`` of the document or ``Index.repair``
+    deletes them. If the engine has no locks, two processes must not write the same document at the same time.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class EngineStore:
     ) -> None:
         self._engine = engine
         self._freshness = freshness
-        self._asked_at = -math.inf  # when it was last asked whether the index has changed
+        self._asked_at = -math.inf  # when leafspan last asked whether the index has changed
         self._process = os.getpid()
         self.id = leaves.id
         self.described = f"{name!r} {engine.described}"
@@ -66,7 +66,7 @@ class EngineStore:
         self._manifest = manifest
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)
-        self._beside: dict[str, FlowTable] = {}  # tables that are made when they are first needed
+        self._beside: dict[str, FlowTable] = {}  # tables that are made at their first use
         segments = partial(self._table_beside, segments_name(name))
         self.segments_table: Callable[[bool], Flow[FlowTable | None]] | None = None if engine.is_local else segments
         self._read_only = read_only
@@ -82,16 +82,16 @@ class EngineStore:
 
     @property
     def client(self) -> Any:
-        """See Store."""
+        """See ``Store``."""
         return self._engine.thing
 
     @property
     def interrupted(self) -> bool:
-        """See Store. Always False: a writer leaves no mark behind a server."""
+        """See ``Store``. Always False: behind a server a writer leaves no mark."""
         return False
 
     def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
-        """See Store."""
+        """See ``Store``."""
         check_process(self._process)
         yield from ()  # makes it a flow, as in the other store
         if again:
@@ -112,7 +112,7 @@ class EngineStore:
         )
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
-        """See Store."""
+        """See ``Store``."""
         check_process(self._process)
         self._check_writable()
         lock = _WriterLock(self._mutex)
@@ -136,51 +136,51 @@ class EngineStore:
         )
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
-        """See Store."""
+        """See ``Store``."""
         manifest = yield from self._engine.table(self._manifest_name)
         if manifest is None:
             raise DamagedIndex(f"the index {self.described} is no longer there: it was deleted after it was opened")
         return read_embedder(manifest.notes)
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
-        """See Store."""
+        """See ``Store``."""
         yield from self._manifest.annotate(settings_with(self.settings, identity))
 
     has_lost = False
 
     def lost_vectors(self) -> None:
-        """See Store. A server's files are not within reach."""
+        """See ``Store``. leafspan cannot read a server's files."""
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """See Store."""
+        """See ``Store``."""
         return self._leaves.without_vectors(ids)
 
     def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """See Store."""
+        """See ``Store``."""
         return self._leaves.not_found(ids)
 
     def check_database(self) -> Flow[None]:
-        """See Store. A server's files are not within reach."""
+        """See ``Store``. leafspan cannot read a server's files."""
         yield from ()
 
     def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
-        """See Store. A server's files are not within reach."""
+        """See ``Store``. leafspan cannot read a server's files."""
         yield from ()
         return {}
 
     def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
-        """See Store. Nothing is kept beside a server's rows."""
+        """See ``Store``. A server's rows have no copy to compare with."""
         return VerifiedRows(unpack_rows((yield from self._manifest.scan(["metadata"]))), {})
 
     def vectors_found(self, catalogue: Catalogue) -> None:
-        """See Store."""
+        """See ``Store``."""
 
     def close(self) -> None:
-        """See Store."""
+        """See ``Store``."""
         self._engine.close()
 
     def texts(self, timeout: float) -> Texts:
-        """See Store. No writer waits for another one."""
+        """See ``Store``. Writers of texts do not wait for each other."""
 
         def lease(write: bool) -> Flow[TableLease | None]:
             if write:
@@ -191,7 +191,7 @@ class EngineStore:
         return Texts(lease)
 
     def _table_beside(self, name: str, write: bool) -> Flow[FlowTable | None]:
-        """A table that an index need not have; None if it has none, and it is not to be written."""
+        """An optional table of the index, or None if it does not exist and ``write`` is False."""
         if name not in self._beside:
             table = yield from (self._engine.create(name, {}, searched=False) if write else self._engine.table(name))
             if table is None:
@@ -206,10 +206,10 @@ class EngineStore:
             )
 
     def _wait_for_late_writes(self, timeout: float) -> Flow[None]:
-        """Wait until what earlier writers of this store have given up is sent, or dropped: it must not overtake.
+        """Wait until this store's earlier, abandoned writes are sent or dropped, which must not overwrite later ones.
 
         Raises:
-            WriterBusy: if it takes longer than the timeout.
+            WriterBusy: if that takes longer than the timeout.
         """
         late = self._engine.caller.late_writes
         if late:
@@ -217,7 +217,7 @@ class EngineStore:
             yield from wait_for_lock(lambda: not late, timeout, what)
 
     def _load(self) -> Flow[Catalogue]:
-        """The catalogue, of which only what has changed is read again, as far as the log tells."""
+        """The catalogue. Only changed documents are read again if the log names them."""
         known = self._found
         if self._is_fresh and not known.doubts:
             return known.catalogue
@@ -238,18 +238,18 @@ class EngineStore:
 
     @property
     def _is_fresh(self) -> bool:
-        """Whether what is known of the index need not be asked for again yet."""
+        """Whether the catalogue is still fresh enough to be used without asking."""
         return time.monotonic() < self._asked_at + self._freshness
 
     def _brought_up_to_date(self, known: Catalogue, documents: Set[str], *, is_new: bool) -> Flow[Catalogue]:
-        """A catalogue after these documents were read again. It is the same, with its caches, if nothing is new."""
+        """Read these documents again. Return the same catalogue, with its caches, if no document has changed."""
         rows = unpack_rows((yield from self._manifest.get(list(documents), ["metadata"]))) if documents else {}
         if not is_new and all(rows.get(id_) == known.rows.get(id_) for id_ in documents):
             return known
         return Catalogue({**{id_: row for id_, row in known.rows.items() if id_ not in documents}, **rows})
 
     def _has_moved_on(self, known: Catalogue) -> Flow[bool]:
-        """Whether a catalogue may no longer be the latest. A writer says so before it deletes leaves that were current."""
+        """Whether a catalogue may be out of date. Writers announce this before they delete leaves that were current."""
         found = self._found
         token = found.position.token
         if self._is_fresh and found.catalogue is known:
@@ -257,18 +257,18 @@ class EngineStore:
         return found.catalogue is not known or token is None or token != (yield from last_position(self._manifest)).token
 
     def _advance(self, changed: Set[str], *, settled: bool) -> Flow[None]:
-        """Tell readers of a change."""
+        """Announce a change to readers."""
         self._asked_at = -math.inf
         self._last.token = yield from self._log.write(changed, settled=settled)
 
 
 class _Found(NamedTuple):
-    """A catalogue as it was found.
+    """A catalogue as it was read.
 
     Attributes:
-        position: How far the log was read before.
+        position: How far the log was read before the catalogue.
         catalogue: The catalogue.
-        doubts: How many readings have met what it does not explain.
+        doubts: How many attempts to read have failed since.
     """
 
     position: Position
@@ -277,10 +277,10 @@ class _Found(NamedTuple):
 
 
 class _WriterLock:
-    """One writer's hold on the mutex that all writers share. ``release`` does nothing if it does not hold the mutex.
+    """One writer's hold on the mutex that all writers share. ``release`` may be called without holding it.
 
     Attributes:
-        unlock: Ends the locks of documents in the engine.
+        unlock: Function that releases the engine's locks on documents.
     """
 
     def __init__(self, mutex: threading.Lock) -> None:

@@ -1,4 +1,4 @@
-"""An embedded Chroma in a folder: shared by the threads of a process, and reopened after another process has written."""
+"""An embedded Chroma in a folder. A process's threads share it, and reopen it after another process has written."""
 
 from __future__ import annotations
 
@@ -27,38 +27,37 @@ from leafspan.store._catalogue import Catalogue
 from leafspan.store._catalogue_file import CatalogueFile
 from leafspan.store._catalogue_records import KnownIndex
 
-_DEFAULT = "default_tenant", "default_database"  # of Chroma
-_ATTEMPTS = 3  # to read what is known at one count of changes, while others write
+_DEFAULT = "default_tenant", "default_database"  # Chroma's defaults
+_ATTEMPTS = 3  # to read an index at one change count while others write
 _CHECK_SECONDS = 0.1
 _folders: weakref.WeakValueDictionary[tuple[Path, str, str, bool], Folder] = weakref.WeakValueDictionary()
 _mutexes: dict[tuple[Path, str, str, bool], threading.Lock] = {}
 
 
 class Folder:
-    """The embedded Chroma in a folder. ``folder_at`` gives the only instance in this process.
+    """The embedded Chroma in a folder. ``folder_at`` returns the only instance in this process.
 
-    Chroma is opened when it is first needed. What documents there are, a file says, as long as nobody but leafspan has
-    written the database since.
+    Chroma is opened when it is first needed. As long as only leafspan has written the database, a file lists the documents.
 
-    An embedded Chroma never sees vectors that another process adds. So the change counter is compared before each use, and
-    Chroma is opened again if another process has changed it.
+    An open embedded Chroma never sees vectors that another process adds. So leafspan compares the change counter before
+    each use, and opens Chroma again if another process has changed it.
 
     Attributes:
-        read_only: Whether the folder cannot, or must not, be written.
-        only_to_read: Whether it must not, though it can.
-        catalogues: The catalogue of each manifest, by its name. All indexes of this process share them.
-        changes_of_others: The database's count of changes at the last ``check``, if others than leafspan have changed it,
-            and Chroma is open in this process. None otherwise.
+        read_only: Whether this process cannot, or must not, write the folder.
+        only_to_read: Whether this process could write the folder, but must not.
+        catalogues: The catalogue of each manifest, by the manifest's name. All indexes of this process share them.
+        changes_of_others: The database's own change count at the last ``check``, if Chroma is open in this process and
+            others than leafspan have changed the database; or None.
 
     Raises:
-        WriterBusy: if another process does not let go of the files in time.
-        DamagedIndex: if the files are damaged, and cannot be repaired.
-        StorageFailed: if they cannot be read, or the folder cannot be made.
+        WriterBusy: if another process does not release the files in time.
+        DamagedIndex: if the files are damaged, and leafspan cannot repair them.
+        StorageFailed: if the files cannot be read, or the folder cannot be made.
     """
 
     def __init__(self, path: Path, tenant: str, database: str, read_only: bool, client: Any, deadline: float) -> None:
         if not check_there(path):
-            use_embedded_chroma()  # it is needed at once, so a forked process is refused before anything is made
+            use_embedded_chroma()  # a forked process is refused here, before the folder is made
         if not read_only:
             try:
                 path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -82,29 +81,29 @@ class Folder:
         self._opened = None if client is None else self._open(deadline, client)
 
     def is_as_left(self) -> bool:
-        """Whether what leafspan has noted of the database is all that readers are to see of it.
+        """Whether the files have all that readers should see of the database.
 
-        While a writer is at work, and after one was killed, the database has more. Readers see what was noted last, which
-        is whole, and nobody waits for Chroma, which has no timeout: a stopped writer may hold its database.
+        While a writer is at work, or after one was killed, the database has more. Readers then see the last noted state,
+        which is complete. They do not wait for Chroma, which has no timeout: a stopped writer may hold its database.
 
         Raises:
-            DamagedIndex: if the database is gone, or none.
+            DamagedIndex: if the database is gone or is not a database.
         """
         return self.files.is_as_left() or self.changes.is_in_use
 
     @property
     def is_replaced(self) -> bool:
-        """Whether something else lies in the folder by now: it was deleted, or put back from a backup."""
+        """Whether the folder was deleted, or replaced by a backup."""
         return self.files.is_replaced
 
     def check(self) -> None:
-        """Check that the folder is still the one that was opened, and notice if its counter was replaced.
+        """Check that the folder is still the one that was opened, and notice a replaced change counter.
 
-        That is looked at ten times a second at most, since it takes as long as reading the counter ten times.
+        This is checked at most ten times a second, since it takes ten times as long as reading the counter.
 
         Raises:
             DamagedIndex: if the database is gone.
-            StorageFailed: if another one lies there.
+            StorageFailed: if another database has replaced it.
         """
         now = time.monotonic()
         if now < self._next_check:
@@ -118,7 +117,7 @@ class Folder:
         self.changes_of_others = None if self._opened is None else self.files.changes_of_others
 
     def known(self, name: str) -> tuple[int, KnownIndex] | None:
-        """An index as it is now, and the count of changes that it belongs to; None if only Chroma can tell."""
+        """The index as it is now with its change count, or None if only Chroma can tell."""
         for _ in range(_ATTEMPTS if self._is_trusted else 0):
             count = self.changes.count
             if self._read_up_to.get(name) == count:
@@ -128,46 +127,46 @@ class Folder:
         return None
 
     def has_read(self, name: str) -> None:
-        """Note that this process has just read an index from Chroma, where it may have met what a writer will count next.
+        """Record that this process has just read an index from Chroma. It may have seen what a writer has not counted yet.
 
-        So that no document goes back to an older version here, only a later count of changes is believed.
+        From then on, only a later change count is believed, so that no document goes back to an older version.
         """
         self._read_up_to[name] = self.changes.count
 
     def lacks(self, name: str) -> bool:
-        """Whether it is known that there is no index of this name."""
+        """Whether the file says that no index of this name exists."""
         return self._is_trusted and self._catalogue_file.lacks(name, self.changes.count)
 
     def kept(self, name: str, count: int) -> KnownIndex | None:
-        """An index as its file says that it was at a count of changes, read anew; None if the file does not tell."""
+        """Read the file again, and return the index at this change count, or None if the file does not have it."""
         return self._catalogue_file.anew().read(name, count)
 
     def keep(self, name: str, count: int, known: KnownIndex, names: Iterable[str], *, anew: bool = False) -> None:
-        """Keep an index as it was read from Chroma at a count of changes, so that others need not open Chroma for it."""
+        """Keep an index that was read from Chroma at a change count, so that others need not open Chroma for it."""
         if self.read_only or self.changes.count != count:
             return
         if anew or not self._is_trusted:
             self._catalogue_file.forget()
-        with suppress(OSError):  # who needs it reads Chroma
+        with suppress(OSError):  # readers then read Chroma
             self._catalogue_file.keep(name, count, known, names)
             self._is_trusted = True
 
     def found(self, name: str) -> None:
-        """Note that no vectors of a collection are missing any more."""
+        """Remember that a collection has all its vectors again."""
         if self._opened is not None:
             self._opened.lost.discard(name)
 
     @property
     def lost(self) -> Set[str]:
-        """Names of the collections that have lost vectors, which are not made anew yet."""
+        """Names of the collections that lost vectors and have not got them back yet."""
         return self.files.lost.collections() if self._opened is None else self._opened.lost
 
     def reader(self) -> Opened | None:
-        """The open client, entered by one more reader; None if it is out of date or is being reopened."""
+        """Enter the open client as a reader, or return None if it is out of date or being reopened."""
         return self._entered(up_to_date=True)
 
     def manifest_reader(self) -> Opened | None:
-        """Like ``reader``, for the manifest only, which a client that is out of date reads as it is now."""
+        """Like ``reader``, but a client that is out of date will do, since it still reads the current manifest."""
         return self._entered(up_to_date=False)
 
     def _entered(self, *, up_to_date: bool) -> Opened | None:
@@ -188,10 +187,10 @@ class Folder:
         return not up_to_date or self._synced == self.changes.count
 
     def reopened_reader(self, deadline: float) -> Opened:
-        """The open client, entered by one more reader, and reopened first if it is out of date. That may take a while.
+        """Enter the open client as a reader, and reopen it first if it is out of date. This may take a while.
 
         Raises:
-            WriterBusy: if they do not let go of the files in time.
+            WriterBusy: if other threads or processes do not release the files in time.
         """
         with held(self._mutex, deadline, self._what):
             opened = self._up_to_date(deadline)
@@ -199,7 +198,7 @@ class Folder:
             return opened
 
     def opened(self, deadline: float) -> Opened:
-        """The open client, not entered. Only a process that holds the writer's lock can be sure that it is not replaced."""
+        """Return the open client without entering it. Only the writer can be sure that it is not replaced."""
         if self._opened is None or self._opened.process != os.getpid():
             self.reopened_reader(deadline).leave()
         assert self._opened is not None
@@ -211,20 +210,20 @@ class Folder:
         return self._opened is not None and self._opened.process == os.getpid()
 
     def let_go(self, deadline: float) -> None:
-        """Have Chroma opened anew when it is needed next. Only for the writer."""
+        """Close Chroma; it is opened again when it is needed. Only the writer may call this."""
         with held(self._mutex, deadline, self._what):
             self._retire()
 
     def shown_client(self, deadline: float) -> Any:
-        """The open client for a user, who may keep it. So from now on it is this process that writes."""
+        """The open client for a user, who may keep it. This process then holds the database as a writer."""
         self.reopened_reader(deadline).leave()
         return self.opened(deadline).client
 
     def check_writable(self) -> None:
-        """Check that the folder can be written.
+        """Check that this process can write the folder.
 
         Raises:
-            StorageReadOnly: if it cannot, or must not.
+            StorageReadOnly: if it cannot, or must not, write it.
         """
         if self.read_only:
             remedy = ": open it without read_only=True to write" if self.only_to_read else ""
@@ -237,27 +236,27 @@ class Folder:
         return "the folder, or a file in it, is read-only for this process"
 
     def writer_lock(self) -> FileLock:
-        """A new writer's lock, not acquired yet. It excludes other processes, and other locks of this process.
+        """Return a new writer's lock, not acquired yet. It excludes other processes, and other locks of this process.
 
         Raises:
-            StorageReadOnly: if the folder cannot, or must not, be written.
+            StorageReadOnly: if this process cannot, or must not, write the folder.
         """
         self.check_writable()
         return FileLock(self.path / "leafspan.lock")
 
     def try_writing(self, lock: FileLock, deadline: float) -> bool:
-        """Try to acquire the lock without waiting, and reopen Chroma if others have written. False if the lock is taken."""
+        """Try to acquire the lock without waiting, and reopen Chroma if others have written. False if taken."""
         if not lock.try_acquire():
             return False
         with held(self._mutex, deadline, self._what):
             if self.changes.writing:
-                self.changes.advance()  # a killed or failed writer may not have counted what it wrote
+                self.changes.advance()  # a killed or failed writer may not have counted its last change
             self._up_to_date(deadline)
             self.changes.writing = True
         return True
 
     def stop_writing(self, lock: FileLock, *, whole: bool = True) -> None:
-        """Release the lock, if it is held."""
+        """Release the lock if this process holds it."""
         if lock.is_locked:
             try:
                 if whole:
@@ -266,7 +265,7 @@ class Folder:
                 lock.release()
 
     def advance(self, lock: FileLock, deadline: float, change: Change | None = None) -> int:
-        """Count a change, so that all readers notice it, and return the new count. Only for the writer.
+        """Count a change, so that all readers notice it, and return the new count. Only the writer may call this.
 
         Raises:
             StorageFailed: if the lock's file was deleted, so that another writer may be at work.
@@ -276,7 +275,7 @@ class Folder:
         with held(self._mutex, deadline, self._what):
             self.changes.follow()
             if change is not None and self._is_trusted:
-                # Before it is counted: so the file has it as soon as somebody looks for it.
+                # Before the change is counted, so that the file has it when readers look for it.
                 with suppress(OSError):
                     self._catalogue_file.append(*change.at(self.changes.count))
             count = self.changes.advance()
@@ -284,7 +283,7 @@ class Folder:
             return count
 
     def begin_anew(self) -> None:
-        """In a forked process: do not wait for threads of the parent, which are not there."""
+        """Reset the mutexes in a forked process: it does not have the parent's threads."""
         self._mutex = threading.Lock()
         self._catalogue_file.begin_anew()
 
@@ -293,13 +292,13 @@ class Folder:
         return f"opening {str(self.path)!r}"
 
     def _retire(self) -> None:
-        """Have Chroma opened anew when it is needed next."""
+        """Close Chroma; it is opened again when it is needed."""
         opened, self._opened = self._opened, None
         if opened is not None:
             opened.retire()
 
     def _up_to_date(self, deadline: float) -> Opened:
-        """The open client, opened first if it is not, and opened again if others have written since."""
+        """The open client. Chroma is opened first if it is not open, and again if others have written since."""
         if self._opened is not None and self._opened.process != os.getpid():
             self._opened = None  # in a forked process, which is refused below
         count = self.changes.count
@@ -328,12 +327,12 @@ class Folder:
 
 
 class Found(NamedTuple):
-    """A catalogue as this process has found it.
+    """A catalogue as this process found it.
 
     Attributes:
-        change: The count of changes that it belongs to.
+        change: The catalogue's change count.
         catalogue: The catalogue.
-        is_of_chroma: Whether Chroma itself was read, or has been written by this process.
+        is_of_chroma: Whether this process read it from Chroma, or wrote it.
     """
 
     change: int
@@ -347,7 +346,7 @@ class Change(NamedTuple):
     Attributes:
         name: Name of the index.
         known: The index after the change.
-        documents: Ids of the documents whose rows have changed, or are gone.
+        documents: Ids of the documents whose rows were changed or deleted.
     """
 
     name: str
@@ -355,28 +354,28 @@ class Change(NamedTuple):
     documents: Collection[str]
 
     def at(self, count: int) -> tuple[str, tuple[int, int], KnownIndex, Collection[str]]:
-        """What is written of a change after this count of changes."""
+        """The arguments to append this change to the catalogue file after a change count."""
         return self.name, (count, (count + 1) % 2**64), self.known, self.documents
 
 
 def _catalogue_name(tenant: str, database: str) -> str:
-    """The name of the file with the catalogues of a database of Chroma. There may be several in one folder."""
+    """The name of the file with the catalogues of one Chroma database. A folder may have several."""
     if (tenant, database) == _DEFAULT:
         return "catalogue"
     return f"catalogue-{hashlib.sha256(json.dumps([tenant, database]).encode()).hexdigest()[:16]}"
 
 
 def _can_be_written(path: Path) -> bool:
-    """Whether this process can write a folder, and what it needs in it."""
+    """Whether this process can write a folder and leafspan's files in it."""
     needed = (path, path / "chroma.sqlite3", path / "leafspan.changes", path / "leafspan.files")
     return all(os.access(each, os.W_OK) for each in needed if each.exists())
 
 
 def folder_at(path: Path, client: Any, deadline: float, *, read_only: bool = False) -> Folder:
-    """The embedded Chroma in a folder, the same instance for all users in this process."""
+    """Return this process's only ``Folder`` for a path."""
     tenant, database = (client.tenant, client.database) if client else (None, None)
     key = (path.resolve(), tenant or _DEFAULT[0], database or _DEFAULT[1], read_only)
-    mutex = _mutexes.setdefault(key, threading.Lock())  # in one step, whatever other threads do
+    mutex = _mutexes.setdefault(key, threading.Lock())  # atomic
     with held(mutex, deadline, f"opening {str(path)!r}"):
         folder = _folders.get(key)
         if folder is None or folder.is_replaced:
@@ -390,7 +389,7 @@ def folder_at(path: Path, client: Any, deadline: float, *, read_only: bool = Fal
 
 
 def _begin_anew() -> None:
-    """In a forked process: let go of the locks that threads of the parent may have held."""
+    """Reset all locks in a forked process, since threads of the parent may have held them."""
     _mutexes.clear()
     for folder in list(_folders.values()):
         folder.begin_anew()

@@ -30,7 +30,7 @@ from leafspan.store._writer import Follower, Writer
 
 
 class FolderStore:
-    """The store of an index in a folder. The manifest is kept in memory, and read again when the change counter changes."""
+    """The store of an index in a folder. The manifest is in memory, and read again when the change counter changes."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class FolderStore:
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)
         self._embedder = embedder
-        self._checked_at: int | None = None  # changes of others at which the collections were there still
+        self._checked_at: int | None = None  # changes of others at which the collections still existed
         self.settings = settings
         self.batch = _BATCH
         self.damage = damage
@@ -67,11 +67,11 @@ class FolderStore:
 
     @property
     def interrupted(self) -> bool:
-        """See Store."""
+        """See ``Store``."""
         return self._open_folder().changes.writing
 
     def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
-        """See Store. ``again`` makes no difference: the change counter says whether the catalogue is up to date."""
+        """See ``Store``. ``again`` has no effect: the change counter says whether the catalogue is up to date."""
         folder = self._open_folder()
         folder.check()
         if folder.changes_of_others not in (None, self._checked_at):
@@ -99,8 +99,8 @@ class FolderStore:
         )
 
     def _catalogue(self, folder: Folder, *, of_chroma: bool = False) -> Flow[tuple[int, Catalogue]]:
-        """The catalogue as it is now, and the count of changes that it belongs to."""
-        count = folder.changes.count  # first, so that what is read below can only be newer
+        """The current catalogue and its change count."""
+        count = folder.changes.count  # first, so that everything read below is at least as new
         found = folder.catalogues.get(self._manifest_name)  # read once: another thread may replace it at any time
         if (
             found is not None
@@ -115,33 +115,33 @@ class FolderStore:
             self._embedder = self._embedder or index.embedder
             folder.catalogues[self._manifest_name] = Found(count, index.catalogue, is_of_chroma=False)
             return count, index.catalogue
-        # Before Chroma is opened anew: a client does not see what other processes add to the vectors after it was opened,
-        # so it may lack leaves of a version that has become current since.
+        # Read the catalogue before Chroma is opened again: an open client does not see vectors that other processes add, so
+        # it could miss leaves of a version that has become current since.
         catalogue = yield from self._read_catalogue(folder)
         folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
         return count, catalogue
 
     def _check_there(self, folder: Folder) -> Flow[None]:
-        """Check that the collections are those that were opened, since others have changed the database.
+        """Check that the opened collections still exist, since others have changed the database.
 
         Raises:
-            CollectionGone: if they were deleted, or others were made in their place.
+            CollectionGone: if the collections were deleted or replaced.
         """
         count = folder.changes_of_others
         opened = folder.manifest_reader()
         if opened is None:
-            return  # it is being opened: the next reader looks
+            return  # another thread is opening it: the next reader checks
         try:
             leaves = yield Chroma(opened.client).call("get_collection", self._leaves_name, embedding_function=None)
             yield Chroma(opened.client).call("get_collection", self._manifest_name, embedding_function=None)
         finally:
             opened.leave()
         if str(leaves.id) != self.id:
-            raise CollectionGone(f"{self.described} was deleted and made anew meanwhile: open it again")
+            raise CollectionGone(f"{self.described} was deleted and made again meanwhile: open it again")
         self._checked_at = count
 
     def _read_catalogue(self, folder: Folder) -> Flow[Catalogue]:
-        """The catalogue as Chroma has it now. It is kept for others."""
+        """Read the current catalogue from Chroma, and keep it for other readers."""
         count = folder.changes.count
         known, names = yield from self.read_of_chroma(folder)
         folder.has_read(self._name)
@@ -149,7 +149,7 @@ class FolderStore:
         return known.catalogue
 
     def read_of_chroma(self, folder: Folder) -> Flow[tuple[KnownIndex, Sequence[str]]]:
-        """The index as Chroma has it now, and the names of all indexes of the folder."""
+        """Read the index from Chroma, and the names of all indexes of the folder."""
         opened = folder.manifest_reader()
         if opened is None:
             opened = yield Call(folder.reopened_reader, (deadline_after(self._timeout),))
@@ -169,7 +169,7 @@ class FolderStore:
         return handle.metadata or {}
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
-        """See Store."""
+        """See ``Store``."""
         folder = self._open_folder()
         lock = folder.writer_lock()
 
@@ -189,7 +189,7 @@ class FolderStore:
             raise
 
         def advance(changed: Set[str], *, settled: bool) -> Flow[None]:
-            # A new catalogue each time, since readers go on with the one they have.
+            # A new catalogue each time, since readers keep using the old one.
             catalogue = Catalogue(dict(rows))
             change = Change(self._name, KnownIndex(self.id, self.settings, self._embedder, catalogue), changed)
             count = folder.advance(lock, deadline_after(self._timeout), change)
@@ -213,7 +213,7 @@ class FolderStore:
         if self._leaves_name in opened.lost and self.copied is not None:
             try:
                 is_whole = yield from self._write_lost_vectors(leaves, catalogue, self.copied)
-                yield from writer.recover()  # what is half deleted may lack vectors, too
+                yield from writer.recover()  # half-deleted documents may lack vectors, too
                 if is_whole:
                     self.vectors_found(Catalogue(writer.rows))
             except BaseException:
@@ -222,7 +222,7 @@ class FolderStore:
         return writer
 
     def _write_lost_vectors(self, leaves: Collection, catalogue: Catalogue, copied: CopiedRecords) -> Flow[bool]:
-        """Write the vectors again that Chroma has lost, as far as there is a copy of them. Whether there is one of all."""
+        """Write vectors that Chroma has lost again from the copy. Return whether the copy had all of them."""
         ids = [id_ for row in catalogue.rows.values() if row.version is not None for id_ in row.leaf_ids]
         show = None if len(ids) >= _MIN_FOR_PROGRESS else False
         progress = Progress(len(ids), show=show, what="Writing vectors again", unit=" leaves")
@@ -243,7 +243,7 @@ class FolderStore:
         return is_whole
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
-        """See Store."""
+        """See ``Store``."""
         if self._embedder is None:
             opened = yield from self._opened_reader()
             try:
@@ -253,7 +253,7 @@ class FolderStore:
         return read_embedder({} if self._embedder is None else {"embedder": self._embedder})
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
-        """See Store."""
+        """See ``Store``."""
         opened = yield Call(self._open_folder().opened, (deadline_after(self._timeout),))
         manifest = yield self._to_write(opened, self._manifest_name)
         metadata = settings_with(self.settings, identity)
@@ -262,35 +262,35 @@ class FolderStore:
 
     @property
     def has_lost(self) -> bool:
-        """See Store."""
+        """See ``Store``."""
         return bool(self._open_folder().lost)
 
     def lost_vectors(self) -> int | None:
-        """See Store."""
+        """See ``Store``."""
         loss = self._open_folder().files.lost.find(self._leaves_name)
         return None if loss is None else loss.missing or 1
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """See Store."""
+        """See ``Store``."""
         return (yield from self._with_leaves(lambda leaves: leaves.without_vectors(ids)))
 
     def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """See Store."""
+        """See ``Store``."""
         return (yield from self._with_leaves(lambda leaves: leaves.not_found(ids)))
 
     def check_database(self) -> Flow[str | None]:
-        """See Store."""
+        """See ``Store``."""
         return (yield Call(check_pages, (self._open_folder().path,)))  # type: ignore[no-any-return]
 
     def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
-        """See Store."""
+        """See ``Store``."""
         folder = self._open_folder()
         if folder.read_only:
             return {}
         how = {"repair": repair, "in_use": folder.is_open}
         found: FileDamage = yield Call(folder.files.damage, (deadline_after(timeout),), how, finish=True)
         if found.in_use and repair:
-            writer = yield from self.start_writing(timeout, None)  # nobody else writes with the client that is let go
+            writer = yield from self.start_writing(timeout, None)  # nobody else writes with the client that is closed
             try:
                 folder.let_go(deadline_after(timeout))
             finally:
@@ -307,9 +307,9 @@ class FolderStore:
         }
 
     def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
-        """See Store."""
+        """See ``Store``."""
         folder = self._open_folder()
-        # What was written between counting and reading is newer than what is kept at that count: read again then.
+        # A change between counting and reading would look like a difference: read again then.
         for _ in range(_ATTEMPTS):
             count = folder.changes.count
             known, names = yield from self.read_of_chroma(folder)
@@ -317,7 +317,7 @@ class FolderStore:
             if folder.changes.count == count or folder.changes.writing:
                 break
         if folder.changes.count != count or folder.changes.writing:
-            kept = None  # a writer is at work, or was killed: nobody believes what is kept
+            kept = None  # a writer is at work or was killed, so nobody uses the file
         differences = {} if kept is None else differences_of(kept, known)
         if differences and repair:
             folder.catalogues[self._manifest_name] = Found(count, known.catalogue, is_of_chroma=True)
@@ -325,16 +325,16 @@ class FolderStore:
         return VerifiedRows(known.catalogue.rows, differences)
 
     def vectors_found(self, catalogue: Catalogue) -> None:
-        """See Store."""
+        """See ``Store``."""
         if any(row.is_half_done for row in catalogue.rows.values()):
-            return  # what is half deleted may lack vectors, too
+            return  # half-deleted documents may lack vectors, too
         lost = self._open_folder().files.lost
         if (loss := lost.find(self._leaves_name)) is not None:
             lost.forget(loss)
         self._open_folder().found(self._leaves_name)
 
     def _with_leaves(self, use: Callable[[Collection], Flow[set[str]]]) -> Flow[set[str]]:
-        """The result of a flow with the collection of the leaves, whatever is known to be lacking there."""
+        """Run a flow with the collection of the leaves, even if it is known to have lost vectors."""
         opened = yield from self._opened_reader()
         try:
             return (yield from use((yield Call(opened.collection, (self._leaves_name, deadline_after(self._timeout))))))
@@ -342,16 +342,16 @@ class FolderStore:
             opened.leave()
 
     def texts(self, timeout: float) -> Texts:
-        """See Store."""
+        """See ``Store``."""
 
         def lease(write: bool) -> Flow[TableLease | None]:
-            self._open_folder().check_writable()  # they are read only by who writes others
+            self._open_folder().check_writable()  # only a process that writes texts reads them
             return self._lease_to_write(timeout) if write else self._lease_to_read()
 
         return Texts(lease)
 
     def _lease_to_read(self) -> Flow[TableLease | None]:
-        """The collection of the texts, open for as long as it is leased; None if there is none."""
+        """The open collection of the texts, or None if it does not exist."""
         opened = yield from self._opened_reader()
         collection = yield Call(_find, (opened, self._texts_name, deadline_after(self._timeout)))
         if collection is None:
@@ -360,9 +360,9 @@ class FolderStore:
         return TableLease(collection, opened.leave)
 
     def _lease_to_write(self, timeout: float) -> Flow[TableLease]:
-        """The collection of the texts, made if there is none, and locked for as long as it is leased."""
+        """Return the collection of the texts, locked until it is released. It is made if it does not exist."""
         folder = self._open_folder()
-        # Only the lock is needed. Readers need not notice a change, and the mark that a killed writer left must stay.
+        # The lock is enough: readers need not notice this change, and the mark of a killed writer must stay.
         lock = folder.writer_lock()
         try:
             yield from self._wait_for(lock, lock.try_acquire, timeout)
@@ -379,7 +379,7 @@ class FolderStore:
         return TableLease(collection.written_by(use), lock.release)
 
     def _to_write(self, opened: Opened, name: str) -> Call:
-        """A call for a collection that can be written."""
+        """The call that returns a collection for writing."""
         return Call(opened.writable, (name, deadline_after(self._timeout), self._timeout))
 
     def _wait_for(self, lock: FileLock, try_acquire: Callable[[], bool], timeout: float) -> Flow[None]:
@@ -387,7 +387,7 @@ class FolderStore:
         yield from wait_for_lock(try_acquire, timeout, repr(str(lock.path.parent)), holder=lock.holder)
 
     def _opened_reader(self) -> Flow[Opened]:
-        """The open client, entered by one more reader."""
+        """Enter the open client as a reader."""
         folder = self._open_folder()
         folder.check()
         opened: Opened = folder.reader() or (yield Call(folder.reopened_reader, (deadline_after(self._timeout),)))
@@ -395,19 +395,19 @@ class FolderStore:
 
     @property
     def client(self) -> Any:
-        """See Store."""
+        """See ``Store``."""
         return self._open_folder().shown_client(deadline_after(self._timeout))
 
     def close(self) -> None:
-        """See Store."""
-        self._folder = self.follower = self.copied = None  # with the last who uses it, the files of the folder are closed
+        """See ``Store``."""
+        self._folder = self.follower = self.copied = None  # the folder's files are closed with its last user
 
     @property
     def _what_lost(self) -> str:
         """Why vectors cannot be searched."""
         return (
             f"Chroma's vectors of {self._leaves_name!r} in {str(self._open_folder().path)!r} were damaged, and have not "
-            "all been made anew: run repair() where the folder can be written, with the embedder that made the index"
+            "all been made again: run repair() where the folder can be written, with the embedder that made the index"
         )
 
     def _open_folder(self) -> Folder:
@@ -417,9 +417,9 @@ class FolderStore:
 
 
 def known_without_chroma(folder: Folder, name: str, timeout: float) -> Flow[tuple[int, KnownIndex] | None]:
-    """What is known of an index without Chroma: see ``Folder.known``.
+    """The index as known without Chroma: see ``Folder.known``.
 
-    Where Chroma cannot be opened, wait for a writer at work: after a kill, the next one is about to note what it has found.
+    If this process cannot open Chroma, wait for a writer at work: after a kill, the next writer is about to note the state.
     """
     deadline = deadline_after(timeout)
     while (known := (yield Call(folder.known, (name,)))) is None and folder.read_only and folder.changes.is_in_use:
@@ -431,9 +431,9 @@ def known_without_chroma(folder: Folder, name: str, timeout: float) -> Flow[tupl
 
 _POLL_SECONDS = 0.02
 _ATTEMPTS = 5  # to read rows while nobody writes
-_AT_ONCE = 500  # leaves whose vectors are looked at, and written again
-_MIN_FOR_PROGRESS = 2_000  # leaves from which on a progress bar is shown
-_BATCH = 5_000  # somewhat less than Chroma takes at once; if it takes less, a collection divides it
+_AT_ONCE = 500  # leaves per step when lost vectors are looked for and written again
+_MIN_FOR_PROGRESS = 2_000  # number of leaves from which a progress bar is shown
+_BATCH = 5_000  # a little less than Chroma takes at once; a collection divides it if Chroma takes less
 
 
 def _find(opened: Opened, name: str, deadline: float) -> Collection | None:

@@ -1,4 +1,4 @@
-"""The leaves that a search or a read returns, as far as they are current and visible."""
+"""The current and visible ones among the leaves that a search or a read returns."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from leafspan.store._as_written import read_place
 from leafspan.store._manifest import Row
 from leafspan.values import Hit, Leaf, LeafId
 
-_MOST = 10**18  # more than an ordinal can be
+_MOST = 10**18  # larger than any ordinal
 
 
 class StoredLeaf(NamedTuple):
-    """A leaf with all that is stored of it.
+    """A leaf with its stored data.
 
     Attributes:
         id: Its id as text.
         leaf: Its place and ancestors.
         text: Its text.
-        metadata: Metadata of its document.
-        score: Cosine similarity to the query, in [-1, 1]; 0 if there was no query.
+        metadata: Its document's metadata.
+        score: Cosine similarity to the query, in [-1, 1]; 0 without a query.
     """
 
     id: str
@@ -34,11 +34,11 @@ class StoredLeaf(NamedTuple):
 
 
 class Current(NamedTuple):
-    """The leaves of an answer that are current and visible.
+    """The current and visible leaves of an answer.
 
     Attributes:
-        leaves: Their shown ids, by stored id.
-        rows: The rows of their documents, by stored id.
+        leaves: The leaves' shown ids, by stored id.
+        rows: The rows of the leaves' documents, by stored id.
     """
 
     leaves: Mapping[str, LeafId]
@@ -51,7 +51,7 @@ class Current(NamedTuple):
     def stored_leaves(
         self, found: Iterable[Near], problems: dict[str, str], checked: Container[str] = ()
     ) -> Iterator[StoredLeaf]:
-        """The leaves that are current, with all that is stored of them."""
+        """Return the current ones of these leaves with their stored data, and add damage to ``problems``."""
         for (id_, text, metadata, _), similarity in found:
             if (leaf := self.leaves.get(id_)) is not None:
                 try:
@@ -62,17 +62,17 @@ class Current(NamedTuple):
                 except ValueError as error:
                     problems[id_] = str(error)
                     continue
-                # Engines return the keys in any order, and host frameworks make texts and hashes of them.
+                # Engines return keys in any order, and host frameworks make texts and hashes of them.
                 own = {key: value for key, value in sorted((metadata or {}).items()) if key != STRUCTURE_KEY}
                 yield StoredLeaf(str(leaf), place, text or "", own, similarity)
 
 
 def parsed(id_: str) -> LeafId:
-    """The id of a leaf. A record that leafspan has not written gets an id that no leaf has."""
+    """Parse a leaf's id. A record that leafspan did not write gets an id that no leaf has."""
     parts = id_.rsplit("#", 2)
     try:
         ordinal = int(parts[-1])
-    except ValueError:  # no number, or one of thousands of digits
+    except ValueError:  # not a number, or one with thousands of digits
         ordinal = -1
     if len(parts) == 3 and 0 <= ordinal < _MOST and str(ordinal) == parts[2]:
         return LeafId(parts[0], parts[1], ordinal)
@@ -80,7 +80,7 @@ def parsed(id_: str) -> LeafId:
 
 
 def hits_of(rows: Iterable[Iterable[Near]], current: Current) -> list[list[Hit]]:
-    """The hits of a search that are current, best first."""
+    """The current hits of a search, best first."""
     leaves = current.leaves
     return [
         sorted(

@@ -1,4 +1,4 @@
-"""Which change of an index behind a server was seen last."""
+"""Remembers the last seen change of an index behind a server."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class LastChange:
-    """The last change that was seen: what is equal later has not changed meanwhile.
+    """The last change that was seen. If it is the same later, the index has not changed.
 
     Attributes:
-        token: What the manifest said. None: nothing yet, or there was no change.
+        token: The manifest's token, or None if it was not read yet or there was no change.
     """
 
     token: str | None = None

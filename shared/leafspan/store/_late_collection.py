@@ -1,4 +1,4 @@
-"""A table of an embedded Chroma that is opened only if something is asked of it."""
+"""A table of an embedded Chroma that is opened at its first use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leafspan.flows import Flow
 
 
 class ReadableTable(Protocol):
-    """What reading needs of a table: see ``FlowTable``."""
+    """The methods of a table that readers use: see ``FlowTable``."""
 
     @property
     def searches_among(self) -> bool:
@@ -36,7 +36,7 @@ class ReadableTable(Protocol):
 
 
 class LateChroma:
-    """Chroma for one reader and all who use it: entered when it is first asked, and left with the last of them."""
+    """Chroma for one reader and all its users. The first use enters it, and the last user leaves it."""
 
     def __init__(self, enter: Callable[[], Flow[Opened]]) -> None:
         self._enter = enter
@@ -45,7 +45,7 @@ class LateChroma:
         self._mutex = threading.Lock()
 
     def opened(self) -> Flow[Opened]:
-        """The open client."""
+        """Return the open client."""
         if (known := self._opened) is not None:
             return known
         opened = yield from self._enter()
@@ -53,16 +53,16 @@ class LateChroma:
             if self._opened is None and self._users > 0:
                 self._opened = opened
                 return opened
-        opened.leave()  # another thread was faster, or nobody waits for this any more
+        opened.leave()  # another thread was faster, or all users have left
         return self._opened or opened
 
     def stay(self) -> None:
-        """Count one more user."""
+        """Add a user."""
         with self._mutex:
             self._users += 1
 
     def leave(self) -> None:
-        """Count one user less."""
+        """Remove a user."""
         with self._mutex:
             self._users -= 1
             opened = self._opened if self._users == 0 else None
@@ -71,7 +71,7 @@ class LateChroma:
 
 
 class LateCollection:
-    """A collection whose methods are those of ``Collection``."""
+    """A collection that is opened at its first use, with the methods of ``Collection``."""
 
     searches_among = False
 
@@ -81,13 +81,13 @@ class LateCollection:
     def nearest(
         self, vectors: Any, count: int, fields: Collected[Field] = (), *, among: Collected[str] | None = None
     ) -> Flow[list[list[Near]]]:
-        """See Collection."""
+        """See ``Collection``."""
         return (yield from (yield from self._find()).nearest(vectors, count, fields))
 
     def get(self, ids: Collected[str], fields: Collected[Field]) -> Flow[dict[str, Record]]:
-        """See Collection."""
+        """See ``Collection``."""
         return (yield from (yield from self._find()).get(ids, fields)) if ids else {}
 
     def scan(self, fields: Collected[Field]) -> Flow[dict[str, Record]]:
-        """See Collection."""
+        """See ``Collection``."""
         return (yield from (yield from self._find()).scan(fields))

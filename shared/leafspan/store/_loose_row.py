@@ -1,4 +1,4 @@
-"""What can be read of a damaged row of the manifest."""
+"""The readable part of a damaged manifest row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class LooseRow(NamedTuple):
-    """Those values of a row that cannot be made again from leaves. Nothing in it can be relied on.
+    """The values of a damaged row that cannot be made again from leaves. They may be wrong.
 
     Attributes:
         hash: Hash of the content.
@@ -26,7 +26,7 @@ class LooseRow(NamedTuple):
 
 
 def read_loosely(metadata: Any) -> LooseRow | None:
-    """What can be read of a row, from the metadata of its record; None if it is not enough."""
+    """Read a damaged row from its record's metadata. Return None if too much of it is lost."""
     packed = metadata.get("row") if isinstance(metadata, Mapping) else None
     try:
         stored = json.loads(packed) if isinstance(packed, str) else None
@@ -47,12 +47,12 @@ def read_loosely(metadata: Any) -> LooseRow | None:
 
 
 def _is_metadata(values: Any) -> bool:
-    """Whether it is what metadata can be."""
+    """Whether these values are valid metadata."""
     return isinstance(values, dict) and all(map(_is_value, values.values()))
 
 
 def _is_value(value: Any) -> bool:
-    """Whether it is a value that metadata can have: a list is of one type."""
+    """Whether this value is valid in metadata."""
     if isinstance(value, list):
         return all(isinstance(each, str | int | float) for each in value)
     return isinstance(value, str | int | float)

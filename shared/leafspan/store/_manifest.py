@@ -1,4 +1,4 @@
-"""The manifest: a record for each document, which says which version of it is current."""
+"""The manifest: one record per document, which says which version of it is current."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from leafspan.engines import Record
 from leafspan.values import Section, leaf_ids
 
 CHANGES_ID = f"{RESERVED_ID_PREFIX}changes"
-"""The id of the record with the token, which changes with every change that readers must see.
+"""The id of the record with the token. Each change that readers must see gives it a new token.
 
-The ids of all records that are not of a document begin so.
+The id of every record that is not a document's starts with this.
 """
 
 HIDDEN_KEY = "hidden"
 PARTS_KEY = "parts"
-"""The key in a row's ``extra`` for the keys of the metadata that no model is to be shown."""
+"""The key in a row's ``extra`` for the metadata keys that models must not see."""
 
 _ROW_KEY = "row"
 _TOKEN_KEY = "token"
 
 
 class Damage(NamedTuple):
-    """What is wrong with what is stored of a document.
+    """What is wrong with a stored document.
 
     Attributes:
         problem: What is wrong, as the end of a sentence about the document.
-        in_row: Whether it is the row that is damaged, so that nothing in it can be relied on.
+        in_row: Whether the row itself is damaged, so that none of its values can be trusted.
     """
 
     problem: str
@@ -43,7 +43,7 @@ class Damage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the index knows of a document, apart from its text.
+    """What the index knows about a document, apart from its text.
 
     Attributes:
         document_id: Stored id of the document; in the catalogue of a view, its shown id.
@@ -54,15 +54,15 @@ class Row:
             being written, or one that a writer has not deleted yet.
         title: Title of the document.
         metadata: The user's own metadata.
-        language: Code of the language that the text is in; None if it is not certain.
+        language: Code of the text's language, or None if it is not certain.
         sections: The headings, each with the leaves below it.
         characters: Length of the text in characters.
         words: Length of the text in words.
         lines: The lines on which the leaves begin, packed. Empty if the document has no lines.
-        extra: Further values to store with the row, as JSON has them.
+        extra: Further JSON values to store with the row.
         checksums: Checksums of the leaves, packed.
-        damage: What is wrong with the document, for reading. A damaged document has no current version. None if nothing is
-            known to be wrong.
+        damage: The document's damage, or None if no damage is known. Readers set it. A damaged document has no current
+            version.
     """
 
     document_id: str
@@ -84,26 +84,26 @@ class Row:
 
     @property
     def filterable(self) -> Mapping[str, object]:
-        """What filters are matched against."""
+        """The metadata that filters match."""
         return with_language(self.metadata, self.language)
 
     @property
     def hidden(self) -> tuple[str, ...]:
-        """Keys of the metadata that no model is to be shown."""
+        """The metadata keys that models must not see."""
         found = self.extra.get(HIDDEN_KEY)
         return tuple(found) if isinstance(found, list) else ()
 
     @property
     def leaf_ids(self) -> list[str]:
-        """The ids of the leaves of the current version, in the order of the text."""
+        """The ids of the current version's leaves, in text order."""
         return leaf_ids(self.document_id, self.version or "", range(self.leaves))
 
     def headings(self, runs: Iterable[tuple[int, int]]) -> tuple[str, ...]:
-        """The headings that all of these leaves stand under, outermost first."""
+        """The headings above all of these leaves, outermost first."""
         runs = list(runs)
         first, last = min(run[0] for run in runs), max(run[1] for run in runs)
-        # Two headings without text between them share a leaf, but the second one does not stand under the first. A section
-        # that ends before the leaves is no reason to look at those before it that are not around it: they end there, too.
+        # Two headings without text between them share a leaf, but the second one is not below the first. If a section ends
+        # before the leaves, so do the sections inside its parent that precede it: skip to its parent.
         place = bisect_right(self.sections, first, key=lambda section: section.first) - 1
         texts: list[str] = []
         while place >= 0:
@@ -114,7 +114,7 @@ class Row:
 
     @property
     def _outer_sections(self) -> Sequence[int]:
-        """For each section the nearest one before it of a higher rank, -1 if there is none."""
+        """For each section the nearest earlier one of a higher rank, or -1."""
         if not self._outer:
             outer: list[int] = []
             for number, section in enumerate(self.sections):
@@ -127,15 +127,15 @@ class Row:
 
     @property
     def is_half_done(self) -> bool:
-        """Whether a writer has begun to write or delete the document, and is not done or was killed."""
+        """Whether a writer has begun to write or delete the document, and is still at work or was killed."""
         return (bool(self.leftovers) or self.version is None) and self.damage is None
 
     def in_doubt(self, damage: Damage) -> Row:
-        """The same row for reading, which leaves the document out."""
+        """Return the row marked as damaged, so that readers leave the document out."""
         return replace(self, hash="", version=None, leaves=0, leftovers=(), damage=damage)
 
     def pack(self) -> dict[str, str]:
-        """The row as the metadata of its record. A checksum comes last."""
+        """The row as the metadata of its record. The checksum comes last."""
         return packed_row(self.packed)
 
     @property
@@ -147,12 +147,12 @@ class Row:
 
     @property
     def crc(self) -> str:
-        """The checksum that is stored with the row."""
+        """The checksum that is stored in the row."""
         return self.packed[-_CHECKED:].split('"')[3]
 
     @classmethod
     def unpack(cls, document_id: str, metadata: Any) -> Row:
-        """The row, from the metadata of its record. A damaged one is without a current version."""
+        """Read a row from the metadata of its record. A damaged row has no current version."""
         try:
             return cls(document_id, **_values(document_id, metadata))
         except ValueError as error:
@@ -160,7 +160,7 @@ class Row:
 
 
 def packed_row(packed: str) -> dict[str, str]:
-    """The metadata of a row's record, from its line of JSON."""
+    """Return the metadata of a row's record, from the row's line of JSON."""
     return {_ROW_KEY: packed}
 
 
@@ -168,7 +168,7 @@ def _values(document_id: str, metadata: Any) -> dict[str, Any]:
     """The values of a row, by field.
 
     Raises:
-        ValueError: if leafspan has not written it so. The message says what is wrong.
+        ValueError: if the row is not as leafspan wrote it. The message says what is wrong.
     """
     packed = metadata.get(_ROW_KEY) if isinstance(metadata, Mapping) else None
     if not isinstance(packed, str):
@@ -187,7 +187,7 @@ def _values(document_id: str, metadata: Any) -> dict[str, Any]:
 
 
 def _checksum(document_id: str, body: str) -> str:
-    """The checksum of a row. It is that of this document, so that no row is taken for another one."""
+    """The checksum of a row. It includes the document's id, so that a row of another document does not match."""
     return f"{crc32(f'{document_id} {body}'.encode(errors='surrogatepass')):08x}"
 
 
@@ -195,7 +195,7 @@ _CHECKSUM = re.compile(r',"crc":"([0-9a-f]{8})"\}\Z')
 _CHECKED = len(',"crc":"00000000"}')
 
 
-# The key of each field in the stored JSON, in the order in which they are stored.
+# The JSON key of each field, in stored order.
 _STORED = {
     "hash": "hash",
     "version": "version",
@@ -214,7 +214,7 @@ _STORED = {
 
 
 def grouped(rows: Iterable[Row], leaves: int) -> Iterator[list[Row]]:
-    """The rows in groups, in the same order. Each group has at least ``leaves`` leaves; the last one may have fewer."""
+    """Divide the rows into groups of at least ``leaves`` leaves, in the same order. The last group may have fewer."""
     group: list[Row] = []
     size = 0
     for row in rows:
@@ -233,7 +233,7 @@ def row_records(rows: Iterable[Row]) -> list[Record]:
 
 
 def unpack_rows(records: Mapping[str, Record]) -> dict[str, Row]:
-    """The rows, by document id, from their records. A damaged row says what is wrong with it."""
+    """Read rows from their records, by document id. A damaged row has its ``damage`` set."""
     return {id_: Row.unpack(id_, record.metadata) for id_, record in records.items() if not id_.startswith(CHANGES_ID)}
 
 
@@ -243,9 +243,9 @@ def token_record(token: str) -> Record:
 
 
 def unpack_token(records: Mapping[str, Record]) -> str | None:
-    """The token, from records of the manifest; None before the first change.
+    """Read the token from records of the manifest. Return None before the first change.
 
-    A damaged token is None, too: the manifest is then read each time, until a writer makes a new one.
+    A damaged token is None, too: readers then read the whole manifest each time, until a writer makes a new token.
     """
     metadata = records[CHANGES_ID].metadata if CHANGES_ID in records else None
     token = metadata.get(_TOKEN_KEY) if isinstance(metadata, Mapping) else None

@@ -1,4 +1,4 @@
-"""The names of an index's tables, and the settings that are stored as notes on a table."""
+"""The names of an index's tables, and the settings that are stored as a table's notes."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from leafspan.errors import DamagedIndex
 
 
 def leaves_name(name: str) -> str:
-    """The name of the table of an index's leaves."""
+    """The name of the table with an index's leaves."""
     return f"{name}.leaves"
 
 
 def manifest_name(name: str) -> str:
-    """The name of the table of an index's manifest."""
+    """The name of the table with an index's manifest."""
     return f"{name}.manifest"
 
 
 def texts_name(name: str) -> str:
-    """The name of the table of the texts that are kept beside an index."""
+    """The name of the table with the texts that are kept beside an index."""
     return f"{name}.texts"
 
 
 def segments_name(name: str) -> str:
-    """The name of the table of the segments that are stored with an index behind a client."""
+    """The name of the table with the segments of an index behind a client."""
     return f"{name}.segments"
 
 
 LEAVES_NOTES = {"made_by": "leafspan"}
-"""The notes on the table of an index's leaves."""
+"""The notes on the table with an index's leaves."""
 
 
 def settings_with(settings: Mapping[str, Any], identity: EmbedderIdentity | None) -> dict[str, str]:
-    """The notes on the manifest: the settings of the index, and its embedder if that is known."""
+    """The notes on the manifest: the index's settings, and its embedder if it is known."""
     stored = {"leafspan": json.dumps(dict(settings))}
     if identity is not None:
         stored["embedder"] = json.dumps({"name": identity.name, "dimension": identity.dimension, "probe": identity.probe})
@@ -55,15 +55,15 @@ def is_leaves(notes: Notes) -> bool:
     return notes.get("made_by") == LEAVES_NOTES["made_by"]
 
 
-_BYTES = 4  # of a number of a vector
+_BYTES = 4  # bytes per number of a vector
 _RESTORE = "restore the index from a backup, or add the documents to a new one"
 
 
 def read_settings(notes: Notes) -> dict[str, Any]:
-    """The settings of an index, from the notes on its manifest.
+    """Read an index's settings from the notes on its manifest.
 
     Raises:
-        DamagedIndex: if they cannot be read. Which of them can, only ``IndexSettings`` knows.
+        DamagedIndex: if the notes are not settings. ``IndexSettings`` checks the values.
     """
     settings = _from_json(notes["leafspan"])
     if not isinstance(settings, dict) or "format" not in settings:
@@ -72,7 +72,7 @@ def read_settings(notes: Notes) -> dict[str, Any]:
 
 
 def read_embedder(notes: Notes) -> EmbedderIdentity | None:
-    """The embedder of an index, from the notes on its manifest; None before the first embedding.
+    """Read an index's embedder from the notes on its manifest. Return None before the first embedding.
 
     Raises:
         DamagedIndex: if it cannot be read.

@@ -1,4 +1,4 @@
-"""Numbers for the current documents of a catalogue, so that sets of them are arrays."""
+"""Numbers for the current documents of a catalogue, so that sets of documents can be arrays."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 class Numbering:
-    """The current documents of a catalogue in one order.
+    """The current documents of a catalogue, numbered from 0.
 
     Documents are found by 64 bits of a hash of their stored ids.
 
     Attributes:
-        leaves: Their numbers of leaves.
-        is_certain: Whether no two of them have the same bits.
+        leaves: Each document's number of leaves.
+        is_certain: Whether no two documents have the same 64 bits.
     """
 
     def __init__(self, ids: Sequence[str], leaves: Sequence[int]) -> None:
@@ -32,7 +32,7 @@ class Numbering:
         self.is_certain = not bool((self._keys[1:] == self._keys[:-1]).any())
 
     def number_of(self, stored_id: str) -> int | None:
-        """The number of a document; None if it is not among these."""
+        """The number of a document, or None if the numbering does not have it."""
         import numpy as np
 
         key = np.uint64(document_key(stored_id))
@@ -40,7 +40,7 @@ class Numbering:
         return int(self._places[at]) if at < len(self._keys) and self._keys[at] == key else None
 
     def places_of(self, documents: DocumentTable) -> NDArray[np.int32]:
-        """The number of each document of a table; -1 for one that is not among these."""
+        """The number of each document of a table, or -1 if the numbering does not have it."""
         import numpy as np
 
         found = np.full(len(documents), -1, np.int32)

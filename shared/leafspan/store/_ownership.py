@@ -1,4 +1,4 @@
-"""Whose the tables are that an index's name stands for."""
+"""Checks whether leafspan made the tables with an index's names."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from leafspan.errors import IndexMismatch
 from leafspan.flows import Flow
 from leafspan.store._naming import is_leaves, is_manifest, leaves_name, manifest_name
 
-_MOST_NAMED = 10  # indexes in an error
+_MOST_NAMED = 10  # indexes that an error names
 
 
 def find_manifest(engine: FlowEngine, name: str) -> Flow[FlowTable | None]:
-    """An index's manifest; None if there is no such index.
+    """An index's manifest, or None if there is no such index.
 
     Raises:
-        IndexMismatch: if a table that an index of this name has is somebody else's.
+        IndexMismatch: if another program made a table with a name that this index would use.
     """
     manifest = yield from engine.table(manifest_name(name))
     if manifest is not None:
         if not is_manifest(manifest.notes):
             raise (yield from _refusal(engine, manifest.name))
         return manifest
-    # A process that was killed, or one at work right now, may have made the leaves only.
+    # A process that was killed or is still at work may have made only the table of leaves.
     leaves = yield from engine.table(leaves_name(name))
     if leaves is not None and not is_leaves(leaves.notes):
         raise (yield from _refusal(engine, leaves.name))
@@ -32,7 +32,7 @@ def find_manifest(engine: FlowEngine, name: str) -> Flow[FlowTable | None]:
 
 
 def index_names(tables: Mapping[str, Notes]) -> list[str]:
-    """The names of all indexes among these tables."""
+    """The names of the indexes that these tables belong to."""
     return [name.removesuffix(manifest_name("")) for name, notes in tables.items() if is_manifest(notes)]
 
 
@@ -45,7 +45,7 @@ def _refusal(engine: FlowEngine, name: str) -> Flow[IndexMismatch]:
 
 
 def warn_of_namesake(engine: FlowEngine, name: str) -> Flow[None]:
-    """Warn if a collection that leafspan did not make has the very name of an index that is about to be made."""
+    """Warn if a collection that leafspan did not make has the name of an index that will be made."""
     if name in (yield from engine.adoptable()) and (maker := (yield from engine.maker(name))) is not None:
         warnings.warn(
             f"this makes an empty index {name!r} beside the Chroma collection {name!r}, whose records were written by "
@@ -56,7 +56,7 @@ def warn_of_namesake(engine: FlowEngine, name: str) -> Flow[None]:
 
 
 def adoptable(engine: FlowEngine) -> Flow[str]:
-    """The end of an error message that says which collections there could be adopted, and which indexes there are."""
+    """The end of an error message: which collections could be adopted, and which indexes exist."""
     said = ""
     if names := (yield from engine.adoptable()):
         listed = ", ".join(map(repr, names))

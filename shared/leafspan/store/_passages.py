@@ -1,4 +1,4 @@
-"""Leaves as passages, with what the manifest knows of them."""
+"""Makes passages of leaves and their manifest rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def leaf_passage(
     trace: Trace | None = None,
     ancestors: Sequence[Ancestor] = (),
 ) -> Passage:
-    """A span with its text. Leaves partition the text, so the place of one leaf gives that of every other."""
+    """Make a passage of a span. Leaves partition the text, so one leaf's place gives the place of every other leaf."""
     pieces = [texts[id_] for id_ in span.leaf_ids]
     ordinal, place = span.anchor
     start = place - sum(len(piece) for piece in pieces[: ordinal - span.first])
@@ -49,7 +49,7 @@ def leaf_passage(
 def outline_of(
     row: Row, runs: tuple[tuple[int, int], ...], pieces: Iterable[str] = (), ancestors: Iterable[Ancestor] = ()
 ) -> Outline:
-    """The shape of a document, of which all but the pieces is at hand already."""
+    """The shape of a document, from its row and the pieces' texts."""
     return Outline(
         row.leaves,
         row.characters,

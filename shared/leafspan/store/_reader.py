@@ -1,4 +1,4 @@
-"""Reading an index: searches and fetches that only return leaves of the current version of each document."""
+"""Reads an index. Searches and fetches only return leaves of each document's current version."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Copied(NamedTuple):
     """Records that were read from a copy.
 
     Attributes:
-        records: The records, by id. Those that the copy does not have as they were written are left out.
-        checked: The ids of those that were compared with the checksums of their documents.
+        records: The records, by id, without those that are missing or damaged in the copy.
+        checked: The ids of the records that were compared with their documents' checksums.
     """
 
     records: dict[str, Record]
@@ -40,16 +40,16 @@ CopiedRecords = Callable[[Catalogue, Iterable[str], Collection[Field]], Flow[Cop
 
 
 class Nearest(NamedTuple, Generic[T]):
-    """The nearest visible leaves of each vector, and how many leaves the engine returned for it, with replaced ones."""
+    """The nearest visible leaves of each vector, and how many leaves the engine returned, including replaced ones."""
 
     rows: list[list[T]]
     returned: list[int]
 
 
 class Reader(VisibleDocuments):
-    """Reads what is visible of an index at one moment. All ids, in arguments and in results, are shown ids.
+    """Reads the visible documents of an index at one moment. All ids, in arguments and in results, are shown ids.
 
-    Each user of a reader calls ``leave`` when done with it.
+    Each user of a reader calls ``leave`` when done.
     """
 
     def __init__(
@@ -86,40 +86,40 @@ class Reader(VisibleDocuments):
         self.leave = leave
 
     def for_mirrors(self) -> Reader:
-        """A reader of the whole index that goes on without damaged documents. It may be used as long as this one."""
+        """A reader of the whole index that leaves damaged documents out. It is valid as long as this reader."""
         reader = self.leaving_out()
         reader.scope = None
         reader._read = {}
         return reader
 
     def as_stored(self) -> Reader:
-        """A reader of the same that reads all leaves from the engine, though there is a copy of them."""
+        """A copy of this reader that reads all leaves from the engine instead of a copy of them."""
         reader = copy(self)
         reader._copied = None
         return reader
 
     def leaving_out(self) -> Reader:
-        """A reader of the same that goes on without damaged documents, whatever the rule."""
+        """A copy of this reader that leaves damaged documents out, whatever the rule."""
         reader = copy(self)
         reader._leaves_out = True
         return reader
 
     def raising(self) -> Reader:
-        """A reader of the same that raises for damaged documents, whatever the rule: for those asked for by their ids."""
+        """A copy of this reader that raises for damaged documents, whatever the rule: for fetches by id."""
         reader = copy(self)
         reader._leaves_out = False
         return reader
 
     @property
     def has_copies(self) -> bool:
-        """Whether leaves are read from a copy of them, so that reading some twice costs little."""
+        """Whether a copy of the leaves is read, so that reading some of them twice costs little."""
         return self._copied is not None and self._known is not None
 
     def search(self, vectors: Any, count: int) -> Flow[Nearest[StoredLeaf]]:
         """The ``count`` visible leaves nearest to each vector, best first. Ties are ordered by document, then position.
 
         Raises:
-            StaleRead: if a leaf is met that may just have been replaced.
+            StaleRead: if a writer may just have replaced one of the leaves.
         """
 
         def read(rows: Sequence[Sequence[Near]], current: Current) -> list[list[StoredLeaf]]:
@@ -137,23 +137,23 @@ class Reader(VisibleDocuments):
         return self._query_until_enough(vectors, count, ["text", "metadata"], read)
 
     def search_hits(self, vectors: Any, count: int) -> Flow[Nearest[Hit]]:
-        """Like ``search``, but only ids and scores are read."""
+        """Like ``search``, but reads only ids and scores."""
         return self._query_until_enough(vectors, count, [], hits_of)
 
     @property
     def searches_among(self) -> bool:
-        """Whether the engine can search among some leaves alone."""
+        """Whether the engine can search among given leaves only."""
         return self._leaves.searches_among
 
     def nearest(
         self, vectors: Any, asked: int, within: Selection, *, among: Sequence[str] | None = None
     ) -> Flow[list[list[Hit]]]:
-        """The leaves of a selection that are among the nearest to each vector, best first. Only ids and scores are read.
+        """The nearest leaves of a selection for each vector, best first. Reads only ids and scores.
 
-        With ``among``, the leaves of the selection, the engine compares these alone.
+        If the selection's leaves are given as ``among``, the engine compares only these.
 
         Raises:
-            StaleRead: if a leaf is met that may just have been replaced.
+            StaleRead: if a writer may just have replaced one of the leaves.
         """
         if self._is_empty:
             return [[] for _ in vectors]
@@ -163,11 +163,11 @@ class Reader(VisibleDocuments):
         return hits_of(rows, (yield from self._current(ids, [""] * len(ids), within, queried=True)))
 
     def fetch(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
-        """The texts of these leaves.
+        """The texts of these leaves, by id.
 
         Raises:
-            DamagedIndex: if one of them is not as it was written, or missing.
-            StaleRead: if one of them is no longer there.
+            DamagedIndex: if a text is missing or was changed.
+            StaleRead: if a leaf no longer exists.
         """
         stored = yield from self._stored_ids(ids)
         records = yield from self._whole_in_copy(stored, ["text"])
@@ -195,11 +195,11 @@ class Reader(VisibleDocuments):
         return texts
 
     def fetch_vectors(self, ids: Sequence[str]) -> Flow[dict[str, Any]]:
-        """The vectors of these leaves.
+        """The vectors of these leaves, by id.
 
         Raises:
-            DamagedIndex: if one of them is missing, or has another length than the others.
-            StaleRead: if one of them is no longer there.
+            DamagedIndex: if a vector is missing, or has another length than the others.
+            StaleRead: if a leaf no longer exists.
         """
         stored = yield from self._stored_ids(ids)
         records = yield from self._leaves.get(list(stored), ["vector"])
@@ -219,11 +219,11 @@ class Reader(VisibleDocuments):
         return vectors
 
     def fetch_leaves(self, ids: Sequence[str]) -> Flow[dict[str, StoredLeaf]]:
-        """These leaves, by id. Those that are not there, not current or not visible are left out.
+        """These leaves, by id, without those that do not exist, are not current or are not visible.
 
         Raises:
-            DamagedIndex: if one of them is not as it was written, or missing.
-            StaleRead: if a leaf is met that may just have been replaced.
+            DamagedIndex: if a leaf is missing or was changed.
+            StaleRead: if a writer may just have replaced one of the leaves.
         """
         stored = yield from self._stored_ids(ids)
         records = yield from self._whole_in_copy(stored, ["text", "metadata"])
@@ -240,7 +240,7 @@ class Reader(VisibleDocuments):
         return leaves
 
     def fetch_records(self, ids: Sequence[str]) -> Flow[dict[str, tuple[str, Mapping[str, Any]]]]:
-        """Like ``fetch_leaves``, but as (text, metadata), where the metadata is as it is stored. Also for summaries."""
+        """Like ``fetch_leaves``, but as (text, stored metadata). It fetches summaries, too."""
         records, current = yield from self._fetch(ids)
         problems: dict[str, str] = {}
         found: dict[str, tuple[str, Mapping[str, Any]]] = {}
@@ -255,7 +255,7 @@ class Reader(VisibleDocuments):
         return found
 
     def _fetch(self, ids: Sequence[str]) -> Flow[tuple[dict[str, Record], Current]]:
-        """The records of these leaves, with texts and metadatas, and which of them are current."""
+        """Read the records of these leaves with texts and metadata, and find the current ones."""
         stored = yield from self._stored_ids(ids)
         records = yield from self._records(stored, ["text", "metadata"])
         current = yield from self._current(list(records), [record.text for record in records.values()])
@@ -273,14 +273,14 @@ class Reader(VisibleDocuments):
         return records, current
 
     def _whole_in_copy(self, ids: Iterable[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """The records of leaves that the copy has as they were written, by stored id. So they are current, too."""
+        """The records that the copy has undamaged, by stored id. Their leaves are current."""
         if self._copied is None or self._known is None:
             return {}
         records, checked = yield from self._copied((yield from self.everything()), ids, fields)
         return records if len(checked) == len(records) else {id_: records[id_] for id_ in checked}
 
     def _records(self, ids: Iterable[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """The records of leaves, by stored id: from the copy as far as it has them as they were written, or else stored."""
+        """The records of leaves, by stored id, from the copy if it has them undamaged, or else from the engine."""
         if self._copied is None or self._known is None:
             return (yield from self._leaves.get(list(ids), fields))
         everything = yield from self.everything()
@@ -291,11 +291,11 @@ class Reader(VisibleDocuments):
         return records
 
     def stored_records(self, ids: Sequence[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """The records of leaves with these stored ids, as they are stored, by id."""
+        """Read the records of leaves from the engine by their stored ids."""
         return self._leaves.get(ids, fields)
 
     def leaf_ids(self) -> Flow[list[str]]:
-        """The stored ids of all leaves in the store, current or not."""
+        """The ids of all leaves in the store, current or not."""
         records = yield from self._leaves.scan([])
         return list(records)
 
@@ -306,9 +306,9 @@ class Reader(VisibleDocuments):
         fields: Collection[Field],
         read: Callable[[Sequence[Sequence[Near]], Current], list[list[T]]],
     ) -> Flow[Nearest[T]]:
-        """The ``count`` nearest current leaves of each vector, as ``read`` makes them of what a search finds.
+        """The ``count`` nearest current leaves of each vector; ``read`` makes the results.
 
-        If too few of the nearest leaves are current, it is asked for more.
+        If too few of the nearest leaves are current, the engine is asked for more.
         """
         if self._is_empty:
             return Nearest([[] for _ in vectors], [0] * len(vectors))
@@ -327,14 +327,14 @@ class Reader(VisibleDocuments):
     def _query(
         self, vectors: Any, count: int, fields: Collection[Field], among: Sequence[str] | None = None
     ) -> Flow[list[list[Near]]]:
-        """What the engine finds."""
+        """Search in the engine."""
         rows = yield from self._leaves.nearest(vectors, count, fields, among=among)
         self._outdated = set(self._read)
         return rows
 
 
 def _is_beyond(rows: Mapping[str, Row], id_: str) -> bool:
-    """Whether the id is that of a leaf after the last one of a document, such as a neighbour that was asked for."""
+    """Whether the id is after a document's last leaf, as a neighbour of the last leaf would be."""
     leaf = parsed(id_)
     row = rows.get(leaf.document_id)
     return row is not None and row.version == leaf.version and leaf.ordinal >= row.leaves

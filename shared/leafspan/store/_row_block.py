@@ -1,7 +1,7 @@
-"""Rows of the manifest as the file of catalogues has them: columns of what every question needs, and then the rows.
+"""A block of manifest rows in the file of catalogues: first columns that every query needs, then the rows.
 
-The columns are in memory, and have been checked by who has read them. A row is a line of JSON with a checksum of its own,
-and is read from the file when it is asked for.
+The columns are in memory, and their reader has checked them. A row is a line of JSON with its own checksum, and is read
+from the file when it is needed.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from leafspan.store._manifest import Row, packed_row
 from leafspan.store._row_head import RowHead, read_title
 
 _COUNTS = struct.Struct("<QQ")  # rows, bytes of a version
-_PORTION = 1 << 20  # bytes of rows that are read at a time
+_PORTION = 1 << 20  # bytes of rows per read
 
 
 class DamagedCatalogue(StaleRead):
-    """A row in the file of catalogues is not as it was written. Reading starts again, without the file."""
+    """A row in the file of catalogues is damaged. Reading starts again, without the file."""
 
 
 class PackedRow(NamedTuple):
-    """A row that was not looked at.
+    """A row that is still packed.
 
     Attributes:
         document_id: Stored id of its document.
-        version: The current version; None if there is none.
+        version: The current version, or None.
         leaves: Number of leaves of the current version.
         packed: The row as a line of JSON.
     """
@@ -44,7 +44,7 @@ class PackedRow(NamedTuple):
 
     @classmethod
     def of(cls, row: Row) -> PackedRow:
-        """A row, packed."""
+        """Pack a row."""
         return cls(row.document_id, row.version, row.leaves, row.packed.encode())
 
 
@@ -52,7 +52,7 @@ class RowSource:
     """The file that rows are read from.
 
     Attributes:
-        is_damaged: Whether a row was found that is not as it was written.
+        is_damaged: Whether a damaged row was found.
     """
 
     def __init__(self, file: OpenFile) -> None:
@@ -60,7 +60,7 @@ class RowSource:
         self.is_damaged = False
 
     def damaged(self, what: str) -> DamagedCatalogue:
-        """The error for a row that is not as it was written, which is noted."""
+        """Mark the file as damaged, and return the error."""
         self.is_damaged = True
         return DamagedCatalogue(what)
 
@@ -79,7 +79,7 @@ class RowBlock:
 
     @classmethod
     def read(cls, columns: memoryview, source: RowSource, start: int) -> RowBlock:
-        """A block, from its columns as ``pack_rows`` made them, with the place of its rows in the file."""
+        """Read a block from its columns, which ``pack_rows`` made; ``start`` is the place of its rows in the file."""
         rows, width = _COUNTS.unpack_from(columns)
         rest = columns[_COUNTS.size :]
 
@@ -95,44 +95,44 @@ class RowBlock:
         return cls(documents, ends, checksums, source, start)
 
     def row(self, number: int) -> Row:
-        """A row.
+        """Read a row.
 
         Raises:
-            DamagedCatalogue: if it is not as it was written.
+            DamagedCatalogue: if the row is damaged.
         """
         return self._unpacked(number, self._packed(number))
 
     def rows(self) -> Iterator[Row]:
-        """All rows, in order.
+        """Read all rows, in order.
 
         Raises:
-            DamagedCatalogue: if one is not as it was written.
+            DamagedCatalogue: if a row is damaged.
         """
         for number, packed in enumerate(self._all_packed()):
             yield self._unpacked(number, packed)
 
     def heads(self) -> Iterator[RowHead]:
-        """The heads of all rows, in order.
+        """Read the heads of all rows, in order.
 
         Raises:
-            DamagedCatalogue: if a row is not as it was written.
+            DamagedCatalogue: if a row is damaged.
         """
         for document, packed in zip(self.documents, self._all_packed(), strict=True):
             yield RowHead(*document, *read_title(packed))
 
     def packed(self) -> Iterator[PackedRow]:
-        """All rows as they are stored.
+        """Read all rows without unpacking them.
 
         Raises:
-            DamagedCatalogue: if one is not as it was written.
+            DamagedCatalogue: if a row is damaged.
         """
         return (PackedRow(*each, packed) for each, packed in zip(self.documents, self._all_packed(), strict=True))
 
     def packed_row(self, number: int) -> PackedRow:
-        """A row as it is stored.
+        """Read a row without unpacking it.
 
         Raises:
-            DamagedCatalogue: if it is not as it was written.
+            DamagedCatalogue: if the row is damaged.
         """
         return PackedRow(*self.documents.document(number), self._packed(number))
 
@@ -152,7 +152,7 @@ class RowBlock:
 
     def _checked(self, number: int, packed: bytes) -> bytes:
         if crc32(packed) != self._checksums[number]:
-            raise self.source.damaged("the checksum of a row in the catalogue is not that of its content")
+            raise self.source.damaged("the checksum of a row in the catalogue does not match its content")
         return packed
 
     def _unpacked(self, number: int, packed: bytes) -> Row:
@@ -172,7 +172,7 @@ class RowBlock:
 
 
 def pack_rows(rows: Iterable[PackedRow]) -> tuple[bytes, bytes]:
-    """Rows to store, as their columns and their content."""
+    """Pack rows as columns and content."""
     rows = list(rows)
     documents = DocumentTable.of([row[:3] for row in rows]).columns
     ends = array("Q", accumulate(len(row.packed) for row in rows))

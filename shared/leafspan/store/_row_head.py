@@ -1,4 +1,4 @@
-"""The beginning of a stored row, for those who look at all documents and need no more of each."""
+"""The start of a stored row, for code that reads all documents and needs little of each."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import NamedTuple
 from leafspan.documents import with_language
 
 _LANGUAGE = b',"lang":'
-_TITLE = b',"title":'  # of the row itself: what stands before it is written by leafspan alone
+_TITLE = b',"title":'  # the row's own title: only leafspan writes what precedes it
 _METADATA = ',"metadata":'
 _NOTHING = b'null,"metadata":{},'
 _read = JSONDecoder().raw_decode
 
 
 class RowHead(NamedTuple):
-    """What is known of a document without unpacking its row.
+    """What can be read of a document without unpacking its whole row.
 
     Attributes:
         document_id: Stored id of the document.
-        version: The current version. None if there is none.
+        version: The current version, or None.
         leaves: Number of leaves of the current version.
         title: Title of the document.
         metadata: The user's own metadata.
-        language: Code of the language that the text is in; None if it is not certain.
+        language: Code of the text's language, or None if it is not certain.
     """
 
     document_id: str
@@ -36,12 +36,12 @@ class RowHead(NamedTuple):
 
     @property
     def filterable(self) -> Mapping[str, object]:
-        """What filters are matched against."""
+        """The metadata that filters match."""
         return with_language(self.metadata, self.language)
 
 
 def read_title(packed: bytes) -> tuple[str | None, Mapping[str, object], str | None]:
-    """The title, the metadata and the language of a row that is as ``Row.packed`` has made it."""
+    """Read title, metadata and language from a row as ``Row.packed`` makes it."""
     end_of_language = packed.index(_TITLE)
     start = end_of_language + len(_TITLE)
     code = packed[packed.index(_LANGUAGE) + len(_LANGUAGE) : end_of_language]

@@ -1,4 +1,4 @@
-"""What a scoped view shows, and the ids under which documents that are added through it are stored."""
+"""Which documents a scoped view shows, and under which ids it stores documents."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from leafspan.store._catalogue import Catalogue
 from leafspan.store._manifest import Row
 from leafspan.values import Document
 
-_MOST_STAMPED = 400  # values that a filter adds to those of a document: see MOST_VALUES
-_MAX_SUFFIXES = 4  # suffixes to try, in case that stored ids are taken by documents that the view does not show
+_MOST_STAMPED = 400  # values that a filter may add to a document's metadata: see MOST_VALUES
+_MAX_SUFFIXES = 4  # suffixes to try if documents that the view does not show have the stored ids
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a scoped view shows: see ``Index.scoped``.
+    """The documents that a scoped view shows: see ``Index.scoped``.
 
     Attributes:
         where: Filter that the visible documents match.
-        shares_statistics: Whether idf and the average length are computed over the whole index, and not over the view.
+        shares_statistics: Whether idf and the average length are computed over the whole index instead of the view.
     """
 
     where: Where
@@ -33,8 +33,8 @@ class Scope:
     def suffix(self) -> str:
         """The suffix of the stored ids of documents that are added through the view.
 
-        So documents with the same id in two views are two documents, and neither is visible in the other view. Filters
-        with the same conditions have the same suffix, whatever the order of the conditions.
+        So documents with the same id in two views are two documents, and neither view shows the other's. Filters with the
+        same conditions in any order have the same suffix.
         """
         parts = self.where.parts if isinstance(self.where, And) else (self.where,)
         conditions = " & ".join(sorted({repr(part) for part in parts}))
@@ -42,21 +42,20 @@ class Scope:
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """The suffix, and others to use if a document that was moved to another view still has the stored id."""
+        """The suffix, and others to use if a document that moved to another view still has the stored id."""
         suffix = self.suffix
         return (suffix, *(f"{suffix}~{number}" for number in range(2, _MAX_SUFFIXES + 1)))
 
     def narrowed(self, where: Where, *, share_statistics: bool) -> Scope:
-        """The scope of a view within this one. It shares statistics only if both do."""
+        """The scope of a view inside this view. It shares statistics only if both views do."""
         return Scope(self.where & where, self.shares_statistics and share_statistics)
 
     def visible(self, everything: Catalogue) -> Catalogue:
-        """The documents of the whole index that match; those that were added through the view are without the suffix."""
+        """The documents of the whole index that match. Documents that were added through the view lose their suffix."""
         matching = everything.select(self.where).ids
         suffixes = self.suffixes
-        # The first suffix comes last, so that it wins if several stored ids have the same shown id.
         damaged = frozenset(id_ for id_ in everything.damaged if self.sees(everything.rows[id_]))
-        # The first suffix comes last, so that it wins if several stored ids have the same shown id; whole documents win.
+        # The first suffix comes last, so that it wins if several stored ids have the same shown id. Whole documents win.
         own = {
             id_.removesuffix(suffix): id_
             for ids in (damaged, matching)
@@ -68,42 +67,42 @@ class Scope:
         return everything.renamed({**others, **own})
 
     def sees(self, row: Row) -> bool:
-        """Whether the view shows the document of this row, whose ``document_id`` is the stored id; or would, were it whole.
+        """Whether the view shows this row's document, or would show it without the damage. The row has the stored id.
 
-        Of a row that is damaged itself nothing can be relied on but the stored id, which says through which view the
-        document was added. No view is told of another one's documents, so those without its suffix are not shown.
+        If the row itself is damaged, only the stored id can be trusted; it says through which view the document was added.
+        A view must not reveal documents of other views, so it does not show a damaged row without its own suffix.
         """
         if row.damage is not None and row.damage.in_row:
             return row.document_id.endswith(self.suffixes)
         return (row.version is not None or row.damage is not None) and self.where.matches(row.filterable, row.document_id)
 
     def stored_ids(self, shown: str) -> list[str]:
-        """The stored ids that a document with this shown id can have, those with a suffix of the view first."""
+        """The stored ids that a document with this shown id can have, first those with the view's suffixes."""
         suffixes = self.suffixes
         own = [shown + suffix for suffix in suffixes]
         return own if shown.endswith(suffixes) else [*own, shown]
 
     def find(self, shown: str, rows: Mapping[str, Row]) -> Row | None:
-        """The row of the document with this shown id, None if there is none. ``rows`` are by stored id."""
+        """The row of the document with this shown id, or None. ``rows`` are by stored id."""
         stored = (rows[id_] for id_ in self.stored_ids(shown) if id_ in rows)
         return next((row for row in stored if self.sees(row)), None)
 
     def place(self, shown: str, rows: Mapping[str, Row]) -> str:
-        """The id to store a document under: that of the document it replaces, or else a free one.
+        """The id to store a document under: the id of the document that it replaces, or else a free id.
 
         Raises:
             InvalidDocument: if no stored id is free.
         """
         if (existing := self.find(shown, rows)) is not None:
             return existing.document_id
-        # A document that was moved to another view keeps its stored id, so that id may be taken.
+        # A document that moved to another view keeps its stored id, so that id may be taken.
         for id_ in self.stored_ids(shown)[:_MAX_SUFFIXES]:
             if id_ not in rows or rows[id_].version is None:
                 return id_
         raise InvalidDocument(f"document {shown!r} cannot be stored under this id any more; use another one")
 
     def checked(self, document: Document) -> Document:
-        """The document as it was given, which the view would show under one of its stored ids.
+        """Return the unchanged document after checking that the view would show it under one of its stored ids.
 
         Raises:
             InvalidDocument: as ``stamped``.
@@ -114,7 +113,7 @@ class Scope:
         return document
 
     def stamped(self, document: Document, stored_id: str) -> Document:
-        """The document as it is stored: the values that the filter asks for are added to its metadata.
+        """Return the document as it is stored: with the values that the filter asks for in its metadata.
 
         Raises:
             InvalidDocument: if the view would not show it, or a value that the filter asks for cannot be stored.

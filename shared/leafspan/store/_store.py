@@ -1,4 +1,4 @@
-"""The interface of a store: readers, writers, and what an index remembers."""
+"""The interface of a store."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from leafspan.store._writer import Follower, Writer
 
 
 class Store(Protocol):
-    """Where the documents of an index are stored.
+    """Where an index's documents are stored.
 
     Attributes:
-        batch: Most records of one group of documents.
-        settings: What the index was made with.
+        batch: Largest number of records in one group of documents.
+        settings: The index's settings.
         embedded: Whether the index is in a folder of this machine, so that reading all vectors is fast.
-        described: What it is called, and where it lies, in a few words for people.
-        id: What tells the index apart from all others: the id of the table of its leaves.
-        cache_folder: Folder for files that can be made again from what is stored. None for an index in memory.
-        cache_read_only: Whether nothing must be written or removed there.
-        home: Folder in which the folder of the index lies, without links. None behind a client.
-        damage: What readers do about damaged documents. Default: they are errors.
-        follower: What makes what is derived of the documents that a writer writes. Default: nothing is.
-        segments_table: Flow of the table in which segments are stored with the index, for clients on other machines. The
-            table is made if it is to be written, and is None if it was not made yet. None where segments are files of the
-            index, or in memory.
+        described: The index's name and place in a few words, for messages.
+        id: Unique id of the index: the id of the table with its leaves.
+        cache_folder: Folder for files that leafspan can make again from the stored documents. None for an index in memory.
+        cache_read_only: Whether leafspan must not change that folder.
+        home: Parent of the index's folder, with links resolved. None behind a client.
+        damage: What readers do about damaged documents. Default: they raise errors.
+        follower: Function that derives data from the documents that a writer writes. Default: none.
+        segments_table: Flow of the table with the index's segments, for clients on other machines. Called with True, it
+            makes the table. Called with False, it returns None if the table does not exist. None if segments are files of
+            the index, or in memory.
         copied: Flow that reads leaves from a copy, which a store in a folder asks first. Default: none.
     """
 
@@ -52,15 +52,15 @@ class Store(Protocol):
 
     @property
     def interrupted(self) -> bool:
-        """Whether a writer is at work, or was killed. False if that is not known."""
+        """Whether a writer is at work, or was killed. False if that is unknown."""
         ...
 
     def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
-        """A reader of everything that has been written so far."""
+        """Return a reader of everything that has been written so far."""
         ...
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
-        """The writer. It holds the lock until its ``stop`` is called.
+        """Return the writer. It holds the lock until its ``stop`` is called.
 
         Raises:
             WriterBusy: if another writer does not finish within ``timeout`` seconds.
@@ -68,47 +68,47 @@ class Store(Protocol):
         ...
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
-        """The identity of the embedder that the index was made with; None before the first embedding."""
+        """The identity of the embedder that the index was made with, or None before the first embedding."""
         ...
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
-        """Record the embedder. Only for the writer."""
+        """Record the embedder. Only the writer may call this."""
         ...
 
     @property
     def has_lost(self) -> bool:
-        """Whether vectors of this index, or of another one beside it, were lost, and have not been made anew."""
+        """Whether this index or another one in its folder has lost vectors that were not written again yet."""
         ...
 
     def lost_vectors(self) -> int | None:
-        """The number of leaves whose vectors were lost, and have not been made anew; None if all are there."""
+        """The number of leaves whose vectors were lost and not written again yet, or None if no vector is missing."""
         ...
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """Those of these stored leaves that have no vector, and some of their neighbours in the list, perhaps."""
+        """The stored leaves without a vector. Some of their neighbours in the list may be among them."""
         ...
 
     def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """Those of these stored leaves that a search by their own vector does not find. All of them must have one."""
+        """The stored leaves that a search by their own vector does not find. Each leaf must have a vector."""
         ...
 
     def check_database(self) -> Flow[str | None]:
-        """What is wrong with the database's file; None if nothing, or if it is out of reach."""
+        """What is wrong with the database's file, or None if it is sound or out of reach."""
         ...
 
     def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
-        """What is wrong with the engine's files of vectors, and with its log, by their names.
+        """What is wrong with the engine's vector files and its log, by name.
 
-        Those of other indexes beside this one are checked as well. Behind a server they are out of reach.
+        The files of other indexes in the same folder are checked as well. Behind a server, the files are out of reach.
         """
         ...
 
     def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
-        """The rows as they are stored now, compared with those of the catalogue's file."""
+        """Compare the stored rows with the rows in the catalogue's file."""
         ...
 
     def vectors_found(self, catalogue: Catalogue) -> None:
-        """Note that all leaves of these documents have their vectors again."""
+        """Record that all leaves of these documents have their vectors again."""
         ...
 
     def texts(self, timeout: float) -> Texts:
@@ -121,5 +121,5 @@ class Store(Protocol):
         ...
 
     def close(self) -> None:
-        """Release what the store has open. An index in a folder cannot be used any more."""
+        """Close the store's files and connections. An index in a folder cannot be used after that."""
         ...

@@ -1,4 +1,4 @@
-"""The rows of an index as the file of catalogues has them, each unpacked when it is asked for."""
+"""The rows of an index in the file of catalogues. Each row is unpacked when it is asked for."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_CACHED = 5_000  # rows that are kept when they were unpacked: a few megabytes
+_CACHED = 5_000  # unpacked rows to keep: a few megabytes
 
 
-_SAME = object()  # as in the block
+_SAME = object()  # the row is unchanged in the block
 
 
 class _Place(NamedTuple):
@@ -30,9 +30,9 @@ class _Place(NamedTuple):
 
 
 class StoredRows(Mapping[str, Row]):
-    """Rows by stored id: those of one block, and what has changed since. It does not change.
+    """Rows by stored id: one block, and what has changed since. The mapping itself does not change.
 
-    Some rows that were asked for are kept, so it takes no more memory the more of them were asked for.
+    It keeps a limited number of rows that were asked for, so its memory use is limited.
     """
 
     def __init__(self, block: RowBlock, changes: Mapping[str, _Place | Row | None] | None = None) -> None:
@@ -41,7 +41,7 @@ class StoredRows(Mapping[str, Row]):
         self._kept: dict[str, Row] = {}
 
     def changed_by(self, blocks: Iterable[tuple[RowBlock, Iterable[str]]]) -> StoredRows:
-        """The rows after some changes, each given as rows and ids of those that are gone."""
+        """Return the rows after some changes, each given as changed rows and ids of deleted documents."""
         changes = dict(self._changes)
         for block, gone in blocks:
             for number in range(len(block.documents)):
@@ -50,11 +50,11 @@ class StoredRows(Mapping[str, Row]):
         return StoredRows(self._block, changes)
 
     def with_rows(self, rows: Mapping[str, Row | None]) -> StoredRows:
-        """The same with these rows in place of those of their documents; None for those that are gone."""
+        """Return the rows with these ones replaced; None deletes a row."""
         return StoredRows(self._block, {**self._changes, **rows})
 
     def changed_since(self, earlier: StoredRows) -> set[str] | None:
-        """The ids of the documents whose rows differ from earlier ones; None if all would have to be compared."""
+        """The ids of the documents whose rows differ, or None if only comparing all rows would tell."""
         if self._block is not earlier._block:
             return None
         now, before = self._changes, earlier._changes
@@ -62,19 +62,19 @@ class StoredRows(Mapping[str, Row]):
 
     @property
     def is_damaged(self) -> bool:
-        """Whether a row was found that is not as it was written, so that nothing of the file counts any more."""
+        """Whether a damaged row was found, so that the file cannot be used any more."""
         return self._block.source.is_damaged
 
     @property
     def damaged(self) -> dict[str, Damage]:
-        """What is wrong with damaged documents, by stored id. The file has none of these."""
+        """The damage of each damaged document, by stored id. The file itself has no damaged documents."""
         return {id_: row.damage for id_, row in self._changes.items() if isinstance(row, Row) and row.damage is not None}
 
     def get(self, document_id: str, default: Row | None = None) -> Row | None:  # type: ignore[override]
-        """The row of a document; the default if there is none.
+        """The row of a document, or the default if there is no such document.
 
         Raises:
-            DamagedCatalogue: if it is not as it was written.
+            DamagedCatalogue: if the row is damaged.
         """
         row = self._kept.get(document_id)
         return self._find(document_id, default) if row is None else row
@@ -101,11 +101,11 @@ class StoredRows(Mapping[str, Row]):
         return (id_ for id_, _, _ in self.versions())
 
     def values(self) -> ValuesView[Row]:
-        """All rows. They are not kept, but each is unpacked anew."""
+        """All rows. Each is unpacked every time, and not kept."""
         return _Values(self)
 
     def items(self) -> ItemsView[str, Row]:
-        """All rows with their ids. They are not kept, but each is unpacked anew."""
+        """All rows with their ids. Each is unpacked every time, and not kept."""
         return _Items(self)
 
     def all_rows(self) -> Iterator[Row]:
@@ -117,16 +117,16 @@ class StoredRows(Mapping[str, Row]):
         return (row for each in self._changes.values() if (row := _row(each)) is not None)
 
     def heads(self) -> Iterator[Row | RowHead]:
-        """The heads of all rows, or the rows, in the order of ``versions``.
+        """The heads of all rows, or whole rows, in the order of ``versions``.
 
         Raises:
-            DamagedCatalogue: if a row is not as it was written.
+            DamagedCatalogue: if a row is damaged.
         """
         unchanged = (head for head in self._block.heads() if head.document_id not in self._changes)
         return chain(unchanged, self._changed_rows())
 
     def versions(self) -> Iterator[tuple[str, str | None, int]]:
-        """Each document with its current version and number of leaves. No row is unpacked."""
+        """Each document with its current version and number of leaves. This unpacks no row."""
         for document in self._block.documents:
             if document[0] not in self._changes:
                 yield document
@@ -140,10 +140,10 @@ class StoredRows(Mapping[str, Row]):
                 yield each.block.documents.document(each.number)
 
     def packed(self) -> Iterator[PackedRow]:
-        """All rows as they are stored.
+        """All rows, packed.
 
         Raises:
-            DamagedCatalogue: if one is not as it was written.
+            DamagedCatalogue: if a row is damaged.
         """
         for row in self._block.packed():
             if row.document_id not in self._changes:
@@ -161,7 +161,7 @@ class StoredRows(Mapping[str, Row]):
         return int(current.leaves[current.versions != b""].sum())
 
     def current(self, documents: DocumentTable) -> NDArray[np.bool_]:
-        """Whether each of these documents is current: in this version, with as many leaves.
+        """Whether each of these documents is current: the same version with the same number of leaves.
 
         Documents are compared by 64 bits of their ids' hashes, and by their versions, which are hashes of their content.
         """
@@ -242,7 +242,7 @@ def _row(each: _Place | Row | None) -> Row | None:
 
 
 def are_current(rows: Mapping[str, Row], documents: DocumentTable) -> NDArray[np.bool_]:
-    """Whether each of these documents is current in rows: in this version, with as many leaves."""
+    """Whether each of these documents is current in ``rows``: the same version with the same number of leaves."""
     import numpy as np
 
     return np.array(

@@ -15,11 +15,11 @@ _OWNER = "of"
 
 
 class TableLease(NamedTuple):
-    """A table for as long as it is needed.
+    """A table that must be released after use.
 
     Attributes:
         table: The table.
-        release: Function to call when it is no longer needed.
+        release: Function to call after use.
     """
 
     table: FlowTable
@@ -27,9 +27,9 @@ class TableLease(NamedTuple):
 
 
 class Texts:
-    """Texts by key, in a table of their own. Writing one does not count as a change of the index.
+    """Texts by key, in their own table. Readers of the index do not notice a change of a text.
 
-    Each text has an owner, such as the document that it was made of.
+    Each text has an owner, such as the document that it was made from.
     """
 
     def __init__(self, lease: Callable[[bool], Flow[TableLease | None]]) -> None:
@@ -38,7 +38,7 @@ class Texts:
     def get(self, keys: Collected[str]) -> Flow[dict[str, str]]:
         """The texts with these keys, by key. Unknown keys are left out."""
         records = (yield from self._read(lambda table: table.get(keys, ["text"]))) or {}
-        # A text that is lost is none: it is made again.
+        # A lost text is left out, so that it is made again.
         return {key: record.text for key, record in records.items() if isinstance(record.text, str)}
 
     def keys(self) -> Flow[set[str]]:
@@ -51,11 +51,11 @@ class Texts:
         return {key: str((record.metadata or {}).get(_OWNER, "")) for key, record in records.items()}
 
     def of(self, owners: Collected[str]) -> Flow[set[str]]:
-        """The keys of the texts that these owners have."""
+        """The keys of these owners' texts."""
         return (yield from self._read(lambda table: table.find(_OWNER, owners))) or set()
 
     def put(self, key: str, text: str, owner: str) -> Flow[None]:
-        """Store a text. It is stored when this returns.
+        """Store a text. It is on disk or on the server when this returns.
 
         Raises:
             WriterBusy: if another writer does not finish in time.

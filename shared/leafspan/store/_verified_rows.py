@@ -1,4 +1,4 @@
-"""Comparing the catalogue's file with what is stored: the rows, and what the index was made with."""
+"""Compares the catalogue's file with the stored index: its rows, settings and embedder."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from leafspan.store._manifest import Row
 from leafspan.store._row_block import DamagedCatalogue
 
 CATALOGUE = "leafspan.segments/catalogue"
-"""What a difference is named after that concerns no document."""
+"""The name for a difference that does not concern a document."""
 
 
 class VerifiedRows(NamedTuple):
     """The rows of an index.
 
     Attributes:
-        rows: The rows as they are stored, by stored id of their documents.
-        differences: What was otherwise in the catalogue's file, by document.
+        rows: The stored rows, by stored document id.
+        differences: How the catalogue's file differed, by document.
     """
 
     rows: Mapping[str, Row]
@@ -26,7 +26,7 @@ class VerifiedRows(NamedTuple):
 
 
 def differences_of(kept: KnownIndex, known: KnownIndex) -> dict[str, str]:
-    """What is otherwise in an index as the catalogue's file has it than in the same as it is stored, by document."""
+    """Describe how the catalogue's file (``kept``) differs from the stored index (``known``), by document."""
     found = {}
     for field in ("id", "settings", "embedder"):
         if getattr(kept, field) != getattr(known, field):

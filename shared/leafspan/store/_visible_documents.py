@@ -1,4 +1,4 @@
-"""What of an index is visible at one moment: which documents, and which of their leaves."""
+"""The documents and leaves of an index that are visible at one moment."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from leafspan.store._late_collection import ReadableTable
 from leafspan.store._manifest import CHANGES_ID, Damage, Row, unpack_rows, unpack_token
 from leafspan.values import LeafId
 
-_DOUBTS = 3  # attempts that find a leaf damaged, where another writer may be at work, until it counts as damaged
+_DOUBTS = 3  # attempts that must find a leaf damaged before it is called damaged, while a writer may be at work
 
 
 class VisibleDocuments:
-    """Which documents are visible of an index at one moment, and which leaves are those of their current versions.
+    """The documents of an index that are visible at one moment, and the leaves of their current versions.
 
-    All ids, in arguments and in results, are shown ids, unless they are called stored ids.
+    All ids, in arguments and in results, are shown ids, unless the text says stored ids.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class VisibleDocuments:
         self._met = met
         self._doubted: set[tuple[str, str]] = set()  # in this attempt
         self._read: dict[str, Row] = {}
-        self._outdated: set[str] = set()  # of these, those that were read before the last query
+        self._outdated: set[str] = set()  # ids of rows in _read that were read before the last query
         self._last = last or LastChange()
         self._before = self._last.token
         self._rule = rule or DamageRule()
@@ -57,12 +57,12 @@ class VisibleDocuments:
 
     @property
     def may_be_stale(self) -> bool:
-        """Whether the index has changed since; True if that is not known."""
+        """Whether the index has changed since it was read; True if that is unknown."""
         return self._has_changed is None or self._has_changed()
 
     @property
     def is_stale(self) -> bool:
-        """Whether the index is known to have changed since."""
+        """Whether the index is known to have changed since it was read."""
         return self._has_changed is not None and self._has_changed()
 
     def everything(self) -> Flow[Catalogue]:
@@ -72,19 +72,19 @@ class VisibleDocuments:
         return self._known.without(self._damaged)
 
     def catalogue(self) -> Flow[Catalogue]:
-        """The catalogue of the documents that are visible. Damaged ones are in it without a current version."""
+        """The catalogue of the visible documents. Damaged ones are in it, without a current version."""
         everything = yield from self.everything()
         return everything.visible_to(self.scope) if self.scope else everything
 
     def unpacked(self) -> Flow[Catalogue]:
-        """Like ``catalogue``, with all rows at hand: for who goes on with them after reading."""
+        """Like ``catalogue``, with all rows in memory, for use after the reader is left."""
         return (yield from self.catalogue()).unpacked()
 
     def whole_catalogue(self, where: Where | None = None) -> Flow[Catalogue]:
-        """Like ``catalogue``, for reading that would lack what damaged documents have.
+        """Like ``catalogue``, for results that would be incomplete without the damaged documents.
 
         Raises:
-            DamagedIndex: if a visible document that may match is known to be damaged, unless reading goes on without it.
+            DamagedIndex: if a visible document that may match is known to be damaged, and is not left out.
         """
         visible = yield from self.catalogue()
         if visible.damaged and not self._leaves_out:
@@ -98,9 +98,9 @@ class VisibleDocuments:
         return visible
 
     def rows(self, ids: Sequence[str] | None = None) -> Flow[Mapping[str, Row]]:
-        """The rows of these documents in the manifest, by id; of all documents for None. Unknown ids are left out.
+        """The manifest rows of these documents, by id, or of all documents for None. Unknown ids are left out.
 
-        They are as they are stored: damaged ones say so, but not those of which leaves are damaged.
+        They are the stored rows: a damaged row says so, but the row of a document with damaged leaves does not.
         """
         if self._known is None and self.scope is None:
             if ids is not None:
@@ -114,20 +114,20 @@ class VisibleDocuments:
         return {id_: row for id_ in ids if (row := known.rows.get(id_)) is not None}
 
     def rows_met(self, ids: Iterable[str]) -> Flow[Mapping[str, Row]]:
-        """Like ``rows``, but without asking again for documents of which this reader has met a leaf, and with these."""
+        """Like ``rows``, with the rows that this reader has read before, which are not read again."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._read]
         if missing:
             self._read_rows((yield from self.rows(missing)))
         return self._read
 
     def stored_rows(self, ids: Sequence[str]) -> Flow[dict[str, Any]]:
-        """The metadata of the records that the manifest has of these documents, as they are stored, by stored id."""
+        """The stored metadata of these documents' manifest records, by stored id."""
         records = yield from self._manifest.get(ids, ["metadata"])
         return {id_: record.metadata for id_, record in records.items()}
 
     @property
     def left_out(self) -> dict[str, str]:
-        """What is wrong with the visible documents that were left out, by shown id, as far as it is known by now."""
+        """The known damage of visible documents that were left out, by shown id."""
         if self._known is not None:
             everything = self._known.without(self._damaged)
             damaged = (everything.visible_to(self.scope) if self.scope else everything).damaged
@@ -136,11 +136,11 @@ class VisibleDocuments:
         return {id_: damage.problem for id_, damage in sorted(damaged.items())}
 
     def error(self, damaged: Mapping[str, str]) -> DamagedIndex:
-        """The error for what is wrong with documents, by shown id."""
+        """The error for damaged documents, by shown id."""
         return self._rule.error(damaged)
 
     def warn_of_left_out(self) -> dict[str, str]:
-        """What was left out, as above. A warning tells of each document once. Empty where damage is an error instead."""
+        """Warn once for each document that was left out, and return them. Empty if damaged documents are errors instead."""
         if not self._leaves_out:
             return {}
         if left_out := self.left_out:
@@ -148,7 +148,7 @@ class VisibleDocuments:
         return left_out
 
     def doubt(self, id_: str) -> None:
-        """Start reading again, once, because a leaf that a host retriever returned is missing: it may be replaced by now.
+        """Start reading again, once, because a leaf of a host retriever is missing: a writer may have replaced it.
 
         Raises:
             StaleRead: at the first call for this version of the document.
@@ -159,11 +159,11 @@ class VisibleDocuments:
             raise StaleRead
 
     def refuse(self, problems: Mapping[str, str]) -> Flow[None]:
-        """Say what is wrong with leaves or summaries that were fetched, by their shown ids.
+        """Report damaged leaves or summaries, by shown id.
 
         Raises:
-            DamagedIndex: if there are any, unless reading goes on without their documents.
-            StaleRead: if they may just have been replaced, or reading starts again without their documents.
+            DamagedIndex: if there are any, and their documents are not left out.
+            StaleRead: if a writer may just have replaced them, or reading starts again without their documents.
         """
         if problems:
             stored = yield from self._stored_ids(problems)
@@ -174,7 +174,7 @@ class VisibleDocuments:
         return self._known is not None and not self._known.rows
 
     def _stored_ids(self, ids: Iterable[str]) -> Flow[dict[str, str]]:
-        """The shown id of each leaf, by stored id. Leaves of unknown documents are left out."""
+        """The leaves' shown ids, by stored id. Leaves of unknown documents are left out."""
         if self.scope is None:
             return {id_: id_ for id_ in ids}
         visible = yield from self.catalogue()
@@ -186,10 +186,10 @@ class VisibleDocuments:
         return found
 
     def _rows_of(self, ids: Iterable[str]) -> Flow[dict[str, Row]]:
-        """The rows of the documents of leaves, by their stored ids without ordinals, of those whose version is current.
+        """The rows of these leaves' documents, by leaf id without ordinal, if that version is current.
 
         Raises:
-            DamagedIndex: if one of the documents is known to be damaged, unless reading goes on without it.
+            DamagedIndex: if one of the documents is known to be damaged, and is not left out.
         """
         parts = {prefix: prefix.rpartition("#") for prefix in {id_.rpartition("#")[0] for id_ in ids}}
         if self._known is not None or self.scope is not None:
@@ -201,14 +201,14 @@ class VisibleDocuments:
         return {prefix: row for prefix, (row, version) in found.items() if row is not None and row.version == version}
 
     def _rows_after_query(self, ids: Iterable[str]) -> Flow[Mapping[str, Row]]:
-        """Like ``rows_met``, for documents of which a query has found leaves.
+        """Like ``rows_met``, for documents whose leaves a query has found.
 
-        A version may have become current after the query, which then has found some of its leaves at most: the others
-        were not there yet. So if the index has changed since the reader was made, a version counts only if it is found
-        current twice, with a query between.
+        A version may have become current after the query. The query may then have missed some of its leaves, which were not
+        written yet. So if the index has changed since the reader was made, a version must be found current twice, with a
+        query in between.
 
-        For the same reason rows are read again if they were read before the query: by then, a version that was current
-        may have lost leaves.
+        Rows that were read before the query are read again for the same reason: a version that was current then may have
+        lost leaves before the query.
 
         Raises:
             StaleRead: if a version is found current for the first time, or is no longer current.
@@ -232,7 +232,7 @@ class VisibleDocuments:
         return self._read
 
     def _read_rows(self, rows: Mapping[str, Row]) -> Mapping[str, Row]:
-        """Keep these rows, damaged ones as such; all that are kept."""
+        """Keep these rows, with damaged ones marked, and return all kept rows."""
         self._read.update(Catalogue(rows).without(self._damaged).rows if self._damaged else rows)
         return self._read
 
@@ -247,8 +247,8 @@ class VisibleDocuments:
         """The leaves that are current, visible and in the selection.
 
         Raises:
-            DamagedIndex: if a document is known to be damaged, or a text is missing, unless reading goes on without it.
-            StaleRead: if a leaf that is not current may just have been replaced.
+            DamagedIndex: if a document is damaged or lacks a text, and is not left out.
+            StaleRead: if a writer may just have replaced a leaf that is not current.
         """
         leaves = [parsed(id_) for id_ in ids]
         from_catalogue = self._known is not None or self.scope is not None or within is not None
@@ -261,14 +261,14 @@ class VisibleDocuments:
         self._refuse({id_: damage for id_ in sorted_out.damaged if (damage := rows[id_].damage)})
         if sorted_out.textless:
             self._check({id_: f"the text of its leaf {id_.rpartition('#')[2]} is missing" for id_ in sorted_out.textless})
-        # A leaf that is not current was left by a killed writer, unless another writer is at work right now.
+        # A killed writer left a leaf that is not current, unless another writer is at work right now.
         if sorted_out.doubtful and self.may_be_stale:
             self._met |= sorted_out.doubtful
             raise StaleRead
-        # A leaf that was not current before either may have become so since the catalogue was loaded, or its document
-        # may have been replaced: the manifest knows.
+        # A leaf that was not current before either may have become current since the catalogue was loaded, or its document
+        # may have been replaced: ask the manifest.
         asked = set(sorted_out.stale)
-        # And one that was current may have lost leaves before the query, which then has found the others only.
+        # A version that was current may have lost leaves before the query, which then has found only its other leaves.
         if queried and from_catalogue and sorted_out.current and (yield from self._is_behind()):
             asked |= {LeafId.parse(id_).document_id for id_ in sorted_out.current}
         if asked and from_catalogue and self.may_be_stale:
@@ -278,20 +278,20 @@ class VisibleDocuments:
         return Current(sorted_out.current, rows)
 
     def _is_behind(self) -> Flow[bool]:
-        """Whether leaves may have been deleted since the catalogue was read."""
+        """Whether a writer may have deleted leaves since the catalogue was read."""
         if self._has_moved_on is None or self._known is None:
             return False
         return (yield from self._has_moved_on(self._known))
 
     def _check(self, problems: Mapping[str, str]) -> None:
-        """Say what is wrong with leaves of current versions, by their stored ids.
+        """Report damaged leaves of current versions, by stored id.
 
-        A leaf is deleted only after the index has counted a change. So it is damaged if there was none, or if it is found
-        so again and again, and always of the same version.
+        A writer deletes a leaf only after the index has counted a change. So a leaf is damaged if nothing has changed, or
+        if several attempts find it damaged in the same version.
 
         Raises:
-            DamagedIndex: if there are any, unless reading goes on without their documents.
-            StaleRead: if they may just have been replaced, or reading starts again without their documents.
+            DamagedIndex: if there are any, and their documents are not left out.
+            StaleRead: if a writer may just have replaced them, or reading starts again without their documents.
         """
         if not problems:
             return
@@ -306,14 +306,14 @@ class VisibleDocuments:
                 raise StaleRead
         self._refuse({document_id: each for (document_id, _), each in damaged.items()})
         if damaged.keys() <= self._damaged.keys():
-            raise StaleRead  # reading is to come to an end
+            raise StaleRead  # MetDamage for known damage would repeat forever
         self._met.damaged = {**self._met.damaged, **damaged}
         if self._known is not None:
             self._known.met = {**self._known.met, **damaged}
         raise MetDamage
 
     def _refuse(self, damaged: Mapping[str, Damage]) -> None:
-        """Raise the error for damaged documents, by their stored ids, if they are visible, and are not to be left out."""
+        """Raise the error for visible damaged documents, by stored id, unless they are left out."""
         if damaged and not self._leaves_out:
             shown = {self._shown_id(id_): each.problem for id_, each in damaged.items()}
             if known := {id_: problem for id_, problem in shown.items() if id_ is not None}:
@@ -327,7 +327,7 @@ class VisibleDocuments:
 
     @property
     def _damaged(self) -> Mapping[tuple[str, str], Damage]:
-        """The (document, version) pairs that reading goes on without."""
+        """The damaged (document, version) pairs that are left out."""
         met = self._met.damaged
         known = self._known.met if self._known is not None else {}
         return {**known, **met} if known and met else known or met

@@ -1,4 +1,4 @@
-"""Writing an index in steps: a writer that is killed at any step leaves it whole, and the next one finishes the work."""
+"""Writes an index in steps: a writer that is killed at any step leaves it whole, and the next one finishes the work."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from leafspan.store._manifest import Row, row_records
 from leafspan.store._scope import Scope
 from leafspan.values import LeafId, leaf_ids
 
-_MOST = 1_000_000  # leaves of a version that a damaged document may have left
+_MOST = 1_000_000  # largest number of leaves to delete for one version of a damaged document
 
 
 class DocumentToWrite(NamedTuple):
-    """A document with all that is stored of it.
+    """A document with all its stored data.
 
     Attributes:
         row: Its row in the manifest.
@@ -37,11 +37,11 @@ class DocumentToWrite(NamedTuple):
 
 
 class Derived(NamedTuple):
-    """What was made of documents that are being written.
+    """Data that was derived from documents while they are written.
 
     Attributes:
-        keep: Keeps it, before readers see the documents: so no reader has to make it.
-        tidy: Tidies up after they see them, with what reads the catalogue of the whole index.
+        keep: Flow that stores it before readers see the documents, so that no reader has to make it.
+        tidy: Flow that tidies up after readers see them. It gets a function that reads the whole index's catalogue.
     """
 
     keep: Callable[[], Flow[None]]
@@ -49,11 +49,11 @@ class Derived(NamedTuple):
 
 
 Follower = Callable[[Sequence[DocumentToWrite], Mapping[str, Any]], Flow[Derived]]
-"""Makes what is derived of documents while their leaves are written, or after, apart from what was made before."""
+"""Derives data from documents while or after their leaves are written, except data that was made before."""
 
 
 class Writer:
-    """The only writer of an index, for as long as it holds the lock. Call ``stop`` when done, and after a failure.
+    """The only writer of an index while it holds the lock. Call ``stop`` when done, and after a failure.
 
     A document is replaced in four steps:
 
@@ -62,10 +62,10 @@ class Writer:
     3. The manifest makes their version the current one.
     4. The old leaves are deleted.
 
-    Until the third step readers see the old version, and from then on the new one.
+    Until step 3, readers see the old version; after it, the new one.
 
-    If nothing is known of the old leaves, since the row is damaged, or if they have the ids of the new ones, they are
-    deleted before the second step, so that no leaf stays that the new version does not have.
+    If the old leaves are unknown, because the row is damaged, or have the same ids as the new ones, they are deleted before
+    step 2, so that only leaves of the new version remain.
     """
 
     def __init__(
@@ -87,8 +87,8 @@ class Writer:
         self._follower = follower
         self._catalogue = catalogue
         self._notes_changes = notes_changes
-        self._changed: set[str] = set()  # documents whose rows have changed since readers were last told
-        self._is_finished = True  # nothing is half written, or written and not announced to readers
+        self._changed: set[str] = set()  # documents whose rows have changed since the last announcement to readers
+        self._is_finished = True  # False while something is half written, or not announced to readers
         self.rows = rows
 
     def stop(self) -> None:
@@ -96,11 +96,11 @@ class Writer:
         self._stop(self._is_finished)
 
     def leave_unfinished(self) -> None:
-        """Note that something is left for the next writer to finish."""
+        """Leave something for the next writer to finish."""
         self._is_finished = False
 
     def advance(self, *, settled: bool = True) -> Flow[None]:
-        """Let readers notice what has been written so far. ``settled`` is False if more changes follow at once."""
+        """Announce to readers what has been written so far. ``settled`` is False if more changes follow at once."""
         yield from self._advance(self._changed, settled=settled)
         self._changed = set()
         self._is_finished = True
@@ -115,7 +115,7 @@ class Writer:
         done: Callable[[int], None] = lambda _: None,
         made: Mapping[str, Any] | None = None,
     ) -> Flow[None]:
-        """Add documents, or replace those that are there. ``made`` is what was derived of them before."""
+        """Add documents or replace existing ones. ``made`` is data that was derived from them before."""
         documents = yield Call(_all_with_checksums, (documents,))
         there = yield from self._leaves_of({id_ for each in documents if self._is_damaged(id_ := each.row.document_id)})
         in_the_way = [id_ for ids in there.values() for id_ in ids]
@@ -140,7 +140,7 @@ class Writer:
         derived = None if self._follower is None else (yield from self._follower(documents, made or {}))
         # Before step 3, so that a reader that finds the new version in the manifest can see its leaves.
         yield from self.advance(settled=False)
-        # Between the two, so that no reader takes it for what is left of an old version, and none finds it missing.
+        # Between these two steps: readers then neither take the data for an old version's leftover, nor find it missing.
         if derived is not None:
             yield from derived.keep()
         yield from self.write_rows([with_leftovers.get(row.document_id, row) for row, _, _, _ in documents])
@@ -150,7 +150,7 @@ class Writer:
             yield from derived.tidy(self._catalogue)
 
     def shows_all_leaves(self, row: Row, scope: Scope) -> Flow[bool]:
-        """Whether a view may write a document. For a damaged row, the leaves' metadata must match."""
+        """Whether a view may write a document. If the row is damaged, the leaves' metadata must match the view's filter."""
         if row.damage is None:
             return True
         there = yield from self._leaves_of({row.document_id})
@@ -158,7 +158,7 @@ class Writer:
         return all(scope.where.matches(record.metadata or {}, row.document_id) for record in records.values())
 
     def delete(self, rows: Sequence[Row]) -> Flow[None]:
-        """Delete documents. They disappear when the manifest says so; their leaves are deleted after that."""
+        """Delete documents. Readers stop showing them when the manifest says so; their leaves are deleted after that."""
         there = yield from self._leaves_of({row.document_id for row in rows if row.damage is not None})
         deleted = []
         for row in rows:
@@ -167,7 +167,7 @@ class Writer:
                 leftovers = _versions(there[row.document_id])
             deleted.append(replace(row, version=None, leaves=0, hash="", leftovers=leftovers, checksums="", damage=None))
         self._changed.update(row.document_id for row in rows)
-        # Before they disappear, so that a reader for which one is gone does not find it again in what it has kept.
+        # Before the documents disappear, so that a reader that misses one does not find it again in an old catalogue.
         yield from self.advance(settled=False)
         yield from self.write_rows(deleted)
         if there:
@@ -180,7 +180,7 @@ class Writer:
         """Delete the leftovers of these documents, and the rows of those without a current version."""
         if not rows:
             return
-        # Before the leaves are deleted, so that a reader that misses one of them knows to start again.
+        # Before the leaves are deleted, so that a reader that misses one knows that it must start again.
         yield from self.advance(settled=False)
         self._is_finished = False
         yield from self._leaves.delete(
@@ -207,7 +207,7 @@ class Writer:
         yield from self.advance()
 
     def write_vectors(self, vectors: Mapping[str, Any]) -> Flow[None]:
-        """Write the vectors of leaves that are stored without one, by id. Their texts and metadata stay as they are."""
+        """Write the vectors of leaves that are stored without one, by id. Their texts and metadata do not change."""
         if vectors:
             self._is_finished = False
             yield from self._leaves.put_vectors(vectors)
@@ -226,7 +226,7 @@ class Writer:
         return row is not None and row.damage is not None
 
     def _leaves_of(self, documents: Collected[str]) -> Flow[dict[str, list[str]]]:
-        """The ids of all leaves of documents of which the rows do not say which they have, by document."""
+        """The ids of all leaves of documents whose rows are damaged, by document."""
         found: dict[str, list[str]] = {id_: [] for id_ in documents}
         if found:
             for id_ in (yield from self._leaves.scan([])):
@@ -262,5 +262,5 @@ def _versions(ids: Sequence[str], apart_from: str | None = None) -> tuple[tuple[
     sizes: dict[str, int] = {}
     for leaf in map(LeafId.parse, ids):
         sizes[leaf.version] = max(sizes.get(leaf.version, 0), leaf.ordinal + 1)
-    # A number that nobody has written would have thousands of millions of ids deleted after a kill.
+    # Without the limit, a number that nobody has written could have billions of ids deleted after a kill.
     return tuple((version, min(size, _MOST)) for version, size in sorted(sizes.items()) if version != apart_from)
