@@ -298,7 +298,7 @@ def test_files_deleted_while_open_go_on_and_are_written_anew_at_the_next_change(
         shutil.rmtree(place / "leafspan.segments")
         assert answers(index) == undamaged()
         index.add(some_documents(5))
-        with pytest.warns(RuntimeWarning, match="has lost files; they are written anew"):
+        with pytest.warns(RuntimeWarning, match="has lost files; leafspan writes them again"):
             assert answers(index) == expected
     with open_at(place) as index:
         assert answers(index) == expected
@@ -314,7 +314,7 @@ def answers_after_the_loss_of_a_file(place, lose):
         index.add(some_documents(6))  # at this one it may be another process that has merged it
         assert answers(index) == answers_of_fresh(some_documents(1, 2, 3, 4, 5, 6))
         index.add(some_documents(7))
-        with pytest.warns(RuntimeWarning, match="has lost files; they are written anew"):
+        with pytest.warns(RuntimeWarning, match="has lost files; leafspan writes them again"):
             found = answers(index)
     assert found == answers_of_fresh(some_documents(1, 2, 3, 4, 5, 6, 7))
     return found

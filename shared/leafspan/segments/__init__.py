@@ -1,4 +1,4 @@
-"""Mirrors: copies of what is stored, in the form in which questions read it. They can always be made again."""
+"""Segments: copies of the stored documents in the form that queries read. They can always be made again."""
 
 from leafspan.segments._mirror import Mirror, Recipe
 from leafspan.segments._record_copy import RecordCopy, records_in

@@ -1,4 +1,4 @@
-"""What compares a segment of a mirror with documents as they are stored."""
+"""The type of functions that compare a segment with stored documents."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from typing import TypeAlias
 from leafspan.store import DocumentToWrite
 
 Compare: TypeAlias = Callable[[int, DocumentToWrite], Sequence[int]]
-"""From the first row of a document in the segment, and the document as it is stored: the ordinals of the leaves of which
-the segment has something else."""
+"""Takes the row of a document's first leaf in the segment and the stored document. Returns the ordinals of the leaves that
+differ."""

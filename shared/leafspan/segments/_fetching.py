@@ -1,4 +1,4 @@
-"""Segments of a mirror behind a client: pieces of those that are stored with the index are fetched when they are read."""
+"""Segments that are stored with an index behind a client. Their pieces are fetched when they are read."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from leafspan.segments._stored_arrays import PIECE, PiecesMissing, StoredFile
 
 
 class FetchedSegments:
-    """The segments on a shelf, and the files of a cache folder into which their pieces are fetched.
+    """The segments on a shelf, and the files in a cache folder that receive their pieces.
 
-    A file has the length of the whole segment at once. A piece that was not fetched has other checksums than the segment
-    says, as one that was damaged has, and is fetched.
+    A file has the whole segment's length from the start. A missing piece does not match the segment's checksums, nor does a
+    damaged piece, so both are fetched.
     """
 
     def __init__(self, shelf: Shelf, folder: SegmentFolder) -> None:
         self._shelf = shelf
         self._folder = folder
-        self._names: set[str] = set()  # on the shelf, when it was last looked at
-        self._seen: set[str] = set()  # at any time
+        self._names: set[str] = set()  # names on the shelf at the last look
+        self._seen: set[str] = set()  # names that were ever seen on the shelf
         self._ignored: set[str] = set()  # names of segments that are gone, damaged, or cannot be kept
-        self._damaged: dict[str, str] = {}  # of these, those that are damaged, with what is wrong
+        self._damaged: dict[str, str] = {}  # the damage of damaged segments, by name
 
     def is_own(self, segment: OpenSegment) -> bool:
-        """Whether only this client has a segment: it was never seen on the shelf, from which others may remove it."""
+        """Whether only this client has the segment. Then it was never on the shelf, where others could remove it."""
         return segment.path is None or segment.path.stem not in self._seen
 
     def leave_out(self, segments: Iterable[OpenSegment]) -> None:
-        """Do not fetch these again, which were found damaged, or gone."""
+        """Do not fetch these segments again. They are damaged or gone."""
         for each in segments:
             if each.path is not None:
                 self._ignored.add(each.path.stem)
@@ -47,7 +47,7 @@ class FetchedSegments:
 
     @property
     def damaged(self) -> dict[Path, str]:
-        """What is wrong with segments on the shelf, as far as is known, by the files into which they would be fetched."""
+        """The known damage of segments on the shelf, by the files that they would be fetched into."""
         return {self._folder.file(name): problem for name, problem in self._damaged.items() if name in self._names}
 
     def look(self) -> Flow[set[str]]:
@@ -57,7 +57,7 @@ class FetchedSegments:
         return set(self._names)
 
     def with_all(self, known: Sequence[OpenSegment], names: Set[str]) -> Flow[list[OpenSegment]]:
-        """The known segments, and others on the shelf, by their names. Of those, only the documents are fetched."""
+        """The known segments, and the named ones on the shelf. Only the documents of the latter are fetched."""
         there = {each.path.stem for each in known if each.path is not None}
         lengths = yield from self._shelf.lengths(names - there - self._ignored)
         if not lengths:
@@ -74,7 +74,7 @@ class FetchedSegments:
         gone = {piece.name for piece in (*(Piece(name, 0) for name in lengths), *further) if piece not in fronts}
         lost = gone & (yield from self.look()) if gone else set()
         for name in lengths:
-            if name in gone:  # others have merged it since the shelf was looked at, unless it is still there
+            if name in gone:  # another client has merged it since the last look, unless the shelf still has it
                 if name in lost:
                     self._note_damage(name, f"{self._folder.file(name)}: pieces of it are lost in the index")
                 continue
@@ -94,7 +94,7 @@ class FetchedSegments:
         """Fetch pieces of files.
 
         Raises:
-            StaleRead: if a segment is gone: others have merged it. The next reading looks for the new one.
+            StaleRead: if a segment is gone because others have merged it. The next attempt finds the new segment.
         """
         wanted = {Piece(Path(file.what).stem, number): file for file, numbers in pieces.items() for number in numbers}
         found = yield from self._shelf.pieces(sorted(wanted))
@@ -114,13 +114,13 @@ class FetchedSegments:
             raise StaleRead
 
     def put(self, segments: Iterable[OpenSegment]) -> Flow[bool]:
-        """Whether segments could be stored with the index. Where that fails, clients make them themselves."""
+        """Store segments with the index. Return whether that worked; if not, each client makes them itself."""
         for segment in segments:
             name = uuid.uuid4().hex if segment.path is None else segment.path.stem
             try:
                 content = yield Call(segment_bytes, (segment.documents, segment.arrays))
             except (PiecesMissing, StaleRead):
-                continue  # others have merged it, or it is damaged
+                continue  # others have merged the segment, or it is damaged
             try:
                 yield from self._shelf.put(name, content)
             except LeafspanError as error:
@@ -132,12 +132,12 @@ class FetchedSegments:
         return True
 
     def remove(self, paths: Iterable[Path]) -> Flow[None]:
-        """Delete segments that are no longer needed, by the files into which they were fetched."""
+        """Delete segments that are no longer needed, by the files that they were fetched into."""
         names = {path.stem for path in paths}
         self._ignored |= names
         self._names -= names
         self._damaged = {name: problem for name, problem in self._damaged.items() if name not in names}
-        with suppress(LeafspanError):  # the next writer does
+        with suppress(LeafspanError):  # the next writer tries again
             yield from self._shelf.remove(names)
 
     def _note_damage(self, name: str, problem: str) -> None:

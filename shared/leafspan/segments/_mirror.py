@@ -1,4 +1,4 @@
-"""A mirror that follows an index: it makes segments of new documents, and merges small segments into large ones."""
+"""Keeps segments up to date with an index: makes segments of new documents, and merges small segments into large ones."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_GROUP = 20_000  # leaves to make into one segment
+_GROUP = 20_000  # number of leaves to put into one segment
 MOST_SEGMENTS = 8
-"""Segments that are not merged into fewer, so that a change does not write everything again."""
+"""Number of segments that are not merged, so that a change does not write everything again."""
 
-_SIZE_RATIO = 2  # a segment is merged with smaller ones if it is at most this many times as large as all of them together
-_MOST_TAKEN = MOST_SEGMENTS  # segments of what was written, beyond which the writer merges them
-_MOST_DEFERRALS = 4  # changes after which segments are merged and removed though nobody knows whether the reader is stale
-_MOST_SPLITS = 20  # of groups with documents that have been replaced
-_MIN_FOR_PROGRESS = 5_000  # leaves from which on a progress bar is shown
+_SIZE_RATIO = 2  # a segment is merged with smaller ones if it is at most this many times as large as their total
+_MOST_TAKEN = MOST_SEGMENTS  # when writers have added more segments than this, the writer merges them
+_MOST_DEFERRALS = 4  # changes after which segments are merged although the reader may be stale
+_MOST_SPLITS = 20  # how often a group with replaced documents is split
+_MIN_FOR_PROGRESS = 5_000  # number of leaves from which a progress bar is shown
 _POLL_SECONDS = 0.005
-_PATIENCE = 60.0  # seconds in which another thread must make a segment
+_PATIENCE = 60.0  # seconds that another thread may take to make one segment
 _mirrors: weakref.WeakSet[Mirror] = weakref.WeakSet()
 
 
 class Recipe(Protocol):
-    """How the arrays of a mirror's segments are made."""
+    """How to make the arrays of segments."""
 
     @property
     def name(self) -> str:
-        """The name of the folder of the mirror's files. Recipes that make different arrays have different names."""
+        """The name of the segments' folder. Recipes that make different arrays have different names."""
         ...
 
     @property
@@ -59,11 +59,11 @@ class Recipe(Protocol):
 
     @property
     def content(self) -> str:
-        """What the mirror is a copy of, as words of a sentence."""
+        """What the segments are a copy of, as words of a sentence."""
         ...
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
-        """The arrays of the leaves of some documents.
+        """Make the arrays of some documents' leaves.
 
         Raises:
             StaleRead: if a document has been replaced.
@@ -71,28 +71,28 @@ class Recipe(Protocol):
         ...
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
-        """The arrays of the leaves of documents that are at hand, with at least one leaf each.
+        """Make the arrays of documents that are in memory. Each of them has at least one leaf.
 
         Raises:
-            LeafspanError: if a function of the user's fails.
+            LeafspanError: if a function that the user gave fails.
         """
         ...
 
     def merge(self, parts: Sequence[MaskedArrays]) -> Mapping[str, NDArray[Any] | PiecedArray]:
-        """The arrays of several segments as those of one. Only the leaves that the masks mark are kept, in order."""
+        """Merge the arrays of several segments into the arrays of one. Only the leaves in the masks are kept, in order."""
         ...
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
-        """What compares the arrays of a segment with documents as they are stored."""
+        """Return the function that compares a segment's arrays with stored documents."""
         ...
 
 
 class Mirror:
-    """A copy of an index in segments, kept in files or in memory. ``current`` brings it up to date.
+    """A copy of an index in segments, in files or in memory. ``current`` brings it up to date.
 
-    Segments never change. The catalogue alone decides which documents in a segment are current, so there is no list of
-    segments that could be wrong. Any process may add a segment, or replace several by one, at any time and without a lock.
-    Files that are lost or damaged are made again.
+    Segments never change. Only the catalogue decides which documents in a segment are current, so no list of segments can
+    be wrong. Any process may add a segment, or replace several by one, at any time and without a lock. Lost or damaged
+    files are made again.
     """
 
     def __init__(self, folder: Path | None, recipe: Recipe, *, read_only: bool = False) -> None:
@@ -100,29 +100,29 @@ class Mirror:
         self._recipe = recipe
         self._segments: list[OpenSegment] | None = None
         self._snapshot: MirrorSnapshot | None = None
-        self._glimpse: MirrorSnapshot | None = None  # the last snapshot that was made of what was at hand
-        self._looked_at: list[OpenSegment] = []  # the segments of that, before all were opened
+        self._glimpse: MirrorSnapshot | None = None  # the last snapshot that ``at_hand`` returned
+        self._looked_at: list[OpenSegment] = []  # its segments, before all segments were opened
         self._deferred = 0  # changes since segments were last merged and removed
-        self._taken = 0  # segments of what was written, since then
+        self._taken = 0  # segments that writers have added since then
         self._mutex = threading.Lock()
         _mirrors.add(self)
-        self._went_on = 0.0  # when a segment was last made, or begun
+        self._went_on = 0.0  # when a segment was last made or begun
 
     @property
     def content(self) -> str:
-        """What it is a copy of, as words of a sentence."""
+        """What the segments are a copy of, as words of a sentence."""
         return self._recipe.content
 
     largest: int | None = 1 << 17
-    """The most leaves of a segment of merged ones. None: any number."""
+    """Largest number of leaves in a merged segment. None: no limit."""
 
     is_shared = False
-    """Whether its segments are stored with the index, so that pieces of them may have to be fetched."""
+    """Whether segments are stored with the index, so that pieces of them may have to be fetched."""
 
     def close(self) -> None:
-        """Let go of the segments. Each file is closed with the last who uses it, perhaps a question in another thread."""
+        """Release the segments. Each file is closed with its last user, which may be a query in another thread."""
         if not self._mutex.acquire(blocking=False):
-            return  # another thread is making segments: they are let go of with this object
+            return  # another thread is making segments: they are released with this object
         try:
             self._segments = self._snapshot = self._glimpse = None
             self._looked_at = []
@@ -130,11 +130,11 @@ class Mirror:
             self._mutex.release()
 
     def current(self, reader: Reader) -> Flow[MirrorSnapshot]:
-        """The whole index as the reader's catalogue has it, whatever the reader's scope.
+        """A snapshot of the whole index for the reader's catalogue, whatever the reader's scope.
 
         Raises:
-            StaleRead: if a document is replaced meanwhile.
-            WriterBusy: if another thread makes segments, and none for a minute.
+            StaleRead: if a document is replaced in between.
+            WriterBusy: if another thread makes segments, and has made no segment for a minute.
         """
         catalogue = yield from reader.everything()
         if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:
@@ -143,7 +143,7 @@ class Mirror:
         try:
             self._went_on = time.monotonic()
             if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:
-                return known  # another thread or task has made it meanwhile
+                return known  # another thread or task has made it in the meantime
             snapshot, missing = yield Call(self._existing, (catalogue, lambda: reader.is_stale), finish=True)
             if missing and (yield from self._look_elsewhere()):
                 snapshot = yield Call(self._snapshot_of, (catalogue,))
@@ -151,8 +151,8 @@ class Mirror:
             if missing:
                 yield from self._make(reader.for_mirrors(), missing)
                 snapshot = yield Call(self._snapshot_of, (catalogue,))
-            # A stale reader would take newer segments for dead ones. But behind a client that is never known, and merging
-            # cannot be deferred for ever.
+            # A stale reader would take newer segments for dead ones. Behind a client nobody knows whether a reader is
+            # stale, and merging cannot wait forever.
             self._deferred += 1
             if not reader.may_be_stale or (self._deferred > _MOST_DEFERRALS and not reader.is_stale):
                 snapshot = yield Call(self._compact, (snapshot,), finish=True)
@@ -171,7 +171,7 @@ class Mirror:
         return (yield Call(function, arguments, computes=True))  # type: ignore[no-any-return]
 
     def stored(self) -> Flow[StoredSegments]:
-        """All segments as they are stored now. Each file is read anew, whatever of it is open, and nothing is changed."""
+        """Read all stored segments again, even open ones. This makes no changes."""
         return (yield Call(self._stored))  # type: ignore[no-any-return]
 
     def _stored(self) -> StoredSegments:
@@ -180,15 +180,15 @@ class Mirror:
         return StoredSegments([*in_memory, *found], damaged)
 
     def comparing(self, segment: OpenSegment) -> Compare:
-        """What compares a segment with documents as they are stored."""
+        """Return the function that compares a segment with stored documents."""
         return self._recipe.comparing(segment.arrays)
 
     def make_again(self, reader: Reader, wrong: Collection[OpenSegment], files: Collection[Path]) -> Flow[None]:
-        """Make segments again from what is stored, and from no copy. What was there goes when all of it has been made.
+        """Make segments again from the stored documents, without any copy. Old segments are removed when all are made.
 
         Raises:
-            StaleRead: if a document is replaced meanwhile. The next call goes on.
-            WriterBusy: if another thread makes segments, and none for a minute.
+            StaleRead: if a document is replaced in between. The next call goes on.
+            WriterBusy: if another thread makes segments, and has made no segment for a minute.
         """
         catalogue = yield from reader.everything()
         files = {*files, *(each.path for each in wrong if each.path is not None)}
@@ -208,10 +208,10 @@ class Mirror:
             self._mutex.release()
 
     def _lock(self) -> Flow[None]:
-        """Acquire the mutex: here and not within a call, so that a cancelled task knows whether it has it.
+        """Acquire the mutex. Not inside a call, so that a cancelled task knows whether it has the mutex.
 
         Raises:
-            WriterBusy: if another thread makes segments, and none for a minute.
+            WriterBusy: if another thread makes segments, and has made no segment for a minute.
         """
         start = time.monotonic()
         while not self._mutex.acquire(blocking=False):
@@ -228,9 +228,9 @@ class Mirror:
             )
 
     def make(self, documents: Sequence[DocumentToWrite], ready: Mapping[str, Any]) -> Flow[Segment | None]:
-        """A segment of documents that are being written, for ``take``. None if that fails, or they have no leaves.
+        """Make a segment of documents that are being written, for ``take``, or return None if that fails.
 
-        ``ready`` has arrays of segments of the same documents by the names of recipes.
+        ``ready`` has arrays of the same documents, by recipe name.
         """
         documents = [each for each in documents if each.texts]
         return (yield Call(self._made, (documents, ready.get(self._recipe.name)))) if documents else None
@@ -245,12 +245,12 @@ class Mirror:
         return Segment(DocumentTable.of([(row.document_id, row.version, row.leaves) for row in rows]), arrays)
 
     def take(self, segment: Segment) -> Flow[None]:
-        """Keep a segment of documents whose version is about to become current, so that no question reads them back."""
+        """Keep a segment of documents that are about to become current, so that no query has to read them again."""
         yield from self._keep(segment)
 
     def _keep(self, segment: Segment) -> Flow[OpenSegment]:
         kept: OpenSegment = yield Call(self._folder.keep, (segment,), finish=True)
-        if self._mutex.acquire(blocking=False):  # or else the thread that makes segments finds it in the folder
+        if self._mutex.acquire(blocking=False):  # otherwise the thread that makes segments finds it in the folder
             self._taken += 1
             if self._segments is not None or kept.path is None:
                 self._segments = in_order([*(self._segments or []), kept])
@@ -258,7 +258,7 @@ class Mirror:
         return kept
 
     def tidy(self, load: Callable[[], Flow[Catalogue]]) -> Flow[None]:
-        """Merge segments that were taken, if they have become many. Otherwise, the next question does."""
+        """Merge the segments that writers have added, if there are many. Otherwise, a later query merges them."""
         if self._taken > _MOST_TAKEN:
             catalogue = yield from load()
             if self._mutex.acquire(blocking=False):
@@ -268,17 +268,17 @@ class Mirror:
                     self._mutex.release()
 
     def _merge_taken(self, catalogue: Catalogue) -> None:
-        with suppress(StaleRead):  # a file is damaged: it is left to the next question, too
+        with suppress(StaleRead):  # a file is damaged: a later query handles that
             self._compact(self._existing(catalogue)[0])
         self._taken = 0
 
     def _look_elsewhere(self) -> Flow[bool]:
-        """Whether there are segments of documents that are missing where clients on other machines store them."""
+        """Look for new segments where clients on other machines store them. Return whether there are any."""
         yield from ()
         return False
 
     def at_hand(self, catalogue: Catalogue) -> Flow[MirrorSnapshot]:
-        """What there is of these documents by now. Nothing is made, so documents may be missing."""
+        """A snapshot of the existing segments of these documents. This makes no segment, so documents may be missing."""
         for known in (self._snapshot, self._glimpse):
             if known is not None and known.catalogue is catalogue and not known.is_damaged:
                 return known
@@ -290,7 +290,7 @@ class Mirror:
             snapshot = MirrorSnapshot(catalogue, [each for each in self._segments if each.problem is None])
             if snapshot.is_complete or self._folder.path is None:
                 return snapshot
-        # Another process may have made what is missing.
+        # Another process may have made the missing segments.
         self._looked_at = self._folder.read(self._without_damaged(self._looked_at or self._segments or []))
         return MirrorSnapshot(catalogue, self._looked_at)
 
@@ -301,21 +301,21 @@ class Mirror:
     def _existing(
         self, catalogue: Catalogue, is_stale: Callable[[], bool] = lambda: False
     ) -> tuple[MirrorSnapshot, list[Row]]:
-        """A snapshot of the segments that exist, including new files of other processes, and the rows that they lack."""
+        """A snapshot of the existing segments, including other processes' new files, and the rows that it lacks."""
         if self._segments is None:
             return self._open_segments(catalogue)
         self._segments = self._without_damaged(self._segments)
         snapshot = self._snapshot_of(catalogue)
         if not snapshot.is_complete and self._folder.path is not None:
             before = self._segments
-            self._segments = self._folder.read(before)  # another process may have made what is missing
+            self._segments = self._folder.read(before)  # another process may have made the missing segments
             if self._segments != before:
                 snapshot = self._snapshot_of(catalogue)
             snapshot = self._with_lost_files_rewritten(snapshot, is_stale)
         return snapshot, snapshot.missing()
 
     def _without_damaged(self, segments: list[OpenSegment]) -> list[OpenSegment]:
-        """These segments, after the files in which something was found that is not as it was written have been removed."""
+        """Remove the files of damaged segments, and return the other segments."""
         damaged = [each for each in segments if each.problem is not None]
         for each in damaged:
             if not each.is_gone:
@@ -332,13 +332,13 @@ class Mirror:
         return snapshot, missing
 
     def _with_lost_files_rewritten(self, snapshot: MirrorSnapshot, is_stale: Callable[[], bool]) -> MirrorSnapshot:
-        """The same snapshot, after the segments in use whose files are lost have been written to new files."""
+        """Write segments in use whose files are lost to new files, and return the updated snapshot."""
         assert self._segments is not None
         used = [segment for segment, live in zip(self._segments, snapshot.live, strict=True) if live]
         lost = self._folder.lost(used)
         if not lost or is_stale():
             return snapshot
-        warnings.warn(f"{self._folder} has lost files; they are written anew", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"{self._folder} has lost files; leafspan writes them again", RuntimeWarning, stacklevel=2)
         rewritten = {each: self._folder.keep(Segment(each.documents, each.arrays)) for each in lost}
         self._segments = in_order(rewritten.get(each, each) for each in self._segments)
         return self._snapshot_of(snapshot.catalogue)
@@ -362,9 +362,9 @@ class Mirror:
                 try:
                     arrays = yield from self._recipe.read(reader, rows, ids)
                 except MetDamage:
-                    raise  # the next attempt is without the documents
+                    raise  # the next attempt leaves the documents out
                 except StaleRead:
-                    # Reading starts again after this error, and may never end unless the other documents are done by then.
+                    # Reading starts again after this error. It might never end unless the other documents are done first.
                     splits += 1
                     if splits > _MOST_SPLITS:
                         raise
@@ -381,7 +381,7 @@ class Mirror:
             raise StaleRead
 
     def begin_anew(self) -> None:
-        """In a forked process: do not wait for a thread of the parent, which is not there."""
+        """Reset the mutex in a forked process: it does not have the parent's threads."""
         self._mutex = threading.Lock()
 
     def _add(self, segment: Segment) -> None:
@@ -389,7 +389,7 @@ class Mirror:
         self._segments = in_order([*self._segments, self._folder.keep(segment)])
 
     def _compact(self, snapshot: MirrorSnapshot) -> MirrorSnapshot:
-        """Remove dead segments, and merge segments that are too many or mostly dead. Returns the new snapshot."""
+        """Remove dead segments, merge segments that are too many or mostly dead, and return the new snapshot."""
         segments = self._segments
         assert segments is not None
         removed = self._dead(snapshot)
@@ -407,7 +407,7 @@ class Mirror:
         return snapshot
 
     def _to_merge(self, snapshot: MirrorSnapshot) -> list[int]:
-        """The numbers of the segments to merge next: several, or one that is mostly dead."""
+        """The numbers of the segments to merge next: several segments, or one that is mostly dead."""
         numbers = segments_to_merge(snapshot.live, snapshot.segments, self.largest)
         allowed = [number for number in numbers if self._may_merge(snapshot.segments[number])]
         is_alone = len(allowed) == 1 and 2 * snapshot.live[allowed[0]] >= snapshot.segments[allowed[0]].leaves
@@ -416,28 +416,28 @@ class Mirror:
     def _may_merge(self, segment: OpenSegment) -> bool:
         """Whether a reader may merge a segment.
 
-        In a folder that is only read, what is in files stays there: merged, it would take memory in each process.
+        If the folder is read-only, files are not merged: each process would keep the merged segment in memory.
         """
         return segment.path is None or not self._folder.read_only
 
     def _dead(self, snapshot: MirrorSnapshot) -> list[OpenSegment]:
-        """The segments in which no document is current, or about to be."""
+        """The segments that have no document that is current or about to be."""
         pairs = zip(snapshot.segments, snapshot.live, strict=True)
         return [each for each, live in pairs if not live and not _is_expected(each, snapshot.catalogue)]
 
     def _merge(self, snapshot: MirrorSnapshot, numbers: Sequence[int]) -> MergedSegment:
-        """A segment of the current documents of several."""
+        """Merge the current documents of several segments into one."""
         documents = [document for number in numbers for document in snapshot.current_documents(number)]
         merged = self._recipe.merge([snapshot.parts[number] for number in numbers])
         return MergedSegment(DocumentTable.of(documents), merged)
 
 
 class StoredSegments(NamedTuple):
-    """The segments of a mirror as they are stored.
+    """The stored segments.
 
     Attributes:
-        segments: Those that are as they were written.
-        damaged: What is wrong with the others, by their files.
+        segments: The undamaged segments.
+        damaged: What is wrong with the damaged ones, by file.
     """
 
     segments: Sequence[OpenSegment]
@@ -445,7 +445,7 @@ class StoredSegments(NamedTuple):
 
 
 def _is_expected(segment: OpenSegment, catalogue: Catalogue) -> bool:
-    """Whether a version in a segment is noted as being written: it becomes current after the segment was kept."""
+    """Whether a writer is writing a version in this segment, which becomes current later."""
     for id_, version, leaves in segment.documents:
         row = catalogue.rows.get(id_)
         if row is not None and (version, leaves) in row.leftovers:
@@ -454,14 +454,14 @@ def _is_expected(segment: OpenSegment, catalogue: Catalogue) -> bool:
 
 
 def segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment], largest: int | None = None) -> list[int]:
-    """The numbers of the segments to merge into one, in ascending order; an empty list if none should be merged.
+    """The numbers of the segments to merge into one, in ascending order, or an empty list.
 
     Segments are merged if more than half of their leaves are dead, but not all of them. If there are too many segments, the
     smallest are merged as well. Of these, each is at most ``_SIZE_RATIO`` times as large as the smaller ones together, so a
     large segment is not written again until the index has grown in proportion.
 
-    With ``largest``, those that are merged have no more leaves together, and one of more than half of that does not count.
-    So merging takes no more time and memory the larger the index is.
+    With ``largest``, a merged segment has at most this number of leaves, and segments with more than half of it are not
+    counted. So the time and memory for merging do not grow with the index.
     """
     most = sum(live) if largest is None else largest
     counted = most if largest is None else largest // 2

@@ -1,4 +1,4 @@
-"""An array that is put together of others when it is written, piece by piece, so that it is never in memory as a whole."""
+"""An array that is joined from other arrays piece by piece while it is written, so it is never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
     Kept = tuple[NDArray[Any], NDArray[np.bool_] | None]
 
-_BYTES = 1 << 22  # of a piece
+_BYTES = 1 << 22  # per piece
 
 
 class PiecedArray:
-    """The rows of several arrays that masks mark, one array after the other. None for a mask marks all.
+    """The rows of several arrays that their masks select, one array after the other. A mask of None selects all rows.
 
     Attributes:
         dtype: The type of its numbers.

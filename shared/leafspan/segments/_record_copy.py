@@ -1,4 +1,4 @@
-"""A recipe for a mirror of all texts, places and metadata, from which questions read leaves."""
+"""The recipe for segments with all texts, places and metadata, from which queries read leaves."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _from_json = json.JSONDecoder().raw_decode
 
 
 class RecordCopy:
-    """The recipe for a mirror of what is stored of each leaf, apart from its vector.
+    """The recipe for segments with each leaf's stored data except its vector.
 
-    Texts and places stand one after the other in UTF-8, each up to its end. Metadata is JSON; leaves of one document mostly
-    share it, so each is kept once, and every leaf has the number of its own.
+    Texts and places are joined in UTF-8, and other arrays have their ends. Metadata is JSON. Leaves of a document mostly
+    have the same metadata, so each value is stored once, and a leaf has the number of its value.
     """
 
     name = "records"
@@ -38,7 +38,7 @@ class RecordCopy:
     content = "texts, places or metadata"
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
-        """See Recipe."""
+        """See ``Recipe``."""
         stored: list[tuple[str, Mapping[str, Any]]] = []
         for start in range(0, len(ids), _BATCH):
             some = ids[start : start + _BATCH]
@@ -49,11 +49,11 @@ class RecordCopy:
         return (yield Call(_arrays_of, (stored,)))  # type: ignore[no-any-return]
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
-        """See Recipe."""
+        """See ``Recipe``."""
         return _arrays_of(pair for each in documents for pair in zip(each.texts, each.metadatas, strict=True))
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
-        """See Recipe."""
+        """See ``Recipe``."""
         import numpy as np
 
         merged: dict[str, NDArray[Any]] = {}
@@ -78,7 +78,7 @@ class RecordCopy:
         return merged
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
-        """See Recipe."""
+        """See ``Recipe``."""
 
         def differing(first: int, document: DocumentToWrite) -> list[int]:
             kept = _Records(arrays)
@@ -93,10 +93,10 @@ class RecordCopy:
 
 
 def records_in(snapshot: MirrorSnapshot, ids: Iterable[str], fields: Collection[Field]) -> Copied:
-    """The records of leaves, by stored id, with their texts, and with their metadata if those are asked for.
+    """The records of leaves, by stored id, with their texts and, if asked for, their metadata.
 
-    Those of documents that are not current in the snapshot are left out, and so are those that have another checksum than
-    the row of their document says.
+    Leaves are left out if their document is not current in the snapshot, or if their checksum differs from the checksum in
+    the document's row.
     """
     found = Copied({}, set())
     known: dict[str, tuple[_Records, int, int, str] | None] = {}
@@ -104,7 +104,7 @@ def records_in(snapshot: MirrorSnapshot, ids: Iterable[str], fields: Collection[
     with_metadata = "metadata" in fields
 
     def look_up(document_id: str, version: str) -> tuple[_Records, int, int, str] | None:
-        """The records of its segment, its first row there, the number of its rows and its checksums."""
+        """The records of the document's segment, its first row there, its number of rows, and its checksums."""
         if (place := snapshot.place_of(document_id, version)) is None:
             return None
         arrays, first, count = place
@@ -140,11 +140,11 @@ class _Records:
     def record(
         self, id_: str, row: int, ordinal: int, checksums: str = "", *, with_metadata: bool = True
     ) -> tuple[Record, bool] | None:
-        """The record of the leaf in this row, and whether it was compared; None if it is not as it was written."""
+        """The record of the leaf in this row, and whether its checksum was compared; or None if it is damaged."""
         text = self._texts.at(row)
         place = self._places.at(row) if with_metadata else None
         as_written = bytes_are_as_written(checksums, ordinal, text, place) if checksums else None
-        # What a leaf's own checksum has confirmed needs no comparison of the blocks that it stands in.
+        # If a leaf's own checksum matches, the blocks that contain it need no check.
         if not as_written:
             self._texts.check(row)
             if with_metadata:
@@ -161,7 +161,7 @@ class _Records:
 
 
 class _Pieces:
-    """Pieces of bytes that stand one after the other in an array of a segment, each up to its end."""
+    """Byte strings that are joined in an array of a segment."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
         self._arrays = arrays
@@ -170,20 +170,20 @@ class _Pieces:
         self._end = arrays[f"{name}_ends"].item
 
     def at(self, number: int) -> bytes:
-        """A piece, which nothing has been compared with yet."""
+        """A byte string, unchecked."""
         return self._content[self._end(number - 1) if number else 0 : self._end(number)].tobytes()
 
     def check(self, number: int) -> None:
-        """Compare the blocks that a piece stands in with their checksums, unless they were before.
+        """Compare the blocks that contain a byte string with their checksums, unless that was done before.
 
         Raises:
-            DamagedSegment: if one of them is not as it was written.
+            DamagedSegment: if a block is damaged.
         """
         with_rows(self._arrays, self._name, self._end(number - 1) if number else 0, self._end(number))
 
 
 def _is_same(kept_record: tuple[Record, bool] | None, text: str, metadata: Mapping[str, Any]) -> bool:
-    """Whether a record has this text and metadata. As JSON, since numbers may be there that do not equal themselves."""
+    """Whether a record has this text and metadata. They are compared as JSON, too, since NaN is not equal to itself."""
     if kept_record is None or kept_record[0].text != text:
         return False
     kept = kept_record[0].metadata
@@ -191,7 +191,7 @@ def _is_same(kept_record: tuple[Record, bool] | None, text: str, metadata: Mappi
 
 
 def _arrays_of(stored: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, NDArray[Any]]:
-    """The arrays of a segment, from the text and the metadata of each leaf."""
+    """Make the arrays of a segment from each leaf's text and metadata."""
     import numpy as np
 
     texts: list[bytes] = []
@@ -229,7 +229,7 @@ def _ends(pieces: Iterable[bytes]) -> NDArray[np.int64]:
 def _kept(
     content: NDArray[np.uint8], ends: NDArray[np.int64], mask: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """The pieces that a mask marks, one after the other, and their lengths."""
+    """The byte strings that a mask selects, joined, and their lengths."""
     import numpy as np
 
     lengths = np.diff(ends, prepend=0)

@@ -1,8 +1,8 @@
 """A segment: documents and the arrays of their leaves, in one file that is written once and mapped into memory.
 
-The file: a head of fixed length (magic, format, checksum of the front), the front, then the arrays, each from a multiple of
-64 bytes on. The front has its own length and that of the file, a table in JSON (name, type, shape, place and checksum of
-each array), the checksums of the arrays' blocks, and the columns of the documents.
+The file has a head of fixed length (magic, format, checksum of the front), the front, then the arrays, each aligned to 64
+bytes. The front has its own length and the file's length, a table in JSON (each array's name, type, shape, place and
+checksum), the checksums of the arrays' blocks, and the documents' columns.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from leafspan.store import DocumentTable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-UNFINISHED = ".writing"  # end of the name of a file that is being written, or whose writer was killed
+UNFINISHED = ".writing"  # suffix of a file that is being written, or whose writer was killed
 
 _MAGIC = b"leafseg\n"
 _HEAD = struct.Struct("<8sII")  # magic, format, checksum of the front
 _FORMAT = 2
-_LENGTHS = struct.Struct("<QQ")  # of the front, and of the file
+_LENGTHS = struct.Struct("<QQ")  # lengths of the front and of the file
 _TABLE = struct.Struct("<Q")  # length of the table
 _ALIGNMENT = 64
 HEAD_LENGTH = _HEAD.size + _LENGTHS.size
-"""Bytes from which ``front_length`` tells how long the front is."""
+"""Number of bytes that ``front_length`` needs."""
 
-_COLUMNS = ("keys", "order", "id_ends", "leaves", "versions", "ids")  # of the documents
+_COLUMNS = ("keys", "order", "id_ends", "leaves", "versions", "ids")  # the documents' columns
 
 
 class Damaged(Exception):
-    """A file of a mirror is not as it was written. The message names the file and the reason. The index itself is whole."""
+    """A segment's file is damaged. The message names the file and the reason. The index itself is whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Segment:
 
     Attributes:
         documents: The documents, by stored id.
-        arrays: Arrays by name, whose contents follow the order of the documents and their leaves.
+        arrays: Arrays by name. Their rows follow the order of the documents and their leaves.
     """
 
     documents: DocumentTable
@@ -59,13 +59,13 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class MergedSegment:
-    """Segments merged into one, some of whose arrays are put together only when they are written."""
+    """Several segments merged into one. Some of its arrays are joined only when they are written."""
 
     documents: DocumentTable
     arrays: Mapping[str, NDArray[Any] | PiecedArray]
 
     def in_memory(self) -> Segment:
-        """The same, with arrays that are put together."""
+        """Return the segment with all arrays joined in memory."""
         import numpy as np
 
         return Segment(self.documents, {name: np.asarray(array) for name, array in self.arrays.items()})
@@ -73,10 +73,10 @@ class MergedSegment:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, which gets its name when the context ends: so the whole file exists, or none of it.
+    """Open a file to write. It gets its name when the context ends, so the whole file exists or nothing.
 
-    A writer that is killed leaves a file whose name ends in ``UNFINISHED``. Nothing waits for the disk: a file that a power
-    cut has torn is noticed when it is read.
+    A killed writer leaves a file whose name ends in ``UNFINISHED``. leafspan does not flush to the disk: a file that a
+    power cut has torn is noticed when it is read.
     """
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}{UNFINISHED}")
     try:
@@ -95,10 +95,10 @@ def write_segment(path: Path, segment: Segment | MergedSegment) -> None:
 
 
 def read_segment(path: Path, *, whole: bool = False) -> Segment:
-    """A segment with read-only arrays that are mapped from its file, and compared with checksums when they are first read.
+    """Map a segment from its file. Its arrays are read-only, and compared with checksums when they are first read.
 
     Raises:
-        Damaged: if the file is not as it was written.
+        Damaged: if the file is damaged.
         FileNotFoundError: if there is no such file.
     """
     try:
@@ -120,7 +120,7 @@ def read_segment(path: Path, *, whole: bool = False) -> Segment:
         raise Damaged(f"{path}: of {length} bytes, where {file_length} were written")
     checked = memoryview(mapped)[_HEAD.size :][:front_length]
     if zlib.crc32(checked) != checksum:
-        raise Damaged(f"{path}: its checksum is not that of its content")
+        raise Damaged(f"{path}: its checksum does not match its content")
     segment = _read(mapped, checked, str(path))
     if whole:
         try:
@@ -136,15 +136,15 @@ def segment_bytes(documents: DocumentTable, arrays: Mapping[str, NDArray[Any]]) 
 
 
 def front_length(begin: bytes) -> int:
-    """How many bytes of a file, from its begin on, say which documents and arrays it has.
+    """The length of a file's head and front, from the start of the file.
 
-    At least ``HEAD_LENGTH`` are given. What a damaged file says is checked when the file is read.
+    ``begin`` must have at least ``HEAD_LENGTH`` bytes. A damaged length is noticed when the file is read.
     """
     return _HEAD.size + int(_LENGTHS.unpack_from(begin, _HEAD.size)[0])
 
 
 def _parts(documents: DocumentTable, arrays: Mapping[str, NDArray[Any] | PiecedArray]) -> Iterator[bytes | memoryview]:
-    """The parts of a file, in order: the head, the front, and then the arrays."""
+    """The parts of a file, in order: head, front, arrays."""
     front = _front(documents, arrays)
     yield _HEAD.pack(_MAGIC, _FORMAT, zlib.crc32(front))
     yield front
@@ -153,7 +153,7 @@ def _parts(documents: DocumentTable, arrays: Mapping[str, NDArray[Any] | PiecedA
 
 
 def _padded_array(array: NDArray[Any] | PiecedArray) -> Iterator[memoryview | bytes]:
-    """The bytes of an array, and those up to the next one."""
+    """The bytes of an array, and its padding."""
     import numpy as np
 
     for piece in array.pieces() if isinstance(array, PiecedArray) else [array]:
@@ -162,11 +162,11 @@ def _padded_array(array: NDArray[Any] | PiecedArray) -> Iterator[memoryview | by
 
 
 def _front(documents: DocumentTable, arrays: Mapping[str, NDArray[Any] | PiecedArray]) -> bytes:
-    """The front of a file."""
+    """Make the front of a file."""
     places, columns, end = [], [], 0
     for name, array in arrays.items():
         checksum, checksums = checksums_of(_padded_array(array))
-        # The front says where the arrays begin, and comes before them: so their places are counted from its end.
+        # The front precedes the arrays and has their places, so the places are counted from the front's end.
         places.append((name, array.dtype.str, array.shape, end, checksum, len(checksums)))
         columns.append(checksums.tobytes())
         end += _aligned(array.nbytes)
@@ -180,7 +180,7 @@ def _front(documents: DocumentTable, arrays: Mapping[str, NDArray[Any] | PiecedA
 
 
 def _read(mapped: mmap.mmap, front: memoryview, what: str) -> Segment:
-    """A segment, from its mapped file and the front of that."""
+    """Make a segment from its mapped file and the file's front."""
     import numpy as np
 
     table_length = _TABLE.unpack_from(front, _LENGTHS.size)[0]

@@ -1,4 +1,4 @@
-"""The folder of a mirror's files. Files may be lost or damaged at any time, and writing may fail."""
+"""The folder of the segments' files. Files may be lost or damaged at any time, and writing may fail."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from leafspan.segments._snapshot import OpenSegment
 from leafspan.segments._stored_arrays import PIECE, StoredArrays, StoredFile
 
 _SUFFIX = ".segment"
-_MIRRORS = "leafspan.segments"  # the folder of all mirrors in the folder of an index
+_MIRRORS = "leafspan.segments"  # the folder of all segments in an index's folder
 _ATTEMPTS = 5
-_LOOKS = (0.0, 0.01, 0.05, 0.2)  # seconds before each look at a folder that seems to have lost its files
-_ABANDONED_SECONDS = 600.0  # an unfinished file that has not grown for this long was left by a killed writer
+_LOOKS = (0.0, 0.01, 0.05, 0.2)  # seconds to wait before each check of a folder that seems to have lost its files
+_ABANDONED_SECONDS = 600.0  # an unfinished file that has not grown for this long belongs to a killed writer
 
 
 class SegmentFolder:
     """Segments in a folder that other processes use at the same time.
 
-    A file that cannot be read or written never causes an error, but a RuntimeWarning. A segment that cannot be written is
-    kept in memory.
+    A file that cannot be read or written causes a RuntimeWarning, never an error. A segment that cannot be written is kept
+    in memory.
 
     Attributes:
         path: The folder.
-        read_only: Whether nothing must be written or removed there.
+        read_only: Whether leafspan must not write or remove files there.
         is_fetched: Whether pieces of files may be missing: see ``FetchedSegments``. Default: False.
     """
 
@@ -49,7 +49,7 @@ class SegmentFolder:
     def read(self, known: Sequence[OpenSegment]) -> list[OpenSegment]:
         """The known segments and all others in the folder, as ``in_order``. Only files of unknown segments are read.
 
-        Behind the files are known segments without one: another process has merged them, or the file is lost.
+        Known segments without a file come last: another process has merged them, or the file is lost.
         """
         if self.path is None:
             return list(known)
@@ -59,7 +59,7 @@ class SegmentFolder:
         return in_order(found.values()) + in_order(each for each in known if each.path not in found)
 
     def _read_files(self, known: dict[Path, OpenSegment]) -> dict[Path, OpenSegment]:
-        """The segments of all files in the folder, by path. Those that are read are added to ``known``."""
+        """The segments of all files in the folder, by path. Newly read ones are added to ``known``."""
         found: dict[Path, OpenSegment] = {}
         for _ in range(_ATTEMPTS):
             paths = [path for path in self._paths() if path not in self._ignored]
@@ -81,7 +81,7 @@ class SegmentFolder:
         return found
 
     def inspect(self) -> tuple[list[OpenSegment], dict[Path, str]]:
-        """The segments of all files as they are now, and what is wrong with those that are damaged. Nothing is changed."""
+        """Read the segments of all files, and describe the damage of damaged ones. This makes no changes."""
         found: list[OpenSegment] = []
         damaged: dict[Path, str] = {}
         for path in sorted(self._paths()) if self.path is not None else ():
@@ -97,15 +97,14 @@ class SegmentFolder:
         return found, damaged
 
     def ignore(self, paths: Iterable[Path]) -> None:
-        """From now on, do not read these files."""
+        """Do not read these files any more."""
         self._ignored.update(paths)
 
     def lost(self, segments: Sequence[OpenSegment]) -> list[OpenSegment]:
-        """The segments whose files are missing, and not because another process has merged them.
+        """The segments whose files are lost, not merged by another process.
 
-        A process that merges segments leaves its own file in the folder, and the catalogue will say that the documents it
-        left out are no longer current. So a file counts as lost only when it is missing for the second time, unless the
-        whole folder is empty or missing.
+        After a merge, the folder has the merged file, and the catalogue will say that the documents it left out are not
+        current. So a file is lost only if it is missing for the second time, or if the whole folder is empty or missing.
         """
         missing = [each for each in segments if each.path is not None and not os.path.isfile(each.path)]
         all_lost = bool(missing) and (self.is_emptied() or not self._exists)
@@ -114,9 +113,9 @@ class SegmentFolder:
         return lost
 
     def is_emptied(self) -> bool:
-        """Whether others have deleted all files: the folder is there, and stays empty.
+        """Whether somebody has deleted all files: the folder exists and stays empty.
 
-        Another process that makes or removes the folder leaves it empty for a moment, so it is looked at again.
+        A process that makes or removes the folder leaves it empty for a moment, so the folder is checked several times.
         """
         for seconds in _LOOKS:
             time.sleep(seconds)
@@ -126,11 +125,11 @@ class SegmentFolder:
 
     @property
     def _exists(self) -> bool:
-        """Whether there is a folder."""
+        """Whether the folder exists."""
         return self.path is not None and os.path.isdir(self.path)
 
     def keep(self, segment: Segment | MergedSegment) -> OpenSegment:
-        """Write a segment to a new file, and open it from there, since mapped arrays take no memory of the process."""
+        """Write a segment to a new file and map it, since mapped arrays take no memory of the process."""
         kept: OpenSegment | None = None
         if self.path is not None and not self.read_only:
             path = self.file(uuid.uuid4().hex)
@@ -143,10 +142,10 @@ class SegmentFolder:
         return OpenSegment(segment.in_memory() if isinstance(segment, MergedSegment) else segment, None)
 
     def begin(self, name: str, length: int, pieces: Mapping[int, bytes]) -> OpenSegment | None:
-        """Make a file of the length of a segment, and write the pieces that were fetched. Return None if that fails.
+        """Make a file of a segment's length, and write the fetched pieces. Return None if that fails.
 
         Raises:
-            Damaged: if the pieces are not as they were written.
+            Damaged: if the pieces are damaged.
         """
         path = self.file(name)
 
@@ -162,10 +161,10 @@ class SegmentFolder:
             raise
 
     def _made(self, path: Path, write: Callable[[], None]) -> OpenSegment | None:
-        """Write a file, and open it. If that fails, warn, and return None.
+        """Write a file, and open it. If that fails, warn and return None.
 
         Raises:
-            Damaged: if the file is not as it was written.
+            Damaged: if the file is damaged.
         """
         try:
             try:
@@ -186,12 +185,12 @@ class SegmentFolder:
         )
 
     def file(self, name: str) -> Path:
-        """The file of a segment of this name."""
+        """The path of a segment's file."""
         assert self.path is not None
         return self.path / f"{name}{_SUFFIX}"
 
     def fill(self, file: StoredFile, pieces: Mapping[int, bytes]) -> bool:
-        """Write pieces of a file that were fetched. False if the file is gone, or cannot be written."""
+        """Write fetched pieces to a file. Return False if the file is gone or cannot be written."""
         try:
             descriptor = os.open(file.what, os.O_RDWR | NO_FOLLOW)
         except OSError as error:
@@ -207,10 +206,10 @@ class SegmentFolder:
         return True
 
     def _opened(self, path: Path) -> OpenSegment:
-        """A segment whose file is there.
+        """Open a segment's file.
 
         Raises:
-            Damaged: if the file is not as it was written.
+            Damaged: if the file is damaged.
             OSError: if it cannot be read.
         """
         segment = OpenSegment(read_segment(path), path)
@@ -219,10 +218,10 @@ class SegmentFolder:
         return segment
 
     def _make_folder(self) -> None:
-        """Make the folder, so that only this user can read it.
+        """Make the folder so that only this user can read it.
 
         Raises:
-            OSError: if it cannot be made, or is reached through a link.
+            OSError: if it cannot be made, or if a link leads to it.
         """
         assert self.path is not None
         if (link := self._link()) is not None:
@@ -230,7 +229,7 @@ class SegmentFolder:
         self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def _link(self) -> Path | None:
-        """A link on the way to the folder, if there is one. The folder of an index or of a cache may itself be one."""
+        """A link on the way to the folder, or None. The folder of an index or of a cache may itself be a link."""
         assert self.path is not None
         index, mirrors = self.path.parent, self.path.parent.parent
         below = (self.path, index, *([mirrors] if mirrors.name == _MIRRORS else []))
@@ -248,7 +247,7 @@ class SegmentFolder:
         for path in paths:
             self._unlink(path)
         if paths:
-            self._remove_if_empty()  # at once: another process that finds it empty takes the files for lost
+            self._remove_if_empty()  # at once: another process that finds it empty believes that files were lost
 
     def _paths(self) -> list[Path]:
         assert self.path is not None
@@ -277,7 +276,7 @@ class SegmentFolder:
             return False
 
     def _remove_abandoned(self) -> bool:
-        """Remove unfinished files of killed writers, and say whether there were any. Files that are being written grow."""
+        """Remove killed writers' unfinished files, which no longer grow. Return whether there were any."""
         assert self.path is not None
         if self.read_only or self._link() is not None:
             return False
@@ -292,7 +291,7 @@ class SegmentFolder:
         return removed
 
     def _remove_if_empty(self) -> None:
-        """Remove the folder if it is empty. So in a folder that is found empty, somebody else has deleted the files."""
+        """Remove the folder if it is empty. So an empty folder means that somebody else has deleted the files."""
         assert self.path is not None
         with suppress(OSError):
             if not self.read_only:
@@ -306,10 +305,10 @@ def _fill(descriptor: int, pieces: Mapping[int, bytes]) -> None:
 
 
 def in_order(segments: Iterable[OpenSegment]) -> list[OpenSegment]:
-    """Segments in the order in which documents count: one that is in several counts in the first of them.
+    """Sort segments. If several segments have a current document, the first of them is used for it.
 
-    Large ones come first, so that the documents of a merged segment count there, and not in what it was made of. All
-    processes have the same order of files: otherwise each of two could remove the one that counts for the other. What is in
-    memory comes last, since others do not have it.
+    Large segments come first, so that a merged segment precedes its parts. All processes sort files in the same way:
+    otherwise two processes could each remove the segment that the other one uses. Segments in memory come last, since other
+    processes do not have them.
     """
     return sorted(segments, key=lambda each: (each.path is None, -each.leaves, each.path.name if each.path else ""))

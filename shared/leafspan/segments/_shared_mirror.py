@@ -1,4 +1,4 @@
-"""A mirror whose segments are stored with an index behind a client, so that each client need not make them."""
+"""Segments that are stored with an index behind a client, so that not each client has to make them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ T = TypeVar("T")
 
 
 class SharedMirror(Mirror):
-    """Like ``Mirror``. A cache folder has the pieces of segments that this machine has fetched, and what only it has made.
+    """Like ``Mirror``. The cache folder has the pieces that this machine has fetched, and segments that only it has made.
 
-    Writers store segments, and merge them when they have become many. Readers write nothing.
+    Writers store segments, and merge them when there are many. Readers write nothing.
     """
 
-    largest = None  # all that is stored is looked at in order to merge it, so it must stay few
+    largest = None  # writers look at all stored segments before they merge, so there must be few
     is_shared = True
 
     def __init__(self, folder: Path, shelf: Callable[[str], Shelf], recipe: Recipe) -> None:
@@ -37,7 +37,7 @@ class SharedMirror(Mirror):
         self._fetched = FetchedSegments(shelf(recipe.name), self._folder)
 
     def computed(self, function: Callable[..., T], *arguments: Any) -> Flow[T]:
-        """See Mirror. The function is called again once missing pieces are fetched."""
+        """See ``Mirror``. The function is called again once missing pieces are fetched."""
         while True:
             try:
                 return (yield from super().computed(function, *arguments))
@@ -45,7 +45,7 @@ class SharedMirror(Mirror):
                 yield from self._fetched.fetch(missing.pieces)
 
     def stored(self) -> Flow[StoredSegments]:
-        """See Mirror. Those that are stored with the index are fetched as a whole."""
+        """See ``Mirror``. Segments that are stored with the index are fetched as a whole."""
         known = self._segments or (yield Call(self._folder.read, ([],)))
         for segment in (yield from self._fetched.with_all(known, (yield from self._fetched.look()))):
             with suppress(StaleRead):
@@ -57,18 +57,18 @@ class SharedMirror(Mirror):
         return found._replace(damaged={**found.damaged, **self._fetched.damaged})
 
     def make_again(self, reader: Reader, wrong: Collection[OpenSegment], files: Collection[Path]) -> Flow[None]:
-        """See Mirror."""
+        """See ``Mirror``."""
         yield from self._fetched.remove({*files, *(each.path for each in wrong if each.path is not None)})
         yield from super().make_again(reader, wrong, files)
         yield from self._fetched.put(self._own(self._snapshot))
 
     def take(self, segment: Segment) -> Flow[None]:
-        """See Mirror. The segment is stored with the index, so that no other client has to make it, either."""
+        """See ``Mirror``. The segment is stored with the index, so that no other client has to make it."""
         yield from self._fetched.put([(yield from self._keep(segment))])
 
     def tidy(self, load: Callable[[], Flow[Catalogue]]) -> Flow[None]:
-        """See Mirror. All that is stored with the index is looked at, since each writer may have stored little."""
-        # Before the catalogue is read: so what is on the shelf, and about to become current, is known to it.
+        """See ``Mirror``. It looks at all stored segments, since each writer may have stored few."""
+        # Before the catalogue is read, so that the catalogue has the rows of all versions on the shelf.
         names = yield from self._fetched.look()
         if len(names) <= MOST_SEGMENTS:
             return
@@ -76,7 +76,7 @@ class SharedMirror(Mirror):
         if not self._mutex.acquire(blocking=False):
             return
         try:
-            with suppress(StaleRead):  # a segment is damaged, or gone: it is left to the next question, or writer
+            with suppress(StaleRead):  # a segment is damaged or gone: a later query or writer handles that
                 yield Call(self._existing, (catalogue,), finish=True)
                 self._segments = yield from self._fetched.with_all(self._segments or [], names)
                 snapshot = yield Call(self._snapshot_of, (catalogue,))
@@ -86,7 +86,7 @@ class SharedMirror(Mirror):
             self._mutex.release()
 
     def _merge_on_shelf(self, snapshot: MirrorSnapshot, names: Set[str]) -> Flow[None]:
-        """Remove dead segments, and merge others, of those with these names."""
+        """Remove dead segments with these names, and merge others of them."""
         segments: Sequence[OpenSegment] = snapshot.segments
         stored = {each for each in segments if each.path is not None and each.path.stem in names}
         removed = [each for each in self._dead(snapshot) if each in stored]
@@ -123,16 +123,16 @@ class SharedMirror(Mirror):
         return whole
 
     def _with_lost_files_rewritten(self, snapshot: MirrorSnapshot, is_stale: Callable[[], bool]) -> MirrorSnapshot:
-        return snapshot  # what is missing of them is fetched again
+        return snapshot  # missing files are fetched again
 
     def _compact(self, snapshot: MirrorSnapshot) -> MirrorSnapshot:
         try:
             return super()._compact(snapshot)
-        except PiecesMissing:  # of a segment that others have merged, and that is dead when theirs is known
+        except PiecesMissing:  # others have merged this segment; it is dead once their segment is known
             return self._snapshot_of(snapshot.catalogue)
 
     def _may_merge(self, segment: OpenSegment) -> bool:
-        return self._fetched.is_own(segment)  # the others are merged by writers
+        return self._fetched.is_own(segment)  # writers merge the others
 
 
 def _read_all(segment: OpenSegment) -> None:
@@ -141,7 +141,7 @@ def _read_all(segment: OpenSegment) -> None:
 
 
 def mirrors_of(folder: Path | None, shelf: Callable[[str], Shelf] | None, *, read_only: bool) -> Callable[[Recipe], Mirror]:
-    """What makes the mirrors of an index: with a shelf and a folder, those whose segments are stored with the index."""
+    """Return the function that makes a ``Mirror`` of a recipe, or a ``SharedMirror`` if there are a shelf and a folder."""
     if folder is not None and shelf is not None:
         return partial(SharedMirror, folder, shelf)
     return partial(Mirror, folder, read_only=read_only)

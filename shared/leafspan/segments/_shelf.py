@@ -1,4 +1,4 @@
-"""Segments that are stored with an index behind a client: records of a table, each with a piece of a segment's file."""
+"""Segments that are stored with an index behind a client. Each record of a table has a piece of a segment's file."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from leafspan.engines import FlowTable, Record
 from leafspan.flows import Flow
 from leafspan.segments._stored_arrays import PIECE
 
-_KIND = "kind"  # of segments, in the metadata of their heads
+_KIND = "kind"  # metadata key of a head for the segment's kind
 _UNFINISHED = "unfinished"  # kind of a segment that is being written, or whose writer was killed
-_ABANDONED_SECONDS = 86_400.0  # after which an unfinished segment was left by a killed writer
+_ABANDONED_SECONDS = 86_400.0  # an unfinished segment that is older than this belongs to a killed writer
 _NAME = re.compile(r"[0-9a-f]{32}")
-_AT_ONCE = 128  # pieces in a call: a megabyte
+_AT_ONCE = 128  # pieces per call: a megabyte
 
 
 class Piece(NamedTuple):
-    """A piece of a segment: the name of the segment, and the number of the piece in its file."""
+    """A piece of a segment: the segment's name, and the piece's number in its file."""
 
     name: str
     number: int
 
 
 class Shelf:
-    """The segments of one kind of one index.
+    """An index's segments of one kind.
 
-    A segment has a head, which is written last and deleted first, so it is there as a whole or not at all. It never
+    A segment's head is written last and deleted first, so the segment exists as a whole or not at all. A segment never
     changes. Any number of writers may put and remove segments at the same time.
     """
 
@@ -40,20 +40,20 @@ class Shelf:
         self._own_kind = f"{index_id}/{kind}"
 
     def names(self) -> Flow[set[str]]:
-        """The names of all segments. They become names of files here, so no other ones are taken from a table."""
+        """The names of all segments. They become file names on this machine, so other names in the table are ignored."""
         table = yield from self._table(False)
         found: set[str] = set() if table is None else (yield from table.find(_KIND, [self._own_kind]))
         return {name for name in found if _NAME.fullmatch(name)}
 
     def lengths(self, names: Collection[str]) -> Flow[dict[str, int]]:
-        """The lengths of the files of segments, in bytes. Segments that are gone, and damaged heads, are left out."""
+        """The file lengths of segments, in bytes. Missing segments and damaged heads are left out."""
         table = yield from self._table(False)
         records = {} if table is None or not names else (yield from table.get(list(names), ["metadata"]))
         lengths = {name: (record.metadata or {}).get("length") for name, record in records.items()}
         return {name: length for name, length in lengths.items() if isinstance(length, int) and length > 0}
 
     def pieces(self, wanted: Sequence[Piece]) -> Flow[dict[Piece, bytes]]:
-        """Pieces of segments. Those that are gone or damaged are left out."""
+        """Read pieces of segments. Missing or damaged pieces are left out."""
         table = yield from self._table(False)
         found: dict[Piece, bytes] = {}
         for start in range(0, len(wanted) if table is not None else 0, _AT_ONCE):
@@ -66,7 +66,7 @@ class Shelf:
         return found
 
     def put(self, name: str, content: bytes) -> Flow[None]:
-        """Store the file of a segment."""
+        """Store a segment's file."""
         table = yield from self._table(True)
         assert table is not None
         head = {_KIND: _UNFINISHED, "length": len(content), "begun": time.time()}
@@ -77,7 +77,7 @@ class Shelf:
         yield from table.put([Record(name, metadata={**head, _KIND: self._own_kind})])
 
     def remove(self, names: Collection[str]) -> Flow[None]:
-        """Delete segments, and what killed writers have left of others."""
+        """Delete segments, and remains of other segments that killed writers have left."""
         table = yield from self._table(True)
         assert table is not None
         unfinished = yield from table.find(_KIND, [_UNFINISHED])
@@ -102,10 +102,10 @@ def _records(name: str, content: bytes) -> Iterator[Record]:
 
 
 def _unpacked(text: str | None) -> bytes | None:
-    """The bytes of a piece; None if it is damaged. Whether they are right, the checksums of the segment tell."""
+    """The bytes of a piece, or None if they cannot be unpacked. The segment's checksums say whether they are right."""
     unpacking = zlib.decompressobj()
     try:
         content = unpacking.decompress(base64.b64decode(text or "", validate=True), PIECE)
     except (binascii.Error, ValueError, zlib.error):
         return None
-    return content if unpacking.eof else None  # or it is longer than a piece can be
+    return content if unpacking.eof else None  # otherwise it is longer than a piece can be

@@ -1,4 +1,4 @@
-"""A snapshot of a mirror: its segments, and which of their documents are current at one moment."""
+"""A snapshot of an index's segments: which of their documents are current at one moment."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     MaskedArrays = tuple[Mapping[str, NDArray[Any]], Mask | None]
 
 
-_MOST_MET = 5_000  # documents that are kept beside their columns, since questions meet the same ones
+_MOST_MET = 5_000  # documents to cache, since queries often meet the same ones
 
 
 class OpenSegment:
-    """A segment, and where its documents are in it."""
+    """A segment, and the rows of its documents."""
 
     def __init__(self, segment: Segment, path: Path | None) -> None:
         import numpy as np
@@ -44,7 +44,7 @@ class OpenSegment:
         self._met: dict[int, tuple[str, str]] = {}
 
     def document(self, number: int) -> tuple[str, str]:
-        """The id and the version of a document. Some are kept, since questions meet the same ones."""
+        """The id and version of a document. Some are cached, since queries often meet the same ones."""
         found = self._met.get(number)
         if found is None:
             if len(self._met) >= _MOST_MET:
@@ -61,21 +61,21 @@ class OpenSegment:
         places = np.searchsorted(self._starts, rows, side="right") - 1
         ordinals = (rows - self._starts[places]).tolist()
         documents = [found or self.document(place) for place in places.tolist() for found in [self._met.get(place)]]
-        # As LeafId(id, version, ordinal) for each, in half the time: a question meets hundreds of leaves.
+        # Like LeafId(id, version, ordinal) for each, in half the time: a query meets hundreds of leaves.
         return list(map(tuple.__new__, repeat(LeafId), zip(*zip(*documents, strict=True), ordinals, strict=True)))
 
     @property
     def problem(self) -> str | None:
-        """What was found to be wrong with its file since it was opened; None as long as nothing was."""
+        """The damage that was found in the segment's file since it was opened, or None."""
         return self.arrays.problem if isinstance(self.arrays, StoredArrays) else None
 
     @property
     def is_gone(self) -> bool:
-        """Whether others have merged it, so that it cannot be fetched any more: that is no damage."""
+        """Whether others have merged the segment, so that it cannot be fetched. This is not damage."""
         return isinstance(self.arrays, StoredArrays) and self.arrays.file.is_gone
 
     def current(self, catalogue: Catalogue) -> Mask:
-        """Whether each of the documents is in this version the current one. The answer for the last catalogue is kept."""
+        """Whether each document's version is the current one. The result for the last catalogue is cached."""
         known = self._current
         if known[0] is not catalogue:
             known = self._current = (catalogue, catalogue.current(self.documents))
@@ -83,17 +83,17 @@ class OpenSegment:
 
 
 class MirrorSnapshot:
-    """Segments of a mirror, and which of their documents are current in a catalogue.
+    """Segments, and which of their documents are current in a catalogue.
 
-    The leaves of all segments, dead ones included, are numbered one after the other; a leaf's number is its row. A document
-    that is current in several segments counts only in the first of them. All ids are stored ids.
+    All leaves of all segments are numbered, including dead ones; a leaf's number is its row. If a document is current in
+    several segments, only the first one is used for it. All ids are stored ids.
 
     Attributes:
         catalogue: The catalogue.
         parts: The arrays of each segment, with a mask of its current leaves; the mask is None if all are current.
         segments: The segments.
         live: Number of current leaves of each segment.
-        leaves: Number of all leaves, dead ones included.
+        leaves: Number of all leaves, including dead ones.
     """
 
     def __init__(self, catalogue: Catalogue, segments: Sequence[OpenSegment]) -> None:
@@ -108,8 +108,8 @@ class MirrorSnapshot:
         self._masks: weakref.WeakKeyDictionary[Selection, Mask] = weakref.WeakKeyDictionary()
         self._numberings: weakref.WeakKeyDictionary[Numbering, list[NDArray[np.int32]]] = weakref.WeakKeyDictionary()
         self._last_rows: tuple[weakref.ref[Selection] | None, NDArray[np.intp]] = (None, np.empty(0, np.intp))
-        self._met: dict[str, tuple[int, OpenSegment, int]] = {}  # where documents are that were looked for
-        # For each segment, whether each of its documents is current, and in no earlier segment.
+        self._met: dict[str, tuple[int, OpenSegment, int]] = {}  # cached places of documents
+        # For each segment, whether each of its documents is current, and not in an earlier segment.
         self._current = [segment.current(catalogue) for segment in self.segments]
         keys, segment_numbers, numbers = self._by_key()
         repeated = np.flatnonzero(keys[1:] == keys[:-1]) if len(keys) else ()
@@ -124,11 +124,11 @@ class MirrorSnapshot:
 
     @property
     def is_damaged(self) -> bool:
-        """Whether something was found to be wrong with a file of it."""
+        """Whether damage was found in a segment."""
         return any(segment.problem is not None for segment in self.segments)
 
     def _by_key(self) -> tuple[NDArray[np.uint64], NDArray[np.uint16], NDArray[np.uint32]]:
-        """The keys of the current documents, sorted, with the numbers of their segments, and their numbers there."""
+        """The sorted keys of the current documents, their segments' numbers, and their numbers in these segments."""
         import numpy as np
 
         keys, segment_numbers, numbers = [np.empty(0, np.uint64)], [np.empty(0, np.uint16)], [np.empty(0, np.uint32)]
@@ -143,7 +143,7 @@ class MirrorSnapshot:
         return of_all[order], np.concatenate(segment_numbers)[order], np.concatenate(numbers)[order]
 
     def _count_once(self, suspects: NDArray[np.uint32]) -> None:
-        """Let documents that are current in several segments count in the first of them only."""
+        """If a document is current in several segments, mark it as current only in the first of them."""
         seen: set[str] = set()
         among = set(suspects.tolist())
         for place, (segment, current) in enumerate(zip(self.segments, self._current, strict=True)):
@@ -160,11 +160,11 @@ class MirrorSnapshot:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all leaves are in the mirror."""
+        """Whether the segments have all leaves of the catalogue."""
         return self.catalogue.leaves == sum(self.live)
 
     def missing(self) -> list[Row]:
-        """The rows of the documents that have leaves, but are not in the mirror."""
+        """The rows of documents that have leaves but are in no segment."""
         if self.is_complete:
             return []
         present = {
@@ -198,10 +198,10 @@ class MirrorSnapshot:
         return [found[place] for place in range(len(wanted))]
 
     def rows(self, leaves: Iterable[tuple[str, int]]) -> list[int]:
-        """The rows of leaves, each given by its document and ordinal.
+        """The rows of leaves, given as (document id, ordinal).
 
         Raises:
-            StaleRead: if one of them is not current.
+            StaleRead: if a leaf is not current.
         """
         found = []
         known: dict[str, slice | None] = {}
@@ -215,7 +215,7 @@ class MirrorSnapshot:
         return found
 
     def of_document(self, document_id: str, name: str) -> NDArray[Any] | None:
-        """The rows that a document's leaves have in the arrays of this name; None if the document is not current here."""
+        """A document's rows in the array of this name, or None if the document is not current here."""
         if (place := self._place(document_id)) is None:
             return None
         _, segment, number = place
@@ -223,9 +223,9 @@ class MirrorSnapshot:
         return in_parts(segment.arrays, name)[start : start + segment.documents.leaves(number)]  # type: ignore[no-any-return]
 
     def place_of(self, document_id: str, version: str) -> tuple[Mapping[str, NDArray[Any]], int, int] | None:
-        """The arrays that have this version of a document, with the first of its rows there, and their number.
+        """The arrays with this version of a document, its first row there, and its number of rows.
 
-        None if it is not current here.
+        None if the version is not current here.
         """
         place = self._place(document_id)
         if place is None or place[1].document(place[2])[1] != version:
@@ -234,14 +234,14 @@ class MirrorSnapshot:
         return segment.arrays, segment.starts[number], segment.documents.leaves(number)
 
     def mask(self, selection: Selection) -> Mask:
-        """Whether the leaf in each row is current and in the selection. The selection's mask is kept."""
+        """Whether the leaf in each row is current and in the selection. The mask is cached."""
         mask = self._masks.get(selection)
         if mask is None:
             self._masks[selection] = mask = self._mask(selection)
         return mask
 
     def rows_in(self, selection: Selection) -> NDArray[np.intp]:
-        """The rows of the leaves that are current and in the selection, in order. Those of the last selection are kept."""
+        """The rows of the current leaves in the selection, in order. The rows of the last selection are cached."""
         import numpy as np
 
         known, rows = self._last_rows
@@ -259,11 +259,11 @@ class MirrorSnapshot:
             return np.concatenate([np.empty(0, bool), *masks])
         if selection.chosen is not None:
             numbering, chosen = selection.chosen
-            chosen = np.append(chosen, False)  # what is not numbered has the number -1
+            chosen = np.append(chosen, False)  # documents without a number have -1
             numbered = zip(self.segments, self._current, self._numbers_in(numbering), strict=True)
             masks = [np.repeat(chosen[numbers] & current, segment.sizes) for segment, current, numbers in numbered]
             return np.concatenate([np.empty(0, bool), *masks])
-        if len(selection.ids) * 8 < sum(map(len, self._current)):  # few documents: look each of them up
+        if len(selection.ids) * 8 < sum(map(len, self._current)):  # few documents: look up each of them
             mask = np.zeros(self.leaves, bool)
             for rows in map(self._find, selection.ids):
                 if rows is not None:
@@ -277,19 +277,19 @@ class MirrorSnapshot:
         return np.concatenate(masks)
 
     def _numbers_in(self, numbering: Numbering) -> list[NDArray[np.int32]]:
-        """For each segment the numbers of its documents in a numbering. They are kept."""
+        """For each segment, its documents' numbers in a numbering. They are cached."""
         numbers = self._numberings.get(numbering)
         if numbers is None:
             self._numberings[numbering] = numbers = [numbering.places_of(segment.documents) for segment in self.segments]
         return numbers
 
     def first_row(self, document_id: str) -> int | None:
-        """The row of a document's first leaf; None if the document is not current."""
+        """The row of a document's first leaf, or None if the document is not current."""
         rows = self._find(document_id)
         return None if rows is None else rows.start
 
     def _find(self, document_id: str) -> slice | None:
-        """The rows of a document's leaves; None if it is not current."""
+        """The rows of a document's leaves, or None if it is not current."""
         if (place := self._place(document_id)) is None:
             return None
         segment_start, segment, number = place
@@ -297,7 +297,7 @@ class MirrorSnapshot:
         return slice(start, start + segment.documents.leaves(number))
 
     def _place(self, document_id: str) -> tuple[int, OpenSegment, int] | None:
-        """The first row of the segment in which a document is current, that segment, and its number there; or None."""
+        """The first row of a current document's segment, the segment, and the document's number there; or None."""
         if (known := self._met.get(document_id)) is not None:
             return known
         if (place := self._search(document_id)) is not None:

@@ -1,4 +1,4 @@
-"""The arrays of a file, each part of which is compared with its checksum before it is read for the first time."""
+"""The arrays of a file. Each part of them is compared with its checksum before it is first read."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BLOCK = 4096
-"""Bytes that have a checksum, counted from the begin of an array."""
+"""Number of bytes per checksum, counted from the start of an array."""
 
 
 PIECE = 2 * BLOCK
-"""Bytes of a segment's file that are fetched at once, where it is stored with the index behind a client."""
+"""Number of bytes that are fetched at once of a segment's file that is stored with an index behind a client."""
 
 
 class PiecesMissing(Exception):
-    """A read needs pieces of a file that were not fetched yet. The caller fetches the pieces, and reads again.
+    """A query needs pieces of a file that were not fetched yet. The caller fetches the pieces, and reads again.
 
     Attributes:
-        pieces: The numbers of the pieces, by their file.
+        pieces: The numbers of the pieces, by file.
     """
 
     def __init__(self, pieces: Mapping[StoredFile, set[int]]) -> None:
@@ -35,7 +35,7 @@ class PiecesMissing(Exception):
 
 
 class DamagedSegment(StaleRead):
-    """A part of a file is not as it was written. Reading starts again, without the file."""
+    """A part of a file is damaged. Reading starts again, without the file."""
 
 
 class StoredArray(NamedTuple):
@@ -43,8 +43,8 @@ class StoredArray(NamedTuple):
 
     Attributes:
         array: The array, mapped from the file.
-        content: Its bytes, and those up to the next array.
-        checksum: CRC-32 of them.
+        content: Its bytes, and the padding up to the next array.
+        checksum: CRC-32 of these bytes.
         checksums: CRC-32 of each block (32 bits each).
         place: Its first byte in the file.
     """
@@ -57,14 +57,14 @@ class StoredArray(NamedTuple):
 
 
 class StoredFile:
-    """What is known of a file. Its arrays have this in common, and not each other, so that it is closed with the last one.
+    """The state of a file. Its arrays share this object instead of each other, so that the last array closes the file.
 
     Attributes:
         what: Its path.
-        problem: What was found to be wrong; None as long as nothing was.
-        is_fetched: Whether its pieces are fetched when they are needed, so that those that differ may just be missing.
-        is_gone: Whether its pieces cannot be fetched any more, since others have merged it.
-        fetched: The numbers of the pieces that were fetched.
+        problem: The damage that was found, or None.
+        is_fetched: Whether pieces are fetched when they are needed. Then a piece that differs may just be missing.
+        is_gone: Whether pieces can no longer be fetched, since others have merged the segment.
+        fetched: The numbers of the fetched pieces.
     """
 
     def __init__(self, what: str) -> None:
@@ -75,16 +75,16 @@ class StoredFile:
         self.fetched: set[int] = set()
 
     def unlike(self, begin: int, end: int) -> Exception:
-        """The error for bytes that are not as they were written: pieces are missing, or it is damaged, which is noted."""
+        """The error for bytes that do not match their checksum: pieces are missing, or the file is damaged."""
         missing = set(range(begin // PIECE, -(-end // PIECE))) - self.fetched
         if self.is_fetched and missing:
             return PiecesMissing({self: missing})
-        self.problem = f"{self.what}: its checksum is not that of its content"
+        self.problem = f"{self.what}: its checksum does not match its content"
         return DamagedSegment(self.problem)
 
 
 class StoredArrays(Mapping[str, Any]):
-    """The arrays of a file by name. One that is asked for is compared with its checksum, unless it was before."""
+    """The arrays of a file, by name. An array is compared with its checksum when it is first asked for."""
 
     def __init__(self, arrays: Mapping[str, StoredArray], what: str) -> None:
         self.file = StoredFile(what)
@@ -107,12 +107,12 @@ class StoredArrays(Mapping[str, Any]):
         return len(self._parts)
 
     def in_parts(self, name: str) -> ArrayInParts:
-        """An array of which only those parts are read that are asked for."""
+        """An array that is read in parts."""
         return self._parts[name]
 
     @property
     def problem(self) -> str | None:
-        """What was found to be wrong; None as long as nothing was."""
+        """The damage that was found, or None."""
         return self.file.problem
 
 
@@ -125,7 +125,7 @@ class ArrayInParts:
         self._file = file
         self._array, self._bytes, self._checksum, self._checksums, self._place = stored
         self._row = self._array.nbytes // len(self._array) if len(self._array) else 0
-        self._checked = bytearray(len(self._checksums))  # 1 for each block that was compared
+        self._checked = bytearray(len(self._checksums))  # 1 for each checked block
         self._is_block_checked = np.frombuffer(self._checked, dtype=bool)
         self._is_checked = False
 
@@ -133,7 +133,7 @@ class ArrayInParts:
         return len(self._array)
 
     def __getitem__(self, rows: slice | NDArray[np.intp]) -> NDArray[Any]:
-        """Rows, given by a slice without a step, or by their numbers."""
+        """Some rows, by a slice without a step or by their numbers."""
         if not self._is_checked:
             if isinstance(rows, slice):
                 self.with_rows(*rows.indices(len(self._array))[:2])
@@ -142,7 +142,7 @@ class ArrayInParts:
         return self._array[rows]
 
     def with_rows(self, start: int, end: int) -> NDArray[Any]:
-        """All of it, of which only these rows may be read."""
+        """The whole array, in which the caller may read only these rows."""
         if not self._is_checked and start < end:
             self._check(start * self._row // BLOCK, -(-end * self._row // BLOCK))
         return self._array
@@ -154,11 +154,11 @@ class ArrayInParts:
 
     @property
     def whole(self) -> NDArray[Any]:
-        """All of it."""
+        """The whole array."""
         if not self._is_checked:
             if zlib.crc32(self._bytes) != self._checksum:
                 collect(partial(self._check_block, block) for block in range(len(self._checksums)))
-                raise self._file.unlike(0, 0)  # each block is as it was written, and all together are not
+                raise self._file.unlike(0, 0)  # each block matches its checksum, but the whole array does not
             self._is_checked = True
         return self._array
 
@@ -171,7 +171,7 @@ class ArrayInParts:
         collect(partial(self._check, first, last + 1) for first, last in pairs)
 
     def _check(self, first: int, end: int) -> None:
-        """Compare the blocks from the first one up to the end that were not compared before."""
+        """Check the blocks in this range that were not checked before."""
         if self._checked.find(0, first, end) >= 0:
             collect(partial(self._check_block, block) for block in range(first, end) if not self._checked[block])
 
@@ -184,10 +184,10 @@ class ArrayInParts:
 
 
 def collect(reads: Iterable[Callable[[], object]]) -> None:
-    """Do all of these, though pieces are missing.
+    """Run all of these functions, even if pieces are missing.
 
     Raises:
-        PiecesMissing: for all of the pieces that are missing together, so that they are fetched at once.
+        PiecesMissing: for all missing pieces together, so that they are fetched at once.
     """
     missing: dict[StoredFile, set[int]] = {}
     for read in reads:
@@ -201,19 +201,19 @@ def collect(reads: Iterable[Callable[[], object]]) -> None:
 
 
 def in_parts(arrays: Mapping[str, NDArray[Any]], name: str) -> Any:
-    """An array of a segment from which rows are taken, of a file only those parts that have them."""
+    """An array of a segment from which rows are read; of a file, only the parts with these rows are read."""
     return arrays.in_parts(name) if isinstance(arrays, StoredArrays) else arrays[name]
 
 
 def with_rows(arrays: Mapping[str, NDArray[Any]], name: str, start: int, end: int) -> NDArray[Any]:
-    """An array of a segment, of which only these rows may be read."""
+    """An array of a segment, in which the caller may read only these rows."""
     return arrays.in_parts(name).with_rows(start, end) if isinstance(arrays, StoredArrays) else arrays[name]
 
 
 def checksums_of(content: Iterable[memoryview | bytes]) -> tuple[int, array[int]]:
-    """The checksum of an array's bytes, in pieces, and those of their blocks.
+    """The checksum of an array, given as pieces of its bytes, and the checksums of its blocks.
 
-    What pads an array to a multiple of 64 bytes is part of its last block, since a block is a multiple of that, too.
+    Padding to a multiple of 64 bytes is part of the last block, since a block's size is a multiple of 64, too.
     """
     whole, of_block, filled = 0, 0, 0
     blocks = array("I")

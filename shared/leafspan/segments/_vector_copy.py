@@ -1,4 +1,4 @@
-"""A recipe for a mirror of all vectors, in matrices that can be searched exactly."""
+"""The recipe for segments with all vectors, in matrices that can be searched exactly."""
 
 from __future__ import annotations
 
@@ -20,22 +20,20 @@ if TYPE_CHECKING:
 
     from leafspan.segments._snapshot import MaskedArrays
 
-_BATCH = 2_000  # vectors to read at a time, since an engine returns each as an object of its own
-_LARGEST = 127  # of a code
-_ROUNDING = (
-    1e-5  # length of the difference of two vectors up to which they are the same, brought to length 1 by different code
-)
+_BATCH = 2_000  # vectors to read at a time, since an engine returns each as its own object
+_LARGEST = 127  # largest number in a code
+_ROUNDING = 1e-5  # two vectors are the same up to this difference: different code may have scaled them to length 1
 
 
 class VectorCopy:
-    """The recipe for a mirror of the leaves' vectors, scaled to length 1, and of their codes."""
+    """The recipe for segments with the leaves' vectors, scaled to length 1, and their codes."""
 
     name = "vectors"
     task = "Copying vectors"
     content = "vectors"
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
-        """See Recipe."""
+        """See ``Recipe``."""
         import numpy as np
 
         pieces = []
@@ -46,18 +44,18 @@ class VectorCopy:
         return (yield Call(vector_arrays, (np.concatenate(pieces),)))  # type: ignore[no-any-return]
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
-        """See Recipe."""
+        """See ``Recipe``."""
         import numpy as np
 
         return vector_arrays(normalize(np.concatenate([each.vectors for each in documents]).astype(np.float32)))
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any] | PiecedArray]:
-        """See Recipe."""
+        """See ``Recipe``."""
         names = parts[0][0]
         return {name: PiecedArray([(arrays[name], mask) for arrays, mask in parts]) for name in names}
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
-        """See Recipe."""
+        """See ``Recipe``."""
         import numpy as np
 
         def differing(first: int, document: DocumentToWrite) -> list[int]:
@@ -74,7 +72,7 @@ class VectorCopy:
 
 
 def are_same(vectors: NDArray[np.float32], others: Any) -> NDArray[np.bool_]:
-    """Whether each of these vectors, of length 1, has the direction of the one in the same row of another matrix."""
+    """Whether each of these vectors of length 1 has the same direction as the vector in the same row of ``others``."""
     import numpy as np
 
     if not len(vectors):
@@ -86,12 +84,12 @@ def are_same(vectors: NDArray[np.float32], others: Any) -> NDArray[np.bool_]:
 
 
 class Codes(NamedTuple):
-    """Vectors as whole numbers of 8 bits, which are searched in a quarter of the time: ``numbers * scales`` is near them.
+    """Vectors as 8-bit integers, which are searched in a quarter of the time: ``numbers * scales`` approximates them.
 
     Attributes:
         numbers: Matrix with a row for each vector.
-        scales: What a 1 in each row stands for.
-        errors: The length of the difference between each vector and what its numbers stand for.
+        scales: The value of a 1 in each row.
+        errors: The length of the difference between each vector and its approximation.
     """
 
     numbers: NDArray[np.int8]
@@ -100,7 +98,7 @@ class Codes(NamedTuple):
 
     @classmethod
     def of(cls, vectors: NDArray[np.float32]) -> Codes:
-        """The codes of vectors, given as the rows of a matrix."""
+        """Make the codes of a matrix's rows."""
         import numpy as np
 
         scales = np.abs(vectors).max(axis=1, initial=0.0) / _LARGEST
@@ -110,16 +108,16 @@ class Codes(NamedTuple):
 
     @classmethod
     def in_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Codes:
-        """Those of a segment."""
+        """The codes of a segment."""
         return cls(arrays["codes"], arrays["scales"], arrays["errors"])
 
     def at(self, rows: slice | NDArray[np.intp]) -> Codes:
-        """Those of some of the vectors."""
+        """The codes of some vectors."""
         return Codes(self.numbers[rows], self.scales[rows], self.errors[rows])
 
 
 def vector_arrays(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
-    """The arrays of a segment, from the vectors of its leaves."""
+    """Make the arrays of a segment from its leaves' vectors."""
     numbers, scales, errors = Codes.of(vectors)
     return {"vectors": vectors, "codes": numbers, "scales": scales, "errors": errors}
 
@@ -131,7 +129,7 @@ def _matrix(vectors: Sequence[Any]) -> NDArray[np.float32]:
 
 
 def vectors_in(snapshot: MirrorSnapshot, ids: Iterable[str]) -> Copied:
-    """Records with the vectors of leaves, by stored id, of those whose documents are current in the snapshot."""
+    """Records with the vectors of leaves, by stored id, for leaves whose documents are current in the snapshot."""
     found = Copied({}, set())
     for id_ in ids:
         leaf = LeafId.parse(id_)

@@ -1,4 +1,4 @@
-"""A recipe for a mirror of all words, as postings."""
+"""The recipe for segments with all words, as postings."""
 
 from __future__ import annotations
 
@@ -41,19 +41,16 @@ if TYPE_CHECKING:
     from leafspan.segments._snapshot import MaskedArrays
 
 _BATCH = 1_000  # texts to read at a time
-_KIND = (
-    "starts leaf_words, blank leaves without terms, pairs in alphabets, readings"  # what copies of earlier versions lack
-)
+_KIND = "starts leaf_words, blank leaves without terms, pairs in alphabets, readings"  # what older copies do not have
 
 
 class WordPostings:
-    """The recipe for a mirror of the leaves' words: postings of the terms of title, headings and text.
+    """The recipe for segments with the leaves' words: postings of the terms of title, headings and text.
 
-    Beside them stands where larger nodes begin, so that these can be scored, too, and which words each leaf has.
+    The segments also have the starts of larger nodes, so that these can be scored, and the words of each leaf.
 
-    The analyzer gets each of these by itself, without the white space around it, and reads them in the language of the
-    document. A leaf without a word has no terms, not
-    even those of its title, so that a blank page is not found.
+    The analyzer gets title, headings and text one by one, without surrounding white space, and reads them in the document's
+    language. A leaf without a word has no terms, not even from its title, so that a blank page is not found.
     """
 
     task = "Indexing words"
@@ -64,14 +61,14 @@ class WordPostings:
 
     @property
     def name(self) -> str:
-        """See Recipe. Analyzers that make different terms have different names."""
+        """See ``Recipe``. Analyzers that make different terms have different names."""
         import Stemmer
 
         analysis = f"{describe_analyzer(self._analyzer)} {Stemmer.version()} {_KIND} apart {probe_terms(self._analyzer)}"
         return f"words-{hashlib.sha256(analysis.encode()).hexdigest()[:8]}"
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
-        """See Recipe."""
+        """See ``Recipe``."""
         titles = [each for row in rows for each in _titles(row)]
         readings = [each for row in rows for each in self._readings(row)]
         terms: list[list[str]] = []
@@ -90,7 +87,7 @@ class WordPostings:
         return (yield Call(self._arrays, (terms, places, texts, readings)))  # type: ignore[no-any-return]
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
-        """See Recipe."""
+        """See ``Recipe``."""
         titles = [each for document in documents for each in _titles(document.row)]
         texts = [text for document in documents for text in document.texts]
         places = [place for document in documents for place in _places(document)]
@@ -98,12 +95,12 @@ class WordPostings:
         return self._arrays(self._terms(titles, texts, readings), places, texts, readings)
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
-        """See Recipe."""
+        """See ``Recipe``."""
         return merge_postings(parts) | merge_leaf_words(parts)
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
-        """See Recipe."""
-        digests = cache(lambda: leaf_digests(arrays))  # made only if the segment has one of the documents
+        """See ``Recipe``."""
+        digests = cache(lambda: leaf_digests(arrays))  # computed only if the segment has one of the documents
         words = cache(lambda: LeafWords(arrays))
 
         def differing(first: int, document: DocumentToWrite) -> list[int]:
@@ -126,18 +123,18 @@ class WordPostings:
     def _arrays(
         self, terms: Sequence[Sequence[str]], places: Iterable[str], texts: Sequence[str], readings: Sequence[int]
     ) -> dict[str, NDArray[Any]]:
-        """The arrays of a segment."""
+        """Make the arrays of a segment."""
         import numpy as np
 
         postings = build_postings(terms, _starts(places), np.array(readings, np.uint8))
         return postings | build_leaf_words(map(self._kept, texts, readings))
 
     def _kept(self, text: str, reading: int) -> str:
-        """The text of a leaf, if its words are kept."""
+        """A leaf's text if its words are kept, or else an empty text."""
         return text if keeps_leaf_words(read_as(self._analyzer, reading)) else ""
 
     def _readings(self, row: Row) -> list[int]:
-        """How the leaves of a document are read."""
+        """The reading number of each leaf of a document."""
         return [reading_number(self._analyzer, row.language)] * row.leaves
 
     def _terms(self, titles: Sequence[Sequence[str]], texts: Sequence[str], readings: Sequence[int]) -> list[list[str]]:
