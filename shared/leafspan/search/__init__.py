@@ -1,4 +1,4 @@
-"""Finding leaves: by vector search, by lexical search, or in the order of documents and texts."""
+"""Finds leaves: by vector search, by lexical search, or in the order of documents and texts."""
 
 from leafspan.search._indexes import SearchIndexes
 from leafspan.search._leaf_list import page_of_leaves

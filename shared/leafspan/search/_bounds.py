@@ -1,4 +1,4 @@
-"""Upper bounds of cosines: codes of 8 bits are compared, whose errors are known."""
+"""Upper bounds of cosines, computed from 8-bit codes whose errors are known."""
 
 from __future__ import annotations
 
@@ -21,22 +21,21 @@ if TYPE_CHECKING:
     Block = tuple[slice, Callable[[], Finish]]
 
 ROUNDING = 1e-5
-"""More than rounding can change a cosine of 32-bit numbers."""
+"""An upper limit for the rounding error of a cosine of 32-bit numbers."""
 
-_DENSE = 4  # a segment is compared as a whole if at least one in so many of its leaves is wanted
-_MOST_CODED = 4  # queries: the vectors of more are multiplied at once, which is as fast for each
-_BLOCK = 6_000_000  # numbers of 8 bits that a thread compares at a time, in 0.2 ms: waking another core pays for more
-_VECTORS = 512  # that fit into a processor's cache
+_DENSE = 4  # a segment is compared as a whole if at least a quarter of its leaves are wanted
+_MOST_CODED = 4  # number of queries up to which codes are compared; more are multiplied at once, which is as fast for each
+_BLOCK = 6_000_000  # 8-bit numbers that a thread compares at a time, in 0.2 ms: waking another core is worth it from there
+_VECTORS = 512  # number of vectors that fit into a processor's cache
 
 
 class Bounds:
-    """What the cosines of queries and leaves do not exceed. Another core begins with it while its maker does other work.
+    """Upper bounds of the cosines of queries and leaves. Another core starts computing while the caller does other work.
 
-    Codes are compared in blocks, since that does not hold Python's lock. Each thread takes one whenever it is done with
-    another, so nobody waits for a thread that the processor has no time for. If its maker does other work meanwhile
-    (``ahead``), a segment is one block: between two of them, the other thread would have to wait for the lock. Where
-    several questions are asked at once, each is answered by its own thread: together they take longer if each wakes another
-    core.
+    Codes are compared in blocks, since that releases Python's lock. Each thread takes the next block when it is done, so no
+    thread waits for one that the processor delays. If the caller does other work in between (``ahead``), a segment is one
+    block: the other thread would have to wait for the lock between two blocks. If several questions are asked at once, each
+    is answered by its own thread, since waking another core for each would take longer in all.
     """
 
     def __init__(self, parts: Iterable[Part], queries: NDArray[np.float32], *, ahead: bool = False) -> None:
@@ -65,7 +64,7 @@ class Bounds:
                 self._other.result()
         finally:
             _UNDER_WAY.discard(self)
-        # Not by the other thread, which would have to wait for the lock before each of these steps.
+        # Not in the other thread, which would have to wait for the lock before each of these steps.
         for columns, finish in self._computed:
             self._bounds[:, columns] = finish()
         return self._bounds
@@ -79,22 +78,22 @@ class Bounds:
             self._computed.append((columns, compute()))
 
 
-_UNDER_WAY: WeakSet[Bounds] = WeakSet()  # begun, and not computed yet
+_UNDER_WAY: WeakSet[Bounds] = WeakSet()  # bounds that are being computed
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_UNDER_WAY.clear)
 
 
 class _CodedQueries(NamedTuple):
-    """The codes of queries, and what the bounds of each have in common.
+    """The codes of queries, and the values that all bounds of a query share.
 
     The product of a query q and a vector v, coded as q' and v', is q'v' + (q - q')v' + q(v - v'), and q has length 1.
 
     Attributes:
         numbers: Matrix with a row for each query.
-        scales: What a 1 in each row stands for, as a column.
-        slope: What the error of a vector's code is multiplied by.
-        least: What is added whatever the vector, as a column.
+        scales: The value of a 1 in each row, as a column.
+        slope: The factor for the error of a vector's code.
+        least: The part that does not depend on the vector, as a column.
     """
 
     numbers: NDArray[np.int8]
@@ -104,7 +103,7 @@ class _CodedQueries(NamedTuple):
 
     @classmethod
     def of(cls, queries: NDArray[np.float32]) -> _CodedQueries:
-        """Those of queries, given as the rows of a matrix."""
+        """Make the codes of queries, given as the rows of a matrix."""
         numbers, scales, errors = Codes.of(queries)
         return cls(numbers, scales[:, None], 1 + float(errors.max()), (errors + ROUNDING)[:, None])
 
@@ -117,7 +116,7 @@ def _blocks(
     *,
     whole: bool,
 ) -> Iterator[Block]:
-    """What is to be computed for rows of a segment, as a whole or in blocks: for which of them, and how."""
+    """The computations for some rows of a segment, as a whole or in blocks: each with its columns and a function."""
     import numpy as np
 
     if coded is None:
@@ -139,13 +138,13 @@ def _blocks(
 
 
 def _block_size(rows: int, codes: Codes) -> int:
-    """The rows that a thread compares at a time: an even number of blocks, or all of a few."""
+    """The number of rows that a thread compares at a time: an even number of blocks, or one for few rows."""
     blocks = 2 * round(rows * codes.numbers.shape[1] / (2 * _BLOCK)) or 1
     return max(1, -(-rows // blocks))
 
 
 def _bounds_within(queries: _CodedQueries, codes: Codes, block: slice, rows: NDArray[np.intp]) -> Finish:
-    """The bounds of some rows of a block. All of the block is compared."""
+    """The bounds of some rows of a block. The whole block is compared."""
     finish = _bounds_of_some(queries, codes, block)
 
     def within() -> NDArray[np.float32]:
@@ -161,8 +160,8 @@ def _bounds_of_some(queries: _CodedQueries, codes: Codes, rows: slice | NDArray[
     cdist = _cdist()
     assert cdist is not None
     some = codes.at(rows)
-    # Not with out=: simsimd 6.5 then returns None without a reference to it, and before Python 3.12 a process that has lost
-    # its last one is aborted.
+    # Not with out=: simsimd 6.5 then returns None without adding a reference to it, and before Python 3.12 a process that
+    # has lost its last reference to None is aborted.
     bounds = np.asarray(cdist(queries.numbers, np.ascontiguousarray(some.numbers), "inner", out_dtype="float32"))
 
     def finish() -> NDArray[np.float32]:
@@ -184,7 +183,7 @@ def _products(vectors: NDArray[np.float32], rows: NDArray[np.intp], queries: NDA
         of_all = queries @ vectors.T + ROUNDING
         return lambda: of_all
     products = np.empty((len(queries), len(rows)), dtype=np.float32)
-    # In blocks: copying all rows into fresh memory at once would take ten times as long as multiplying them.
+    # In blocks: copying all rows into new memory at once would take ten times as long as multiplying them.
     for start in range(0, len(rows), _VECTORS):
         some = slice(start, start + _VECTORS)
         np.matmul(queries, vectors[rows[some]].T, out=products[:, some])
@@ -194,7 +193,7 @@ def _products(vectors: NDArray[np.float32], rows: NDArray[np.intp], queries: NDA
 
 @cache
 def _cdist() -> Callable[..., Any] | None:
-    """What compares codes, with the instructions that the processor has for it; None where it cannot be installed."""
+    """The function that compares codes with the processor's own instructions, or None if it is not installed."""
     try:
         from simsimd import cdist
     except ImportError:

@@ -1,4 +1,4 @@
-"""What the documents of a view are called, kept for as long as nothing changes, and brought up to date after that."""
+"""The names of a view's documents. They are cached, and updated after a change."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import NamedTuple
 from leafspan.search.mentions import NamedDocument, Names, NameTable, is_name, names_in, places_of, title_key
 from leafspan.store import Catalogue, Row, RowHead, Visibility
 
-_VIEWS = 32  # whose names are kept
-_SHARE_CHANGED = 16  # a table is made anew when more than one of so many documents has changed since
+_VIEWS = 32  # number of views to cache names for
+_SHARE_CHANGED = 16  # the table is made again when more than 1/16 of the documents have changed
 
 
 class DocumentNames:
-    """The names of documents, by view. They are made of the catalogue when they are first needed, and nothing is stored."""
+    """The names of documents, by view. They are made from the catalogue at first use, and not stored."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[Hashable, _Known] = OrderedDict()
@@ -27,12 +27,12 @@ class DocumentNames:
             self._known.clear()
 
     def of(self, visible: Catalogue, scope: Visibility | None, aliases: str | None) -> Names:
-        """What the documents of a catalogue are called."""
+        """The names of a catalogue's documents."""
         key = scope, aliases
         with self._mutex:
             known = self._known.get(key)
         if known is None or known.catalogue is not visible:
-            # Two threads may both do this: it does not matter which one stays.
+            # Two threads may both do this: either result will do.
             known = _made(visible, aliases) if known is None else _brought_up_to_date(known, visible, aliases)
         with self._mutex:
             self._known[key] = known
@@ -43,14 +43,14 @@ class DocumentNames:
 
 
 class _Known(NamedTuple):
-    """The names of a view, as they were made.
+    """The cached names of a view.
 
     Attributes:
-        catalogue: The catalogue that they are of.
+        catalogue: The catalogue that the names belong to.
         names: The names.
-        table: The table that was made of all documents.
-        versions: The version that each of its documents had then.
-        changed: Ids of the documents that have changed, come or gone since.
+        table: The table of all documents at an earlier time.
+        versions: The version of each document in the table.
+        changed: Ids of the documents that were changed, added or deleted since the table was made.
     """
 
     catalogue: Catalogue
@@ -61,7 +61,7 @@ class _Known(NamedTuple):
 
 
 def named(row: Row | RowHead, aliases: str | None) -> NamedDocument:
-    """What a document is called."""
+    """The names of one document."""
     keys = {key for name in names_in(row.title, row.metadata, aliases) if is_name(key := title_key(name))}
     places = places_of(row.document_id, row.metadata)
     return NamedDocument(row.document_id, keys, {text for place in places for text in (f"/{place.path}", place.name)})
@@ -80,7 +80,7 @@ def _made(catalogue: Catalogue, aliases: str | None) -> _Known:
 
 
 def _brought_up_to_date(known: _Known, catalogue: Catalogue, aliases: str | None) -> _Known:
-    """The names after a change. Only the rows of documents that have changed since the table was made are unpacked."""
+    """Update names after a change. Only rows of documents that have changed since the table was made are unpacked."""
     newly = catalogue.changed_since(known.catalogue)
     changed = _differing(known, catalogue) if newly is None else known.changed | newly
     if len(changed) * _SHARE_CHANGED > len(known.versions):
@@ -91,12 +91,12 @@ def _brought_up_to_date(known: _Known, catalogue: Catalogue, aliases: str | None
 
 
 def _differing(known: _Known, catalogue: Catalogue) -> frozenset[str]:
-    """The documents that are not as they were when the table was made. What has the same version has the same names."""
+    """The documents that have changed since the table was made. A document with the same version has the same names."""
     now = {id_: version for id_, version, leaves in catalogue.versions() if version is not None and leaves}
     before = dict(zip(known.table.ids, known.versions, strict=True))
     return frozenset(id_ for id_ in now.keys() | before.keys() if now.get(id_) != before.get(id_))
 
 
 def _is_current(row: Row | RowHead) -> bool:
-    """Whether a document can be mentioned: it has a current version that has leaves."""
+    """Whether a document can be mentioned: it must have a current version with leaves."""
     return row.version is not None and row.leaves > 0

@@ -1,4 +1,4 @@
-"""What the BM25 of leaves and of the larger nodes that they are in says together of each leaf."""
+"""Combines the BM25 scores of leaves and of the larger nodes above them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_NODES = (100, 100, 50)  # parents, sections and documents that count
+_NODES = (100, 100, 50)  # number of best parents, sections and documents to use
 
 
 class Evidence:
-    """The best nodes of each scale, in the order of their leaves, and what they and leaves' own BM25 say of each leaf.
+    """The best nodes of each scale, and the score that they and the leaves' own BM25 give to each leaf.
 
     Attributes:
-        nodes: The best nodes of each scale, in the order of their rows. A leaf's number is its row.
+        nodes: The best nodes of each scale, ordered by their rows. A leaf's number is its row.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Evidence:
         self._shares = weights.leaf * np.array([share for _, share in by_row])
 
     def among(self, count: int) -> tuple[list[int], list[float]]:
-        """The leaves with the highest sums, and those that match best by themselves: rows in order, and nodes' shares."""
+        """The leaves with the highest sums and the search's best leaves: their rows in order, and the nodes' shares."""
         rows = self._candidates(count)
         of_nodes = self._of_nodes(rows)
         found = rows.searchsorted(self._rows)
@@ -53,7 +53,7 @@ class Evidence:
         return rows[chosen].tolist(), of_nodes[chosen].tolist()
 
     def _of_nodes(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """What the nodes give to each leaf."""
+        """The share that nodes give to each leaf."""
         import numpy as np
 
         sums = np.zeros(len(rows))
@@ -67,10 +67,10 @@ class Evidence:
         return np.searchsorted(self._documents, rows, side="right") - 1
 
     def _candidates(self, count: int) -> NDArray[np.intp]:
-        """The rows that can have one of the highest sums: they match by themselves, or few others get more from nodes.
+        """The rows that may have one of the highest sums: they match themselves, or get most from nodes.
 
-        Between two places where a node begins or ends, leaves get the same. So only these places are looked at, and leaves
-        only where they are needed: few, however many there are.
+        The nodes' share only changes where a node begins or ends. So only these places are compared, and leaves only where
+        they are needed, which are few even in a large index.
         """
         import numpy as np
 
@@ -89,7 +89,7 @@ class Evidence:
     def _best(
         self, rows: NDArray[np.intp], of_nodes: NDArray[np.float64], found: NDArray[np.intp], count: int
     ) -> NDArray[np.bool_]:
-        """Which of the rows have the highest sums above 0. Equal ones go by document, then position."""
+        """A mask of the rows with the highest sums above 0. Ties are ordered by document, then position."""
         import numpy as np
 
         sums = of_nodes.copy()
@@ -99,7 +99,7 @@ class Evidence:
             return chosen
         least = np.partition(sums, len(rows) - count)[len(rows) - count]
         chosen, tied = sums > least, np.flatnonzero(sums == least)
-        # Whole nodes have equal sums, so there are many ties: a document is looked at once.
+        # Whole nodes have equal sums, so there are many ties: each document is ranked once.
         places = self._places(rows[tied])
         documents = _unique(places)
         firsts = self._documents[documents].tolist()
@@ -112,10 +112,10 @@ class Evidence:
 
 
 def _best_nodes(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | None) -> NodeHits:
-    """The best nodes of a scale, as far as they have a share, in the order of their rows.
+    """The best nodes of a scale that have a share, ordered by their rows.
 
-    The share of the last ones is 0, so it does not matter which of equal ones are looked at. Equal ones have one rank. If
-    more than ``count`` are best, they say nothing.
+    The last ones have a share of 0, so it does not matter which of several equal nodes are used. Equal nodes have the same
+    rank. If more than ``count`` nodes have the best score, they carry no information, so the result is empty.
     """
     import numpy as np
 
@@ -134,7 +134,7 @@ def _best_nodes(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | None)
 
 
 def _scaled(scores: Sequence[float]) -> list[float]:
-    """Scores, best first, scaled to [0, 1]: 1 for the first, 0 for the last. All 1 where they are equal."""
+    """Scale scores, best first, to [0, 1]: 1 for the first, 0 for the last. Equal scores are all 1."""
     if not scores:
         return []
     low, width = scores[-1], scores[0] - scores[-1]
@@ -142,7 +142,7 @@ def _scaled(scores: Sequence[float]) -> list[float]:
 
 
 def _unique(rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Each of these rows once, in ascending order. For few rows, numpy's own takes several times as long."""
+    """These rows without repetition, in ascending order. For few rows, this is several times as fast as np.unique."""
     import numpy as np
 
     rows = np.sort(rows)

@@ -1,4 +1,4 @@
-"""The indexes that search a store. They are derived from it, and can be made again."""
+"""The indexes that search a store. They are made from the store, and can be made again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class SearchIndexes:
         words: Its lexical index.
         vectors: A copy of its vectors for exact search, for a store in a folder. None for others.
         records: A copy of its leaves' texts, places and metadata, for a store in a folder. None for others.
-        names: What its documents are called, once that is asked for.
+        names: The names of its documents, made at first use.
     """
 
     store: Store
@@ -36,7 +36,7 @@ class SearchIndexes:
 
     @classmethod
     def of(cls, store: Store, settings: IndexSettings) -> SearchIndexes:
-        """The indexes of a store, which are loaded when they are first needed."""
+        """Make the indexes of a store. They are loaded when they are first needed."""
         shelf = None if store.segments_table is None else partial(Shelf, store.segments_table, store.id)
         mirror = mirrors_of(store.cache_folder, shelf, read_only=store.cache_read_only)
         analyzer = settings.analyzer
@@ -50,11 +50,11 @@ class SearchIndexes:
 
     @property
     def copies(self) -> list[Mirror]:
-        """All copies of what is stored."""
+        """All copies of stored data."""
         return [each for each in (self.words.copy, self.vectors, self.records) if each is not None]
 
     def close(self) -> None:
-        """Close the store. In a folder, it cannot be used any more, so all that is kept of its files is let go of."""
+        """Close the store. A closed store in a folder cannot be used any more, so its copies are released, too."""
         self.store.close()
         if self.store.embedded:
             self.words.close()
@@ -64,10 +64,10 @@ class SearchIndexes:
                     copy.close()
 
     def keep_up(self, reader: Reader) -> Flow[None]:
-        """Bring the copy of the leaves up to date, from which what a search has found is read.
+        """Bring the copy of the leaves up to date, from which queries read the leaves that they have found.
 
         Raises:
-            StaleRead: if a document is replaced meanwhile.
+            StaleRead: if a document is replaced in between.
         """
         if self.records is not None:
             yield from self.records.current(reader)
@@ -80,7 +80,7 @@ class SearchIndexes:
         return records_in((yield from self.records.at_hand(catalogue)), ids, fields)
 
     def follow(self, documents: Sequence[DocumentToWrite], ready: Mapping[str, Any]) -> Flow[Derived]:
-        """Index documents that are being written, so that no question has to read them back: see ``Mirror.make``."""
+        """Index documents while they are written, so that no query has to read them again: see ``Mirror.make``."""
         made = []
         for copy in self.copies:
             if (segment := (yield from copy.make(documents, ready))) is not None:

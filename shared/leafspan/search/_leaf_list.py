@@ -1,4 +1,4 @@
-"""Listing leaves in order, without a query."""
+"""Lists leaves in order, without a query."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from leafspan.values import Hit, LeafId
 
 
 def page_of_leaves(reader: Reader, request: ListLeaves) -> Flow[list[Hit]]:
-    """A page of the leaves of the visible documents that match a filter, each with a score of 1.
+    """One page of the visible leaves whose documents match a filter. Each leaf has a score of 1.
 
     The order is by document id, then position.
     """

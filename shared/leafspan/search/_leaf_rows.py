@@ -1,4 +1,4 @@
-"""Where leaves are in a mirror."""
+"""Finds the rows of leaves in a snapshot."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from leafspan.values import LeafId
 
 
 def rows_of(snapshot: MirrorSnapshot, visible: Catalogue, ids: Iterable[str]) -> list[int]:
-    """The rows of leaves in a mirror, by their shown ids.
+    """The rows of leaves in a snapshot, by their shown ids.
 
     Raises:
-        StaleRead: if one of them is not current.
+        StaleRead: if a leaf is not current.
     """
     return snapshot.rows((visible.stored_id(leaf.document_id) or "", leaf.ordinal) for leaf in map(LeafId.parse, ids))

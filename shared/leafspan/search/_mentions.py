@@ -1,4 +1,4 @@
-"""Finding the documents that leaves mention: by title, by an alias, by a link or by a path."""
+"""Finds the documents that leaves mention: by title, by an alias, by a link or by a path."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from leafspan.strategies import FindMentions, Mention
 from leafspan.values import LeafId
 
 LEAST_RARITY = 0.3
-"""The rarity below which a name is too common to say anything."""
+"""The rarity below which a name is too common to be a mention."""
 
 
 def find_mentions(
     reader: Reader, names: DocumentNames, words: LexicalIndex, request: FindMentions, texts: Mapping[str, str]
 ) -> Flow[dict[str, list[Mention]]]:
-    """The documents that leaves mention, by the leaf's id. None of them is the leaf's own document.
+    """The documents that leaves mention, by leaf id. A leaf does not mention its own document.
 
-    Only documents that the reader sees have names. So no other document is found, and none hides a name from a view or
-    makes it ambiguous.
+    Only documents that the reader sees have names. So a view never reveals other documents, and other documents never make
+    a name ambiguous in the view.
     """
     visible = yield from reader.whole_catalogue(request.where)
     looking = _Looking(visible, names, reader, request)
@@ -67,9 +67,9 @@ class _Found(NamedTuple):
 
     Attributes:
         leaf: Id of the leaf.
-        written: The name, or what the link leads to.
-        documents: The documents that it is of, as far as they match the filter and are not the leaf's own.
-        namesakes: All documents of that name. Empty for a link.
+        written: The name, or the link's target.
+        documents: The documents that it names, if they match the filter and are not the leaf's own document.
+        namesakes: All documents with this name. Empty for a link.
     """
 
     leaf: str
@@ -79,7 +79,7 @@ class _Found(NamedTuple):
 
 
 class _Looking:
-    """Looks through texts for what the documents of a view are called."""
+    """Looks for the names of a view's documents in texts."""
 
     def __init__(self, visible: Catalogue, names: DocumentNames, reader: Reader, request: FindMentions) -> None:
         self._visible = visible
@@ -89,7 +89,7 @@ class _Looking:
         self._matching = None if request.where is None else visible.select(request.where)
 
     def look_through(self, texts: Sequence[tuple[str, str]]) -> list[_Found]:
-        """What leaves mention, each given by its id and its text."""
+        """Find mentions in leaves, given as (id, text)."""
         names = self._known.of(self._visible, self._scope, self._aliases)
         found: list[_Found] = []
         if names.has_names:
@@ -104,7 +104,7 @@ class _Looking:
         starts = []
         for _, text in texts:
             starts.append(len(words))
-            words += [*title_words(text), ""]  # no name goes on into the next text
+            words += [*title_words(text), ""]  # so that no name continues in the next text
         capitalised: dict[str, set[str]] = {}
         behind = 0
         for start, keys in names.find(words):
@@ -117,7 +117,7 @@ class _Looking:
                     continue
                 written = next(iter(namesakes.values()))
                 if " " not in key and written[0].isupper() and not stands_in(written, text):
-                    # A single word is a name only where it is written as one: "Notes" or "NOTES", but not "notes".
+                    # A single word is a name only if it is capitalised like one: "Notes" or "NOTES", but not "notes".
                     if leaf not in capitalised:
                         capitalised[leaf] = capitalised_words(text)
                     if key not in capitalised[leaf]:
@@ -151,7 +151,7 @@ class _Looking:
                 yield _Found(leaf, link.target, self._others(leaf, documents))
 
     def _called(self, names: Names, key: str) -> dict[str, str]:
-        """The documents with a name, and how it is written there."""
+        """The documents with a name, and how each of them spells it."""
         written = {}
         for id_ in names.called(key):
             row = self._visible.rows[id_]
@@ -165,7 +165,7 @@ class _Looking:
         return places_of(document_id, self._visible.rows[document_id].metadata)
 
     def _others(self, leaf: str, documents: Sequence[str]) -> list[str]:
-        """Those that can be vouched for: that match the filter, and are not the document of the leaf."""
+        """The documents that match the filter and are not the leaf's own document."""
         own = LeafId.parse(leaf).document_id
         found = [id_ for id_ in documents if id_ != own]
         if self._matching is None:

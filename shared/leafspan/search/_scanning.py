@@ -1,7 +1,7 @@
-"""Exact search: the leaves nearest to vectors, among all leaves of a mirror or some, found by looking at each of them.
+"""Exact search for the leaves nearest to vectors, among all leaves or some. It compares each of them.
 
-Codes of 8 bits are compared first. The error of each code is known, so they give an upper bound of each cosine; only
-vectors whose bound reaches the last place are compared in full. So the result is exact, whatever the vectors.
+It compares 8-bit codes first. The error of each code is known, so they give an upper bound for each cosine. Vectors are
+compared in full only if their bound reaches the last place. So the result is exact, whatever the vectors.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MOST_BOUNDS = 4_000_000  # that are computed at once: 16 MB
-_FIRST = 2  # times as many leaves as are wanted, and some more, are compared in full at first
+_MOST_BOUNDS = 4_000_000  # number of bounds to compute at once: 16 MB
+_FIRST = 2  # at first, twice the wanted number of leaves and some more are compared in full
 _MORE = 24
 
 
 class Scan:
-    """The leaves of a selection that are nearest to each vector, which are being looked for while other work is done."""
+    """A running search for the leaves of a selection nearest to each vector. The caller does other work in between."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Scan:
     def hits(self) -> list[list[Hit]]:
         """The leaves, best first.
 
-        Ties are ordered by document, then position, also at the last place. No score depends on the other leaves.
+        Ties are ordered by document, then position, even at the last place. No score depends on other leaves.
         """
         found = []
         for queries in self._queries:
@@ -74,12 +74,12 @@ class Scan:
 
 
 def scan(snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vectors: Any, count: int) -> list[list[Hit]]:
-    """What a ``Scan`` finds."""
+    """Run a ``Scan`` and return its hits."""
     return Scan(snapshot, visible, chosen, vectors, count, ahead=False).hits()
 
 
 def rank(leaves: Sequence[LeafId], stored: NDArray[np.float32], vectors: Any, count: int) -> list[list[Hit]]:
-    """Like ``scan``, for leaves whose vectors are at hand, as a matrix with a row for each."""
+    """Like ``scan``, for leaves whose vectors are in memory, as a matrix with a row for each."""
     import numpy as np
 
     stored, queries = normalize(stored), normalize(np.asarray(vectors, dtype=np.float32))
@@ -93,7 +93,7 @@ def rank(leaves: Sequence[LeafId], stored: NDArray[np.float32], vectors: Any, co
 
 
 def vectors_of(snapshot: MirrorSnapshot, rows: NDArray[np.intp]) -> NDArray[np.float32]:
-    """The vectors of rows of the mirror, of which there is at least one, in the order of the rows."""
+    """The vectors of at least one row, in the order of the rows."""
     import numpy as np
 
     order = np.argsort(rows, kind="stable")
@@ -104,7 +104,7 @@ def vectors_of(snapshot: MirrorSnapshot, rows: NDArray[np.intp]) -> NDArray[np.f
 
 
 def _vectors_in_order(snapshot: MirrorSnapshot, rows: NDArray[np.intp]) -> NDArray[np.float32]:
-    """The same, where the rows are in ascending order."""
+    """Like ``vectors_of``, for rows in ascending order."""
     import numpy as np
 
     pieces = [in_parts(arrays, "vectors")[within] for arrays, within in _parts(snapshot, rows)]
@@ -122,7 +122,7 @@ def best(
     import numpy as np
 
     def cosines_at(places: NDArray[np.intp]) -> NDArray[np.float64]:
-        # Not as a product of matrices, whose result for a vector depends on the row that it is in: equal vectors must tie.
+        # Not as a matrix product, whose result for a vector depends on its row: equal vectors must tie.
         return np.multiply(vectors_at(places), exact_query).sum(axis=1).clip(-1.0, 1.0)  # type: ignore[no-any-return]
 
     exact_query = query.astype(np.float64)
@@ -131,12 +131,12 @@ def best(
     cosines = cosines_at(places)
     if len(places) > count:
         last = np.partition(cosines, len(places) - count)[len(places) - count]
-        if least > last:  # then there may be others
+        if least > last:  # then there may be more
             places = np.flatnonzero(bounds >= last)
             cosines = cosines_at(places)
         near = cosines >= last
         places, cosines = places[near], cosines[near]
-    # As by Hit.order, in a third of the time.
+    # Like Hit.order, in a third of the time.
     scored = zip(leaves_at(places), cosines.tolist(), strict=True)
     ordered = sorted([(-score, leaf[0], leaf[2], leaf) for leaf, score in scored])[:count]
     return to_hits([each[-1] for each in ordered], [-each[0] for each in ordered])
@@ -145,7 +145,7 @@ def best(
 def _parts(
     snapshot: MirrorSnapshot, rows: NDArray[np.intp]
 ) -> Iterator[tuple[Mapping[str, NDArray[Any]], NDArray[np.intp]]]:
-    """The segments that have some of these rows, given in ascending order: their arrays, and which rows of theirs."""
+    """The arrays of each segment that has some of these rows, and the rows in it. The rows are in ascending order."""
     import numpy as np
 
     start = segment_start = 0

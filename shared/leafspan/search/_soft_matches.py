@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def words_of(question: str, analyzer: Analysis, idf: Mapping[str, float]) -> dict[str, float]:
-    """The words of a question that are in the language of the vectors and no stop words, each with an idf."""
+    """A question's words in the language of the word vectors, without stop words, each with its idf."""
     if not keeps_leaf_words(analyzer):
         return {}
     if isinstance(analyzer, Analyzer):
@@ -38,7 +38,7 @@ def soft_matches_of(words: Mapping[str, float], texts: Sequence[str]) -> list[fl
 
 
 class SoftMatcher:
-    """Compares questions with leaves of a snapshot, by the words that it keeps of each."""
+    """Compares questions with the leaves of a snapshot, by the words that it stores for each leaf."""
 
     def __init__(self, parts: Sequence[Mapping[str, Any]]) -> None:
         self._parts = [_Part(LeafWords(arrays)) for arrays in parts]
@@ -58,14 +58,14 @@ class SoftMatcher:
 
 
 class _Part:
-    """The words of a segment's leaves, and the vectors of those words that questions have met."""
+    """The words of a segment's leaves, and cached vectors of those that questions have needed."""
 
     def __init__(self, leaves: LeafWords) -> None:
         self.leaves = leaves
         self._known: WordRows | None = None
 
     def vectors_of(self, numbers: NDArray[Any]) -> NDArray[np.float32]:
-        """The vectors of words, given by their numbers."""
+        """The vectors of words, by their numbers."""
         import numpy as np
 
         while True:
@@ -76,7 +76,7 @@ class _Part:
             missing = np.unique(numbers[rows < 0])
             words = [self.leaves.word(number).decode("utf-8", "surrogatepass") for number in missing.tolist()]
             made = WORD_VECTORS.rows_of(words)
-            # Not in place: another thread may have the table, with a matrix that lacks the new rows.
+            # A new table, since another thread may use the old one with a matrix that lacks the new rows.
             table = known.rows.copy() if made.age == known.age else self._none_of(made).rows
             table[missing] = made.rows
             self._known = made._replace(rows=table)

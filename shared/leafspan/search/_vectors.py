@@ -1,18 +1,17 @@
-"""Vector search: finding the leaves nearest to vectors, among all or some of the documents.
+"""Vector search: finds the leaves nearest to vectors, among all or some of the documents.
 
-In a folder, a copy of all vectors is at hand, and an exact search compares them with the query: a million of 256 numbers in
-ten milliseconds. Filters are evaluated on documents, so that only the leaves of those that match are compared.
+In a folder, an exact search compares a copy of all vectors with the query: a million vectors of 256 numbers in ten
+milliseconds. Filters are evaluated on documents, so only leaves of matching documents are compared.
 
-Behind a client, vectors are far away, so the engine is asked for the nearest:
+Behind a client, reading vectors is slow, so the engine searches:
 
 - If all leaves match, its answer is the result.
-- If many match, it is asked for more leaves than are wanted, and those that do not match are left out (over-fetching). If
-  too few remain to be sure of the nearest, an exact search of those that match follows.
-- If few match, the engine compares these alone, where it can; elsewhere, their vectors are fetched for an exact search.
+- If many match, it is asked for more leaves than are wanted, and leaves that do not match are left out (over-fetching). If
+  too few remain to be sure of the nearest, an exact search of the matching leaves follows.
+- If few match, the engine compares only these, if it can; otherwise their vectors are fetched for an exact search.
 
-An engine mostly searches a graph, in which each leaf has a link to some of its nearest. Where very many vectors are equal,
-they are linked to each other alone, and a search does not find all of them. Where a result looks so, the exact search
-follows, too.
+Most engines search a graph that links each leaf to some of its nearest leaves. Many equal vectors may only be linked to
+each other, so a search does not find all of them. If a result looks like that, the exact search follows, too.
 """
 
 from __future__ import annotations
@@ -34,11 +33,11 @@ from leafspan.values import Hit, LeafId
 
 
 class Scored(Protocol):
-    """What was found."""
+    """A search result."""
 
     @property
     def score(self) -> float:
-        """Its score; a higher one is better."""
+        """The result's score; higher is better."""
         ...
 
 
@@ -46,13 +45,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_FEW_FETCHED = 200  # leaves whose vectors a server sends as fast as it searches
-_LINKS = 32  # of a leaf in such a graph. Of a hundred equal vectors all are found; of two hundred, some are missed
-_MIN_SHARE = 0.05  # share of matching leaves from which on over-fetching is faster than the exact search of any number
-_SAME = 1e-6  # difference of the scores of equal vectors, which engines round
-_MORE = 2.5  # factor of over-fetching, over what would do if the matching leaves were spread evenly among the nearest
-_MOST_AMONG = 20_000  # leaves that a store is told to search among, some half a megabyte of ids
-_MIN_CACHED = 500  # leaves from which on their rows are cached
+_FEW_FETCHED = 200  # number of leaves whose vectors a server sends as fast as it searches
+_LINKS = 32  # links of a leaf in such a graph. Of 100 equal vectors, a search finds all; of 200, it misses some
+_MIN_SHARE = 0.05  # share of matching leaves from which over-fetching is faster than any exact search
+_SAME = 1e-6  # largest difference between the scores of equal vectors, which engines round
+_MORE = 2.5  # over-fetching asks for this many times what it would need if matching leaves were spread evenly
+_MOST_AMONG = 20_000  # largest number of leaves to send to an engine to search among: half a megabyte of ids
+_MIN_CACHED = 500  # number of leaves from which their rows are cached
 _CACHE_SIZE = 16
 _CACHE: WeakKeyDictionary[MirrorSnapshot, dict[tuple[Catalogue, tuple[str, ...]], NDArray[np.intp]]] = WeakKeyDictionary()
 
@@ -73,7 +72,7 @@ def nearest_leaves(
     Scores are cosine similarities. Ties are ordered by document, then position.
 
     Raises:
-        StaleRead: if a leaf was met that may just have been replaced.
+        StaleRead: if a writer may just have replaced one of the leaves.
     """
     if copy is None and not exact and where is None and reader.scope is None:
         found = yield from reader.search_hits(vectors, count)
@@ -101,34 +100,34 @@ def nearest_leaves(
 
 
 def misses_some(reader: Reader, found: Nearest[Any], count: int, *, complete: bool) -> Flow[bool]:
-    """Whether the engine's graph may have missed some of the nearest leaves, since very many vectors are equal.
+    """Whether the engine's graph may have missed some of the nearest leaves, because many vectors are equal.
 
     Raises:
-        StaleRead: if a leaf that was found has been replaced since.
+        StaleRead: if a found leaf was replaced in between.
     """
     if complete and any(map(_are_equal, found.rows)):
         return True
-    # A part of the graph to which no link leads has more leaves than links, and so has what is found of it.
+    # An isolated part of the graph has more leaves than a leaf has links, so a search in it finds more than that.
     short = [row for row, all_ in zip(*found, strict=True) if all_ > _LINKS and len(row) < count]
     if not short:
         return False
     everything = yield from reader.everything()
     versions = {id_: version for id_, version, _ in everything.versions()}
     if any(versions.get(each.leaf.document_id) != each.leaf.version for row in short for each in row):
-        raise StaleRead  # it was replaced before all documents were known, and may have been found in part
+        raise StaleRead  # it was replaced before the catalogue was read, so the search may have missed leaves
     return bool(min(map(len, short)) < everything.leaves)
 
 
 def _are_equal(row: Sequence[Scored]) -> bool:
-    """Whether so many leaves of a result, best first, have equal scores that others may be missing."""
+    """Whether the number of equal scores is so high that the search may have missed more of them."""
     return any(abs(one.score - other.score) < _SAME for one, other in zip(row, row[_LINKS:], strict=False))
 
 
 def begin_scan(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where: Where | None) -> Flow[Scan | None]:
-    """The search that gives what ``nearest_leaves`` does, begun; None where there is no copy.
+    """Start a search like ``nearest_leaves``. Return None if there is no copy of the vectors.
 
     Raises:
-        StaleRead: if a document is replaced meanwhile.
+        StaleRead: if a document is replaced in between.
     """
     if copy is None or not len(vectors):
         return None
@@ -175,12 +174,12 @@ def _cosines_in(snapshot: MirrorSnapshot, visible: Catalogue, vectors: Any, ids:
 
 
 def _vectors_in(snapshot: MirrorSnapshot, visible: Catalogue, ids: Sequence[str]) -> NDArray[np.float32]:
-    """The vectors of leaves, of which there is at least one, in the mirror."""
+    """The vectors of at least one leaf."""
     return vectors_of(snapshot, _rows(snapshot, visible, tuple(ids)))
 
 
 def _rows(snapshot: MirrorSnapshot, visible: Catalogue, ids: tuple[str, ...]) -> NDArray[np.intp]:
-    """The rows of leaves in the mirror. Those of many leaves are cached, since strategies often compare the same leaves."""
+    """The rows of leaves. Long lists are cached, since strategies often compare the same leaves."""
     import numpy as np
 
     cache = _CACHE.setdefault(snapshot, {}) if len(ids) >= _MIN_CACHED else {}
@@ -197,13 +196,13 @@ def _cosines_of(stored: Any, vectors: Any) -> NDArray[np.float64]:
 
     queries = normalize(np.asarray(vectors, dtype=np.float32))
     matrix = normalize(np.asarray(stored, dtype=np.float32).reshape(-1, queries.shape[1])).astype(np.float64)
-    # Not as one product of matrices: its result for a vector depends on the row it is in, but equal vectors must tie.
+    # Not as a matrix product, whose result for a vector depends on its row: equal vectors must tie.
     cosines = np.array([(matrix * query).sum(axis=1) for query in queries]).reshape(len(queries), len(matrix))
     return cosines.clip(-1.0, 1.0)
 
 
 def _overfetch(reader: Reader, vectors: Any, count: int, chosen: Selection, *, share: float) -> Flow[list[list[Hit]]]:
-    """The leaves of a selection that are among the nearest to each vector, best first."""
+    """The nearest leaves of a selection for each vector, best first, by over-fetching."""
     asked = min(MOST_RESULTS, math.ceil(count / share * (_MORE if share < 1 else 1)) + 1)
     while True:
         found = yield from reader.nearest(vectors, asked, chosen)
@@ -213,7 +212,7 @@ def _overfetch(reader: Reader, vectors: Any, count: int, chosen: Selection, *, s
 
 
 def _among(reader: Reader, visible: Catalogue, vectors: Any, count: int, chosen: Selection) -> Flow[list[list[Hit]]]:
-    """The nearest leaves of a selection, best first, as the engine finds them among these alone."""
+    """The nearest leaves of a selection, best first, from an engine that compares only these."""
     rows = [row for row in visible.rows.values() if visible.stored_id(row.document_id) in chosen.ids]
     ids = [id_ for row in rows for id_ in row.leaf_ids]
     asked = min(MOST_RESULTS, count + 1)
@@ -225,16 +224,16 @@ def _among(reader: Reader, visible: Catalogue, vectors: Any, count: int, chosen:
 
 
 def _is_complete(row: Sequence[Hit], count: int, chosen: Selection) -> bool:
-    """Whether the ``count`` best leaves of the selection are sure to be among these.
+    """Whether these leaves are sure to contain the ``count`` best leaves of the selection.
 
-    They are if all of the selection is here, or if the last leaf scores lower than the one in place ``count``: then no leaf
-    that ties with that one is missing.
+    They are if they are the whole selection, or if the last leaf scores lower than the leaf at place ``count``: then no
+    leaf with the same score as that one is missing.
     """
     return len(row) >= chosen.leaves or (len(row) > count and row[-1].score < row[count - 1].score)
 
 
 def _fetch_vectors(reader: Reader, visible: Catalogue, chosen: Selection) -> Flow[tuple[list[LeafId], Any]]:
-    """The leaves of a selection, and a matrix with the vector of each."""
+    """The leaves of a selection, and a matrix of their vectors."""
     import numpy as np
 
     rows = [row for row in visible.rows.values() if visible.stored_id(row.document_id) in chosen.ids]

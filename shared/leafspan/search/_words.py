@@ -1,4 +1,4 @@
-"""Lexical search: finding leaves by their words, with BM25."""
+"""Lexical search: finds leaves by their words, with BM25."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from leafspan.store import Catalogue, Reader, Selection
 from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes, SoftMatches
 from leafspan.values import LeafId, to_hits
 
-_FOREIGN = 0.5  # weight of a question's words in documents of other languages, if some are in its own
+_FOREIGN = 0.5  # weight of a question's words in documents of other languages, if some documents are in its own language
 
 ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
 
 
 class LexicalIndex:
-    """BM25 over the leaves that a reader sees. It brings itself up to date at each search."""
+    """BM25 over the leaves that a reader sees. Each search brings it up to date."""
 
     def __init__(self, copy: Mirror | None, analyzer: Analysis | None, settings: BM25Settings) -> None:
         self.analyzer = analyzer
@@ -50,11 +50,11 @@ class LexicalIndex:
 
     @property
     def copy(self) -> Mirror | None:
-        """The postings of all leaves. None if the analyzer was not given again."""
+        """The postings of all leaves, or None if the index was opened without its own analyzer."""
         return self._mirror
 
     def close(self) -> None:
-        """Let go of what is kept of its files."""
+        """Release the copies of files."""
         if self._mirror is not None:
             self._mirror.close()
         self._corpora = (None, {})
@@ -64,8 +64,8 @@ class LexicalIndex:
         """The leaves that match the words of each query, best first. Ties are ordered by document, then position.
 
         Raises:
-            IndexMismatch: if the index was made with an analyzer that is a function, and that was not given again.
-            StaleRead: if a document is replaced meanwhile.
+            IndexMismatch: if the index was made with an analyzer function, and opened without it.
+            StaleRead: if a document is replaced in between.
         """
         if not request.texts:
             return []
@@ -81,11 +81,11 @@ class LexicalIndex:
 
     @property
     def keeps_leaf_words(self) -> bool:
-        """Whether ``soft_matches`` can be asked."""
+        """Whether ``soft_matches`` can be called."""
         return self._mirror is not None and keeps_leaf_words(self.analyzer)
 
     def soft_matches(self, reader: Reader, request: SoftMatches) -> Flow[list[list[float]]]:
-        """How well leaves answer to the words of each question. Only for an index that ``keeps_leaf_words``.
+        """How well leaves match the words of each question. Only for an index that ``keeps_leaf_words``.
 
         Raises:
             StaleRead: if one of the leaves has been replaced.
@@ -101,14 +101,14 @@ class LexicalIndex:
         return [matcher.scores(words, rows_of(snapshot, visible, ids)) for words, ids in asked]
 
     def rarities(self, reader: Reader, names: Sequence[tuple[str, int]]) -> Flow[list[float]]:
-        """How rare names are, in [0, 1]: 1 for words that nothing else has, 0 for one that all leaves have.
+        """How rare names are, in [0, 1]: 1 for words that occur nowhere else, 0 for a word that all leaves have.
 
-        What counts is the rarest word of a name, and the leaves that have it: log(leaves / (have it + 1)) / log(leaves).
-        A leaf is indexed with its title, so those of the documents of that name are not counted. A name whose words are
-        stop words, or nothing that the analyzer knows, is not rare, nor is any if the analyzer was not given again.
+        The rarity of a name is the rarity of its rarest word: 1 - log(leaves with it + 1) / log(leaves). Leaves are indexed
+        with their titles, so leaves of the documents with that name are not counted. The rarity is 0 for a name of stop
+        words or words that the analyzer does not know, and for every name if the index was opened without its own analyzer.
 
         Raises:
-            StaleRead: if a document is replaced meanwhile.
+            StaleRead: if a document is replaced in between.
         """
         if self._mirror is None:
             return [0.0] * len(names)
@@ -128,22 +128,22 @@ class LexicalIndex:
         frequencies, leaves = corpus.frequencies(terms, counting)
         rarities = []
         for (_, own), row in zip(names, rows, strict=True):
-            # Where a name is read in a language of other documents, its words are in no leaf.
+            # If the name is read in the language of other documents, its words occur in no leaf.
             others = max(min((max(frequencies[term] - own, 0) for term in read), default=leaves) for read in row.values())
             rarities.append(max(0.0, 1 - log(others + 1) / log(leaves)) if leaves > 1 else 0.0)
         return rarities
 
     def warm(self, reader: Reader) -> Flow[None]:
-        """Load and bring up to date what a search needs. Does nothing if the analyzer was not given again.
+        """Load and update everything that a search needs, unless the index was opened without its own analyzer.
 
         Raises:
-            StaleRead: if a document is replaced meanwhile.
+            StaleRead: if a document is replaced in between.
         """
         if self._mirror is not None:
             snapshot = yield from self._mirror.current(reader)
             corpus = yield from self._mirror.computed(self._corpus, snapshot, "postings")
             if len(corpus.readings()) > 1:
-                yield Call(find_language, ("",))  # which is asked for the language of each question
+                yield Call(find_language, ("",))  # loads the language detection, which each question needs
 
     def _search(
         self,
@@ -206,7 +206,7 @@ class LexicalIndex:
         return found
 
     def _own(self, texts: Sequence[str], readings: Sequence[int]) -> list[int | None]:
-        """The reading of each question's own language; None if that is not certain, or no leaf is in it."""
+        """The reading of each question's own language, or None if that is not certain or no leaf has it."""
         assert self.analyzer is not None
         if len(readings) == 1:
             return [readings[0]] * len(texts)
@@ -216,7 +216,7 @@ class LexicalIndex:
     def _read(
         self, texts: Sequence[str], readings: Sequence[int], own: Sequence[int | None]
     ) -> list[dict[int, dict[str, float]]]:
-        """The terms of questions, as each reading of leaves finds them, and how often each counts."""
+        """The terms of questions with their weights, for each reading of leaves."""
         assert self.analyzer is not None
         bags: list[dict[int, dict[str, float]]] = [{} for _ in texts]
         for reading in readings or (0,):
@@ -226,7 +226,7 @@ class LexicalIndex:
         return bags
 
     def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:
-        """The corpus of an engine, which is kept until there is another snapshot."""
+        """An engine's corpus, which is cached until the snapshot changes."""
         check_choice("engine", engine, ENGINES)
         known, corpora = self._corpora
         if known is not snapshot:
@@ -238,7 +238,7 @@ class LexicalIndex:
         return corpora[engine]
 
     def _matcher(self, snapshot: MirrorSnapshot) -> SoftMatcher:
-        """What compares words of leaves, which is kept until there is another snapshot."""
+        """The soft matcher, which is cached until the snapshot changes."""
         known, matcher = self._kept_matcher
         if matcher is None or known is not snapshot:
             matcher = SoftMatcher(_read_in_parts(snapshot, _LEAF_WORDS))
@@ -252,7 +252,7 @@ _IN_PARTS = ("rows", "counts", "leaf_words")
 
 
 def _read_in_parts(snapshot: MirrorSnapshot, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Arrays of each segment. Of those that are large, a question reads a few rows, and only these are checked."""
+    """Arrays of each segment. A query reads a few rows of the large ones, and only these rows are checked."""
     whole = [name for name in names if name not in _IN_PARTS]
     parts = [arrays for arrays, _ in snapshot.parts]
     collect(partial(arrays.__getitem__, name) for arrays in parts for name in whole if name in arrays)
@@ -262,6 +262,6 @@ def _read_in_parts(snapshot: MirrorSnapshot, names: Sequence[str]) -> list[dict[
 
 
 def _counted(reader: Reader, visible: Catalogue) -> Selection | None:
-    """The documents over which idf and the average length are computed; None for all."""
+    """The documents over which idf and the average length are computed, or None for all."""
     scope = reader.scope
     return None if scope is None or scope.shares_statistics else visible.select(None)

@@ -1,4 +1,4 @@
-"""Which documents does a text name? Titles, links and paths in a text, and a table of what documents are called."""
+"""Finds out which documents a text names: titles, links and paths in texts, and a table of the documents' names."""
 
 from leafspan.search.mentions._links import Link, find_links
 from leafspan.search.mentions._name_table import MOST_NAMESAKES, NamedDocument, Names, NameTable

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-# Every repetition ends at a character that begins another match, or after so many characters: texts are of others, and none
-# must take longer than in proportion to its length.
+# Every repetition ends at a character that begins another match, or after a fixed number of characters: texts come from
+# anybody, and no text must take longer than in proportion to its length.
 _LINK_TITLE = r"(?:\s{1,9}(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|\([^()\n]{0,200}\)))?"
 _MARKDOWN = re.compile(
     rf"(?<!!)\[[^\[\]]*\]\(\s{{0,9}}(?:<([^<>\n]{{1,1000}})>|([^\s<>()]+(?:\([^\s()]*\)[^\s<>()]*)?)){_LINK_TITLE}\s{{0,9}}\)"
@@ -15,19 +15,19 @@ _DEFINITION = re.compile(r"^ {0,3}\[[^\[\]]+\]:[ \t]{0,9}<?([^\s<>]+)", re.MULTI
 _WIKI = re.compile(r"\[\[([^\[\]|#\n]+)(?:#[^\[\]|\n]*)?(?:\|[^\[\]\n]*)?\]\]")
 _HREF = re.compile(r"\bhref\s*=\s*(?:\"([^\"]+)\"|'([^']+)')", re.IGNORECASE)
 _ADDRESS = re.compile(r"\bhttps?://[^\s<>\"'()\[\]]+")
-# A name with an extension, perhaps below folders. What stands before must not be part of an address or of a longer name.
+# A name with an extension, perhaps below folders. It must not be part of an address or of a longer name.
 _PATH = re.compile(r"(?<![\w/.:@-])(?:\.{0,2}/)?(?:[\w.-]+/)*\w[\w-]*(?:\.[\w-]+)*\.[A-Za-z]\w{0,7}(?![\w/])")
 
 
-_LONGEST = 1_000  # characters of a word that may be a path
+_LONGEST = 1_000  # most characters of a word that may be a path
 
 
 class Link(NamedTuple):
-    """A link or a path, as it stands in a text.
+    """A link or a path as written in a text.
 
     Attributes:
-        target: What it leads to: a path, an address, or the name of a wiki page.
-        is_wiki: Whether it is a link of a wiki, whose target can be a title.
+        target: Its target: a path, an address, or the name of a wiki page.
+        is_wiki: Whether it is a wiki link, whose target can be a title.
     """
 
     target: str
@@ -48,7 +48,7 @@ def find_links(text: str) -> list[Link]:
     if "://" in text:
         found.update((Link(match[0].rstrip(".,;:!?*_`")), None) for match in _ADDRESS.finditer(text))
     if "." in text:
-        # Most words have no dot within them, which is faster to see than that they are no path.
+        # Most words have no dot inside, and testing for that is faster than the pattern.
         words = (word for word in text.split() if word.find(".", 0, -1) >= 0 and len(word) <= _LONGEST)
         found.update((Link(match[0]), None) for word in words for match in _PATH.finditer(word))
     return list(found)

@@ -1,4 +1,4 @@
-"""What documents are called, as a table in which the words of a text are looked up."""
+"""A table of documents' names, in which the words of a text are looked up."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_NAMESAKES = 8
-"""The most documents that share a name. What more are called, such as "Untitled", names none of them."""
+"""The most documents that share a name. A name of more documents, such as "Untitled", names none of them."""
 
 MOST_LOOKED_AT = 100
-"""The most documents with the same file name that are looked at for one in the right folder."""
+"""The most documents with the same file name that are searched for one in the right folder."""
 
 
 _FACTOR = 1_000_003  # any odd number
 
 
 class NamedDocument(NamedTuple):
-    """What a document is called.
+    """A document's names.
 
     Attributes:
         id: Its id.
         names: The keys of its names (``title_key``).
-        places: The paths of its places, whole, and their last parts.
+        places: Its paths, and the last part of each.
     """
 
     id: str
@@ -39,7 +39,7 @@ class NamedDocument(NamedTuple):
 class NameTable:
     """The names and places of documents, as sorted arrays of hashes: some 50 bytes for each document.
 
-    A hash has 64 bits, and whoever uses what is found compares the names, so that equal hashes do no harm.
+    A hash has 64 bits. Callers compare the names themselves, so equal hashes do no harm.
     """
 
     def __init__(self, documents: Iterable[NamedDocument]) -> None:
@@ -66,11 +66,11 @@ class NameTable:
         self._lengths = np.fromiter((lengths[each] for each in sorted(lengths)), np.uint64, len(lengths))
 
     def called(self, name: str, most: int) -> list[str]:
-        """The documents with this name; if there are more, as many as ``most`` and one."""
+        """The documents with this name, at most ``most`` + 1."""
         return [self.ids[number] for number in self._names.find(name, most + 1)]
 
     def at(self, place: str, most: int) -> list[str]:
-        """The documents at this place; if there are more, as many as ``most`` and one."""
+        """The documents at this place, at most ``most`` + 1."""
         return [self.ids[number] for number in self._places.find(place, most + 1)]
 
     def are_names(self, hashes: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -79,16 +79,16 @@ class NameTable:
 
     @property
     def has_names(self) -> bool:
-        """Whether there is any name."""
+        """Whether a document has a name."""
         return len(self._names) > 0
 
     @property
     def has_places(self) -> bool:
-        """Whether there is any place."""
+        """Whether a document has a place."""
         return len(self._places) > 0
 
     def lengths(self, beginnings: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """How long names are that begin with these: bit n - 1 is set if there is one of n words."""
+        """The lengths of the names that begin with these: bit n - 1 is set if a name has n words."""
         import numpy as np
 
         if not len(self._beginnings):
@@ -98,7 +98,7 @@ class NameTable:
 
 
 class Names:
-    """What documents are called, where some have changed since the table was made."""
+    """The names of documents: a table, and the changes since it was made."""
 
     def __init__(self, table: NameTable, outdated: Collection[str] = (), changed: NameTable | None = None) -> None:
         self._table = table
@@ -116,7 +116,7 @@ class Names:
         return self._table.has_places or (self._changed is not None and self._changed.has_places)
 
     def called(self, name: str) -> list[str]:
-        """The documents with this name. None if they are too many to be named by it."""
+        """The documents with this name, or an empty list if there are too many."""
         most = MOST_NAMESAKES
         found = self._still(self._table.called(name, most + len(self._outdated)))
         if self._changed is not None:
@@ -124,7 +124,7 @@ class Names:
         return found if len(found) <= most else []
 
     def at(self, place: str) -> list[str]:
-        """The documents at this place. None if they are too many to look at."""
+        """The documents at this place, or an empty list if there are too many."""
         most = MOST_LOOKED_AT
         found = self._still(self._table.at(place, most + len(self._outdated)))
         if self._changed is not None:
@@ -132,13 +132,13 @@ class Names:
         return found if len(found) <= most else []
 
     def find(self, words: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-        """Where names may stand in a text: the number of a word, and the names that may begin there, longest first."""
+        """Find possible names in a text: the number of a word, and the names that may begin there, longest first."""
         import numpy as np
 
         if not words:
             return
         single = np.fromiter(map(hash, words), np.int64, len(words))
-        beginnings = np.concatenate([single, single[:-1] * _FACTOR ^ single[1:]])  # which wraps around, as _of_pair does
+        beginnings = np.concatenate([single, single[:-1] * _FACTOR ^ single[1:]])  # wraps around like _of_pair
         lengths = self._table.lengths(beginnings)
         if self._changed is not None:
             lengths |= self._changed.lengths(beginnings)
@@ -153,7 +153,7 @@ class Names:
         there = self._table.are_names(hashes)
         if self._changed is not None:
             there |= self._changed.are_names(hashes)
-        # Names of one word come from other beginnings than longer ones: they are put in order together.
+        # Names of one word have other beginnings than longer names: sort them together.
         chosen = sorted(((start, -len(key), key) for start, key in compress(keys, there)), key=itemgetter(0, 1))
         for start, at_start in groupby(chosen, key=itemgetter(0)):
             yield start, [key for _, _, key in at_start]
@@ -163,13 +163,13 @@ class Names:
 
 
 def _of_pair(first: int, second: int) -> int:
-    """The hash of a pair of words, from their own, as a number that numpy's int64 can hold."""
+    """The hash of a pair of words, from the words' hashes, as a number that fits into numpy's int64."""
     wrapped = first * _FACTOR & (1 << 64) - 1
     return (wrapped - (1 << 64) if wrapped >> 63 else wrapped) ^ second
 
 
 class _Column:
-    """Hashes of texts with the numbers of the documents that have them, in the order of the hashes."""
+    """Hashes of texts with the numbers of their documents, sorted by hash."""
 
     def __init__(self, hashes: Sequence[int], numbers: Sequence[int]) -> None:
         import numpy as np
@@ -183,7 +183,7 @@ class _Column:
         return len(self._hashes)
 
     def have(self, hashes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether there are texts with these hashes."""
+        """Whether the column has these hashes."""
         import numpy as np
 
         if not len(self._hashes):
@@ -192,7 +192,7 @@ class _Column:
         return self._hashes[found] == hashes  # type: ignore[no-any-return]
 
     def find(self, text: str, most: int) -> list[int]:
-        """The numbers of the documents that have the text, at most so many."""
+        """The numbers of at most ``most`` documents that have the text."""
         first = int(self._hashes.searchsorted(key := hash(text)))
         found: list[int] = []
         while first < len(self._hashes) and len(found) < most and self._hashes[first] == key:

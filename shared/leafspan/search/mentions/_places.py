@@ -1,4 +1,4 @@
-"""Where documents lie: their paths and addresses, and which of them a link leads to."""
+"""The paths and addresses of documents, and which documents a link leads to."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from urllib.parse import unquote
 from leafspan.text import fold
 
 LOCATION_KEYS = ("source", "file_path", "url")
-"""Metadata keys under which loaders say where a document is from."""
+"""Metadata keys under which loaders store a document's origin."""
 
-_LONGEST = 1_000  # characters of a path
+_LONGEST = 1_000  # most characters of a path
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _OTHER_SCHEME = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]+:(?!//|\\)")
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,7}\Z")
 
 
 class Place(NamedTuple):
-    """Where something lies, as folders and a name with ``/`` between them, without case.
+    """A place as folders and a name with ``/`` between them, in lower case.
 
     Attributes:
-        path: All of it, without the extension.
-        extension: The extension, with its dot. Empty if there is none.
+        path: The whole path without the extension.
+        extension: The extension with its dot, or an empty text.
     """
 
     path: str
@@ -32,21 +32,21 @@ class Place(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name of the file, without folders and extension."""
+        """The file name without folders and extension."""
         return self.path.rpartition("/")[2]
 
     @property
     def folder(self) -> str:
-        """The folders, empty if there are none."""
+        """The folders, or an empty text."""
         return self.path.rpartition("/")[0]
 
     def fits(self, other: Place) -> bool:
-        """Whether a link to this leads to the other one: extensions must be the same, unless the link has none."""
+        """Whether a link to this place may lead to the other one: with equal extensions, or if the link has no extension."""
         return not self.extension or self.extension == other.extension
 
 
 def places_of(document_id: str, metadata: Mapping[str, object]) -> list[Place]:
-    """Where a document lies: its id, and what loaders note, if these have an extension or are an address."""
+    """A document's places: its id, and the loaders' metadata, if they have an extension or are an address."""
     found: dict[Place, None] = {}
     noted = [metadata[key] for key in LOCATION_KEYS if key in metadata] if metadata else []
     for value in (document_id, *noted):
@@ -58,7 +58,7 @@ def places_of(document_id: str, metadata: Mapping[str, object]) -> list[Place]:
 
 
 def places_to_try(target: str, own: Sequence[Place]) -> tuple[list[Place], Place | None]:
-    """What the target of a link can be: places that it names wholly, and one that others may end with."""
+    """The possible meanings of a link's target: whole places, and one place that other places may end with."""
     target = _without_fragment(target)
     if not target or len(target) > _LONGEST or _OTHER_SCHEME.match(target):
         return [], None
@@ -87,7 +87,7 @@ def _without_fragment(target: str) -> str:
 
 def _to_place(target: str) -> Place:
     path = fold(_SCHEME.sub("", target) if "://" in target else target, accents=True).replace("\\", "/")
-    if "//" in path or "./" in path or path.endswith(("/", ".")):  # otherwise it is as short as it can be
+    if "//" in path or "./" in path or path.endswith(("/", ".")):  # otherwise it is normalised already
         path = posixpath.normpath(path) if path.strip("/") else ""
     path = path.lstrip("/")
     match = _EXTENSION.search(path)

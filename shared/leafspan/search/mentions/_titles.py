@@ -1,4 +1,4 @@
-"""Titles as they may be mentioned: their words, without what stands in parentheses."""
+"""Titles as texts may mention them: their words, without parentheses."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from collections.abc import Mapping
 
 from leafspan.lexical import find_plain_words
 
-MOST_WORDS = 32  # of a name; a text that is longer than this is no name that others would mention
+MOST_WORDS = 32  # most words of a name; nobody mentions a longer text by its words
 
-_LONGEST = 1_000  # characters of a name
+_LONGEST = 1_000  # most characters of a name
 _PARENTHESES = re.compile(r"\([^()]*\)")
 _CAPITALISED = re.compile(r"[^\W\d_]\w*")
 
 
 def title_words(text: str) -> list[str]:
-    """The words of a text, each written in one way wherever it stands: without case, accents and the possessive 's.
+    """The words of a text in one spelling: without case, accents and the possessive 's.
 
-    In Chinese, Japanese and Korean each pair of neighbouring characters is a word, so that a name is found where its
-    characters stand, with no space around it.
+    In Chinese, Japanese and Korean, each pair of neighbouring characters is a word, so that a name is found without spaces
+    around it.
     """
     return find_plain_words(text)
 
 
 def title_key(text: str) -> str:
-    """The words of a title, joined: two titles with the same key are the same name."""
+    """The words of a title, joined. Two titles with the same key are the same name."""
     return " ".join(title_words(text))
 
 
 def names_in(title: str | None, metadata: Mapping[str, object], aliases: str | None) -> list[str]:
-    """What a document is called: its title, that without what stands in parentheses, and its aliases.
+    """A document's names: its title, the title without parentheses, and its aliases.
 
-    What is longer than 1,000 characters is no name.
+    A text of more than 1,000 characters is not a name.
     """
     names = []
     if title:
@@ -45,12 +45,12 @@ def names_in(title: str | None, metadata: Mapping[str, object], aliases: str | N
 
 
 def is_name(key: str) -> bool:
-    """Whether the words of a title can name it in a text: a single letter or a number cannot, nor can a whole sentence."""
+    """Whether a title's words can name it in a text. A single letter, a number or a whole sentence cannot."""
     return len(key) > 1 and not key.isdecimal() and key.count(" ") < MOST_WORDS
 
 
 def stands_in(word: str, text: str) -> bool:
-    """Whether a word stands in a text just as it is written."""
+    """Whether a text has exactly this word."""
     start = text.find(word)
     while start >= 0:
         behind = start + len(word)
@@ -61,5 +61,5 @@ def stands_in(word: str, text: str) -> bool:
 
 
 def capitalised_words(text: str) -> set[str]:
-    """The words of a text, as ``title_words`` has them, that begin with a capital letter somewhere, or have no case."""
+    """The ``title_words`` of a text that begin with a capital letter somewhere, or have no case."""
     return set(title_words(" ".join(word for word in _CAPITALISED.findall(text) if not word[0].islower())))
