@@ -206,7 +206,7 @@ MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
     ),
     "no index to search": (
         lambda index: retrieve("q", Vector()),
-        "Vector must have an index to search, and there is none here: give one as index=, or call index.retrieve",
+        "Vector must have an index to search, but this call has no index: give one as index=, or call index.retrieve",
     ),
     "a window": (lambda index: SentenceWindow(before=-1), "before must be a whole number >= 0, got -1"),
     "a reranker": (lambda index: Rerank(), "Rerank must have a function rerank, or a diversity > 0, got neither"),

@@ -107,7 +107,7 @@ def test_a_retriever_that_loses_the_ids_of_its_leaves_is_refused_for_that(shared
 
 
 def test_what_searches_leaves_says_that_it_needs_an_index(host: Host):
-    with pytest.raises(InvalidArgument, match="Vector must have an index to search, and there is none here"):
+    with pytest.raises(InvalidArgument, match="Vector must have an index to search, but this call has no index"):
         host.ask(host.package.EnsembleRetriever(retrievers=[Vector(), two_of(host)[0]]), QUESTIONS[0])
     with pytest.raises(InvalidArgument, match="must have an index to search"):
         host.ask(host.package.SpanRetriever(), QUESTIONS[0])

@@ -83,7 +83,9 @@ async def test_no_index_is_needed_to_ask_another_source():
 
 @pytest.mark.parametrize("strategy", [Hybrid(), Vector(), BM25(), Browse(), RelevantSegments()])
 def test_a_strategy_that_searches_leaves_says_that_it_needs_an_index(strategy):
-    with pytest.raises(InvalidArgument, match="must have an index to search, and there is none here: give one as index="):
+    with pytest.raises(
+        InvalidArgument, match="must have an index to search, but this call has no index: give one as index="
+    ):
         leafspan.retrieve("bees", strategy)
 
 

@@ -91,9 +91,9 @@ def test_passages_are_those_that_the_call_returns(index: Index):
 
 def test_without_an_index_there_are_no_passages_of_leaves():
     [leaf] = hits(tree(1), {0: 1.0})
-    with pytest.raises(InvalidArgument, match="must be those of an index, and there is none here"):
+    with pytest.raises(InvalidArgument, match="must be texts of an index, but this call has no index"):
         retrieve(None, Asking(LoadPassages([leaf])))
-    with pytest.raises(InvalidArgument, match="Asking must have an index to search, and there is none here"):
+    with pytest.raises(InvalidArgument, match="Asking must have an index to search, but this call has no index"):
         retrieve(None, Asking(LoadVectors(("tea#646f0146#1",))))
 
 

@@ -1,4 +1,4 @@
-"""Answering questions: a strategy's requests answered from an index, and its results made into passages."""
+"""Answers questions: answers a strategy's requests from an index, and makes passages of its results."""
 
 from leafspan.retrieval._answers import Answered, Answers
 from leafspan.retrieval._empty_results import INDEX_IS_EMPTY

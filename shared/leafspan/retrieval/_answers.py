@@ -1,4 +1,4 @@
-"""Running strategies, and answering their requests."""
+"""Runs strategies, and answers their requests."""
 
 from __future__ import annotations
 
@@ -40,22 +40,22 @@ _WITHOUT_INDEX = (AskHost, CallFunction, Embed, Generate, LoadPassages, LoadText
 
 
 class QuestionEmbedder(Protocol):
-    """What embeds questions."""
+    """Embeds questions."""
 
     def queries(self, texts: Sequence[str]) -> Flow[Any]:
-        """A vector, as a row, for each question."""
+        """Return a matrix with the vector of each question as a row."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answered:
-    """A request of a strategy that was answered.
+    """An answered request of a strategy.
 
     Attributes:
         request: The request.
         answer: Its answer.
-        seconds: How long that took. Functions of a tuple of requests are called together, and so are host retrievers: each
-            then has the time of all.
+        seconds: How long the answer took. The functions in a tuple of requests are called together, and so are host
+            retrievers: each of these requests has the time of all of them.
     """
 
     request: Request
@@ -64,13 +64,13 @@ class Answered:
 
 
 class Answers:
-    """Runs strategies, and answers their requests: about leaves by ``index``, and all others itself.
+    """Runs strategies, and answers their requests: ``index`` answers those about leaves, this object all others.
 
-    ``texts`` holds the texts of what was found, by id, so that rendering fetches only what is missing. ``hits`` and
+    ``texts`` has the texts of found leaves by id, so that rendering fetches only missing texts. ``hits`` and
     ``summary_hits`` have the number of hits of each search of leaves and of summaries.
 
-    A strategy may be run again with more candidates. The second run embeds no text again, and asks neither a language model
-    nor a host's retriever the same question again.
+    A strategy may run again with more candidates. The second run does not embed a text again, and does not ask a language
+    model or a host's retriever the same question again.
     """
 
     def __init__(
@@ -90,25 +90,25 @@ class Answers:
         self._returned: dict[Hashable, tuple[CallFunction, Any]] = {}
 
     def forget_hits(self) -> None:
-        """Count hits from zero."""
+        """Start counting hits again."""
         self.hits.clear()
         self.summary_hits.clear()
 
     @property
     def most_hits(self) -> int:
-        """The most hits of a search. Leaves and summaries are searched apart, and their hits come together."""
+        """The most hits of a search. Leaves and summaries are searched separately, so their hits are added."""
         return max(self.hits, default=0) + max(self.summary_hits, default=0)
 
     def why_empty(self, query: Query, queries: int) -> str | None:
-        """The reason that a strategy gave for finding nothing, for one of so many queries.
+        """The reason that a strategy gave for finding no result for a query. ``queries`` is the number of queries.
 
-        What a strategy searches in place of a single query can only be for that query.
+        If there is only one query, a reason for any text that the strategy searched belongs to it.
         """
         last = next(reversed(self._reasons.values()), None) if queries == 1 else None
         return self._reasons.get(query.text, last)
 
     def run(self, strategy: Retrieves, queries: Sequence[Query], context: RetrievalContext) -> Flow[list[list[Candidate]]]:
-        """What the strategy finds: see leafspan.strategies._requests for the protocol."""
+        """Run a strategy and return its results: see leafspan.strategies._requests for the protocol."""
         flow = strategy.retrieve(queries, context)
         if not isinstance(flow, Generator):
             raise _misuse(strategy, flow, "be a generator of requests")
@@ -130,13 +130,13 @@ class Answers:
             return
         if isinstance(request, _REQUESTS):
             raise InvalidArgument(
-                f"{type(strategy).__name__} must have an index to search, and there is none here: give one as index=, or "
-                "call index.retrieve"
+                f"{type(strategy).__name__} must have an index to search, but this call has no index: give one as index=, "
+                "or call index.retrieve"
             )
         raise _misuse(strategy, request, "yield requests, and run another strategy by `yield from`")
 
     def answer(self, request: Request) -> Flow[Any]:
-        """The answer to a request."""
+        """Answer a request."""
         began = perf_counter()
         match request:
             case Embed():
@@ -161,7 +161,7 @@ class Answers:
                 assert self._index is not None
                 answer = yield from self._index.answer(request)
         self._count_hits(request, answer)
-        if not isinstance(request, AskHost | CallFunction):  # those are noted where they are called
+        if not isinstance(request, AskHost | CallFunction):  # the methods that call these note them
             self._note(request, answer, perf_counter() - began)
         return answer
 
@@ -169,13 +169,13 @@ class Answers:
         functions = [request for request in requests if isinstance(request, CallFunction)]
         if len(functions) == len(requests):
             return (yield from self._call_functions(functions))
-        # Functions of the user's are called in one thread, and in an event loop at the same time.
+        # The user's functions are called in one thread, or at the same time in an event loop.
         if self._index is None or functions or any(isinstance(request, AskHost) for request in requests):
             yield from self._ask_hosts(requests)
             return (yield from self._answer_in_turn(requests, range(len(requests))))
         if (order := (yield from self._index.begin(requests))) is not None:
             return (yield from self._answer_in_turn(requests, order))
-        # Answers that come at the same time: vectors are searched on one processor while words are looked up on another.
+        # Answer all at the same time: one processor searches vectors while another looks up words.
         answers: list[Any] = yield run_together([self.answer(request) for request in requests])
         for answer in answers:
             if isinstance(answer, Exception):
@@ -205,7 +205,7 @@ class Answers:
             self.record.append(Answered(request, answer, seconds))
 
     def _ask_hosts(self, requests: tuple[Request, ...]) -> Flow[None]:
-        """Ask the hosts' retrievers together, which an event loop does at the same time."""
+        """Ask host retrievers together. An event loop asks them at the same time."""
         hosts = {self._host_key(request): request for request in requests if isinstance(request, AskHost)}
         asked = {key: request for key, request in hosts.items() if key not in self._host_replies}
         if not asked:
@@ -222,12 +222,12 @@ class Answers:
             self._note(request, found, perf_counter() - began)
 
     def _host_key(self, request: AskHost) -> Hashable:
-        """What tells a question to a host's retriever apart from others."""
+        """A key that is equal for the same question to the same host retriever."""
         functions = self._known_as(request.ask), self._known_as(request.aask)
         return request.name, request.question, *functions, request.where, request.elsewhere
 
     def _keep_texts(self, found: Sequence[Candidate]) -> None:
-        """Keep the texts of passages of other sources, which are there already."""
+        """Keep the texts of passages from other sources."""
         self.texts.update((each.id, each.outside.text) for each in found if each.outside is not None)
 
     def _embed(self, request: Embed) -> Flow[Any]:
@@ -248,22 +248,22 @@ class Answers:
         return [self._generated[model, prompt] for prompt in request.prompts]
 
     def _known_as(self, function: Callable[..., Any]) -> Hashable:
-        """What a function is known as during this retrieval: itself, or its identity if it has no hash."""
+        """A key for a function during this retrieval: the function itself, or its id if it has no hash."""
         try:
             hash(function)
         except TypeError:
-            self._without_hash[id(function)] = function  # kept, so that no other one gets the same identity
+            self._without_hash[id(function)] = function  # kept, so that no other function gets the same id
             return id(function)
         return function
 
     def _call_functions(self, requests: Sequence[CallFunction]) -> Flow[list[Any]]:
-        """Call functions, in an event loop at the same time, unless what they return is known from an earlier look."""
+        """Call functions whose answers are not known from an earlier run. An event loop calls them at the same time."""
         began = perf_counter()
         new = [request for request in requests if request.key is None or request.key not in self._returned]
         calls = [Call(each.function, each.arguments, native=each.native, what=each.what) for each in new]
         made = yield [replace(call, what=call.name or "a function that was given") for call in calls]
         fresh = {id(request): answer for request, answer in zip(new, made, strict=True)}
-        # With the request, so that nothing it refers to is freed, and no other object gets an id that is part of the key.
+        # Keep the request, so that no other object gets an id that is part of the key.
         self._returned.update((each.key, (each, fresh[id(each)])) for each in new if each.key is not None)
         answers = [fresh[id(each)] if id(each) in fresh else self._returned[each.key][1] for each in requests]
         seconds = perf_counter() - began
@@ -272,7 +272,7 @@ class Answers:
         return answers
 
     def _load_passages(self, request: LoadPassages) -> Flow[list[Passage]]:
-        """Make passages of candidates: those of other sources are passages already."""
+        """Make passages of candidates. Candidates from other sources have a passage already."""
         if self._index is not None:
             return (yield from self._index.load_passages(request))
         yield from self._load_texts(LoadTexts(tuple(found.id for found in request.candidates if found.outside is None)))
@@ -286,15 +286,15 @@ class Answers:
         if self._index is not None:
             return (yield from self._index.load_texts(request.ids))
         if missing := [id_ for id_ in dict.fromkeys(request.ids) if id_ not in self.texts]:
-            raise InvalidArgument(f"the texts of {shown(missing)} must be those of an index, and there is none here")
+            raise InvalidArgument(f"the texts of {shown(missing)} must be texts of an index, but this call has no index")
         return {id_: self.texts[id_] for id_ in request.ids}
 
     def _run_strategies(self, request: RunStrategies) -> Flow[list[StrategyResults]]:
-        """Run strategies at the same time, each holding the reader of the index for as long as it goes on."""
+        """Run strategies at the same time. Each of them keeps the index's reader open until it ends."""
         flows = [self.run(each.strategy, each.queries, each.context) for each in request.runs]
         if self._index is not None:
             flows = [self._index.holding(flow) for flow in flows]
-        # A number of numpy is no number of seconds for what waits.
+        # The timer does not accept numpy numbers.
         timeouts = [None if each.timeout is None else float(each.timeout) for each in request.runs]
         answers: list[StrategyResults] = yield run_concurrently(flows, timeouts)
         if any(isinstance(answer, StaleRead) for answer in answers):
@@ -302,10 +302,10 @@ class Answers:
         return answers
 
     def _checked_results(self, strategy: Retrieves, results: Any, queries: int) -> list[list[Candidate]]:
-        """The results of a strategy, which somebody else may have written.
+        """Check the results of a strategy, which a user may have written.
 
         Raises:
-            InvalidArgument: if they are anything but a list of Candidates for each query.
+            InvalidArgument: if they are not a list of Candidates for each query.
         """
         rows = results if isinstance(results, list) and len(results) == queries else None
         if rows is None or not all(

@@ -1,4 +1,4 @@
-"""Calls of what users give: retrievers of a host, and language models."""
+"""Calls users' retrievers and language models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def ask_call(request: AskHost) -> Call:
     """The call that asks a host's retriever a question.
 
     Raises:
-        SourceFailed: when it is made, in place of any Exception of the retriever's, which is its cause.
+        SourceFailed: when the call is made, if the retriever raises an Exception, which is then its cause.
     """
 
     def ask(question: str) -> Any:
@@ -44,7 +44,7 @@ def _failed(request: AskHost, error: Exception) -> SourceFailed:
 
 
 def generate_texts(request: Generate) -> Flow[list[str | Exception]]:
-    """The answer to each prompt, or the Exception that came instead. In an event loop all are asked at once."""
+    """The answer to each prompt, or the Exception that the model raised. An event loop asks all at once."""
 
     def ask(prompt: str) -> str | Exception:
         try:

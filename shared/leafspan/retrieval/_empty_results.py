@@ -1,4 +1,4 @@
-"""Why a result is empty."""
+"""Explains empty results."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from leafspan.retrieval._widening import Result
 from leafspan.store import Reader
 
 INDEX_IS_EMPTY = "the index is empty"
-"""Why nothing is found in an index without documents."""
+"""The reason for an empty result from an index without documents."""
 
 
 def why_empty(result: Result, limits: Limits, reader: Reader, noted: str | None) -> Flow[str | None]:
-    """Why nothing is returned, as the end of a sentence. None if something is."""
+    """Why the result is empty, as the end of a sentence; or None if it is not empty."""
     if not result.passages and not result.too_low:
         catalogue = yield from reader.catalogue()
         if not catalogue.select(None).ids:
@@ -23,7 +23,7 @@ def why_empty(result: Result, limits: Limits, reader: Reader, noted: str | None)
 
 
 def why_found_none(result: Result, limits: Limits, noted: str | None) -> str | None:
-    """The same, going by what the strategy found alone."""
+    """Like ``why_empty``, from the strategy's results alone."""
     if result.passages:
         return None
     if limits.min_score is None or not result.too_low:

@@ -1,4 +1,4 @@
-"""What a retriever of a host or of another source returned: leaves of the index, or passages of its own kind."""
+"""Results of a host's retriever or of another source: leaves of the index, or passages of another kind."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _VERSION = re.compile(r"[0-9a-f]{8}")
 
 
 def outside_results(request: AskHost, results: Any, scope: Scope | None = None) -> list[Candidate]:
-    """The results as passages of their own kind, as far as the filter, and that of a view, match their own metadata.
+    """Make passages of results from other sources, if their own metadata match the call's filter and the view's filter.
 
     Raises:
-        InvalidArgument: if the retriever returned anything but HostResults.
+        InvalidArgument: if the retriever did not return a list of HostResults.
     """
     filters = [where for where in (request.where, scope.where if scope else None) if where is not None]
     wanted = [each for each in _checked(request, results) if all(_matches(each, where) for where in filters)]
@@ -37,16 +37,16 @@ def outside_results(request: AskHost, results: Any, scope: Scope | None = None) 
 def recognise(
     request: AskHost, results: Any, reader: Reader, leaves: LeafReader, scope: Scope | None
 ) -> Flow[list[Candidate]]:
-    """The results as leaves and spans of the index, if they have the ids of such; all others as passages of their own kind.
+    """Make leaves and spans of results that have ids of the index, and passages of another kind of all others.
 
-    What does not match the filter is left out: of a leaf the metadata of its document count, of others their own. In the
-    same way a scoped view leaves out what it does not show. It does not tell apart what it does not show and what does not
-    exist, and no rank or score of the others reveals it.
+    Results that do not match the filter are left out: leaves by their document's metadata, others by their own. A scoped
+    view also leaves out what it does not show. It does not distinguish hidden documents from missing ones, and no rank or
+    score of other results reveals hidden documents.
 
     Raises:
-        InvalidArgument: if the retriever returned anything but HostResults.
-        NotALeaf: if a result was a leaf of a document that has been replaced since.
-        StaleRead: if a leaf is missing that may just have been replaced.
+        InvalidArgument: if the retriever did not return a list of HostResults.
+        NotALeaf: if a result is a leaf of a document that was replaced.
+        StaleRead: if a leaf is missing that a writer may just have replaced.
     """
     checked = _checked(request, results)
     runs = [_run(result.id) for result in checked]
@@ -83,7 +83,7 @@ def _checked(request: AskHost, results: Any) -> list[HostResult]:
 
 
 def _run(id_: str | None) -> list[str] | None:
-    """The ids of the leaves that a result of ours with this id consists of; None if it is not the id of one."""
+    """The ids of the leaves in a result with this id, or None if leafspan did not make the id."""
     run = run_of_id(id_)
     if run is None or not _VERSION.fullmatch(run[0].version) or not 0 <= run[1] - run[0].ordinal < MOST_RESULTS:
         return None
@@ -94,11 +94,11 @@ def _run(id_: str | None) -> list[str] | None:
 def _check_not_replaced(
     request: AskHost, run: list[str] | None, stored: Mapping[str, StoredLeaf], rows: Mapping[str, Row], reader: Reader
 ) -> None:
-    """Refuse what was a leaf of a document that is in the index: an index of the host's is out of date.
+    """Refuse a former leaf of a document in the index: the host's own index is out of date.
 
     Raises:
-        NotALeaf: if it is.
-        StaleRead: if it may just have been replaced.
+        NotALeaf: if the result is one.
+        StaleRead: if a writer may just have replaced it.
     """
     missing = next((id_ for id_ in run or () if id_ not in stored), None)
     if missing is not None and LeafId.parse(missing).document_id in rows:
@@ -115,12 +115,12 @@ def _matches(result: HostResult, where: Where) -> bool:
 
 
 def matches_outside(metadata: Mapping[str, object], id_: str | None, where: Where) -> bool:
-    """Whether a filter matches a passage of another source, going by its own metadata and the ``doc_id`` in them."""
+    """Whether a filter matches a passage of another source, by its own metadata and the ``doc_id`` in it."""
     return where.matches(metadata, str(metadata.get("doc_id", id_ or "")))
 
 
 def _inside(request: AskHost, run: Sequence[StoredLeaf], score: float, rank: int, leaves: LeafReader) -> Candidate:
-    """A leaf, or several as one span."""
+    """The candidate for a leaf, or for several leaves as one span."""
     found = [leaves.candidate(each) for each in run]
     if len(found) == 1:
         return scored(found[0], score, request.name, rank)
@@ -132,7 +132,7 @@ def _inside(request: AskHost, run: Sequence[StoredLeaf], score: float, rank: int
 
 
 def _outside(request: AskHost, result: HostResult, score: float, rank: int) -> Candidate:
-    """A passage of its own kind."""
+    """The candidate for a passage of another kind."""
     id_ = id_of_text(result.text) if result.id is None else result.id
     trace = Trace(hits=(TracedHit(0, score, request.name, rank),), kind=result.kind)
     return outside_candidate(
@@ -153,7 +153,7 @@ def _outside(request: AskHost, result: HostResult, score: float, rank: int) -> C
 
 
 def _once(found: Iterator[Candidate]) -> list[Candidate]:
-    """Each result once, at its best place."""
+    """Keep each result once, at its best place."""
     first: dict[str, Candidate] = {}
     for each in found:
         first.setdefault(each.span.id, each)

@@ -1,4 +1,4 @@
-"""What answers the requests of a strategy about leaves and summaries, during one attempt at a retrieval."""
+"""Answers a strategy's requests about leaves and summaries during one attempt at a retrieval."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from leafspan.values import Candidate, LeafId, Passage
 
 
 class IndexAnswers:
-    """Answers from what one reader sees. Leaves and summaries have a reader each; most requests go to one of the two.
+    """Answers requests from one reader's view of the index. Most requests go to the reader of leaves or of summaries.
 
-    ``met`` are stored (document, version) pairs that were not current when they were met before. ``texts`` collects, by id,
-    the text of each leaf and summary that is read.
+    ``met`` has stored (document, version) pairs that were not current in earlier attempts. ``texts`` collects the text of
+    each leaf and summary that is read, by id.
     """
 
     def __init__(self, sources: Sources, reader: Reader, met: Met, scope: Scope | None = None) -> None:
@@ -52,15 +52,15 @@ class IndexAnswers:
         self._reader = reader
 
     def leave(self) -> None:
-        """Close what was opened for the summaries."""
+        """Close the readers of summaries."""
         self._summaries.leave()
 
     def warn_of_left_out(self) -> Collection[str]:
-        """The trees that were left out, since they are damaged, of which a warning tells the user once."""
+        """The damaged trees that were left out. The user gets one warning for each."""
         return self._summaries.warn_of_left_out()
 
     def holding(self, flow: Flow[Any]) -> Flow[Any]:
-        """The flow, for which the reader stays open: a late strategy goes on when this attempt has left."""
+        """Keep the reader open until the flow ends: a late strategy goes on when this attempt has left."""
         self._reader.stay()
         return self._left_after(flow)
 
@@ -71,7 +71,7 @@ class IndexAnswers:
             self._reader.leave()
 
     def answer(self, request: Request) -> Flow[Any]:
-        """The answer to a request."""
+        """Answer a request."""
         match request:
             case VectorSearch() | LexicalSearch():
                 reader = self._summaries if request.summaries else self._leaves
@@ -102,12 +102,12 @@ class IndexAnswers:
                 return (yield from self._summaries.has_trees())
 
     def begin(self, requests: Sequence[Request]) -> Flow[list[int] | None]:
-        """Prepare for several requests, and return the order in which to answer them; None to answer them at once.
+        """Prepare for several requests, and return the order to answer them in, or None to answer them at once.
 
-        Few leaves are searched in one thread. Vectors are compared meanwhile, so those answers come last.
+        Few leaves are searched in one thread. Another core compares vectors in the meantime, so those answers come last.
         """
         if any(isinstance(each, VectorSearch | LexicalSearch) and each.summaries for each in requests):
-            yield from self._summaries.enter()  # once, before several do
+            yield from self._summaries.enter()  # once, before several requests need it
         if not (yield from self._leaves.are_few()):
             return None
         for request in requests:
@@ -117,29 +117,29 @@ class IndexAnswers:
         return sorted(range(len(requests)), key=lambda number: isinstance(requests[number], VectorSearch))
 
     def recognise(self, request: AskHost, results: Sequence[HostResult]) -> Flow[list[Candidate]]:
-        """What a host's retriever returned, as candidates."""
+        """Make candidates of a host retriever's results."""
         if request.elsewhere:
             return outside_results(request, results, self._scope)
         return (yield from recognise(request, results, self._reader, self._leaves, self._scope))
 
     def load_texts(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
-        """The texts of leaves and summaries by id, of which those that are not there yet are read."""
+        """The texts of leaves and summaries, by id. Missing texts are read."""
         if missing := tuple(id_ for id_ in dict.fromkeys(ids) if id_ not in self.texts):
-            yield from self._load(Load(missing))  # which keeps their texts
+            yield from self._load(Load(missing))  # also keeps their texts
         return {id_: self.texts[id_] for id_ in ids}
 
     def load_passages(self, request: LoadPassages) -> Flow[list[Passage]]:
-        """Passages of candidates, with what the rows of their documents say of them."""
+        """Make passages of candidates with data from their documents' rows."""
         inside = [found for found in request.candidates if found.outside is None]
         texts = yield from self.load_texts([id_ for found in inside for id_ in found.span.leaf_ids])
         rows = yield from self._reader.rows_met(id_ for found in inside if (id_ := document_of(found)))
         return [to_passage(found, texts, rows) for found in request.candidates]
 
     def _check_vectors(self, vectors: Any) -> Flow[None]:
-        """Check that vectors to search with, which a strategy may have made, are as long as those of the index.
+        """Check that search vectors, which a strategy may have made, have the index's dimension.
 
         Raises:
-            InvalidArgument: if they are not.
+            InvalidArgument: if they have another dimension.
         """
         identity = yield from self._embedder.identity()
         if identity is not None and len(vectors) and len(vectors[0]) != identity.dimension:
@@ -164,7 +164,7 @@ class IndexAnswers:
         return (yield from self._leaves.mentions(request))
 
     def _compare(self, request: Similarities) -> Flow[Any]:
-        """Leaves are compared where they are, and summaries where those are."""
+        """Compare leaves in their own store, and summaries in theirs."""
         import numpy as np
 
         are_summaries = np.fromiter((LeafId.parse(id_).is_summary for id_ in request.ids), bool, len(request.ids))
@@ -176,7 +176,7 @@ class IndexAnswers:
         return cosines
 
     def _load_vectors(self, request: LoadVectors) -> Flow[Any]:
-        """The vectors of leaves come from where these are, and those of summaries from where those are."""
+        """Read the vectors of leaves from their own store, and those of summaries from theirs."""
         import numpy as np
 
         vectors: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Leaves as one retrieval sees them: searched, compared and loaded. Summaries have a reader of the same face."""
+"""Reads leaves for one retrieval: searches, compares and loads them. The reader of summaries has the same interface."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from leafspan.strategies import (
 from leafspan.trace import EMPTY_TRACE
 from leafspan.values import Candidate, Hit, scored
 
-_FEW = 150_000  # leaves whose words and vectors take less than 2 ms: half of that is Python, which only one thread runs
+_FEW = 150_000  # leaves that are searched in less than 2 ms: half of this is Python, which only one thread can run
 
 
 class LeafReader:
@@ -48,25 +48,25 @@ class LeafReader:
         self._begun: dict[VectorSearch, Scan] = {}
 
     def are_few(self) -> Flow[bool]:
-        """Whether they are searched so fast, in copies, that threads would cost more time than they save."""
+        """Whether searching the copies of the leaves is so fast that threads would cost more time than they save."""
         if self._indexes.vectors is None:
             return False
         return (yield from self._reader.everything()).leaves <= _FEW
 
     def begin(self, request: VectorSearch) -> Flow[None]:
-        """Begin with a search, if it is one that goes on while other requests are answered."""
+        """Start a search if it can run while other requests are answered."""
         begun = yield from begin_scan(self._reader, self._indexes.vectors, request.vectors, request.count, request.where)
         if begun is not None:
             self._begun[request] = begun
 
     def vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
-        """The nearest to each vector."""
+        """The nearest leaves for each vector."""
         if (begun := self._begun.pop(request, None)) is not None:
             return (yield Call(begun.hits, computes=True))  # type: ignore[no-any-return]
         return (yield from self._nearest(request, complete=request.complete))
 
     def loaded_vector_search(self, request: LoadedVectorSearch) -> Flow[list[list[Candidate]]]:
-        """The nearest to each vector, loaded: behind a client in one round trip where nothing is filtered."""
+        """The nearest leaves for each vector, loaded: behind a client in one round trip if there is no filter."""
         exact = False
         if request.where is None and self._reader.scope is None and self._indexes.vectors is None:
             nearest = yield from self._reader.search(request.vectors, request.count)
@@ -93,14 +93,14 @@ class LeafReader:
         return nearest_leaves(self._reader, self._indexes.vectors, request.vectors, request.count, request.where, **how)
 
     def lexical_search(self, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
-        """Those that match the words of each question best."""
+        """The leaves that match the words of each question best."""
         return self._indexes.words.search(self._reader, request)
 
     def soft_matches(self, request: SoftMatches) -> Flow[list[list[float]]]:
-        """How well the words of leaves answer to those of each question."""
+        """How well leaves match the words of each question."""
         if self._reader.has_copies and self._indexes.words.keeps_leaf_words:
             return (yield from self._indexes.words.soft_matches(self._reader, request))
-        # Most of them are asked for again, so a server is asked once, for all that there is of them.
+        # Most leaves are asked for several times, so ask the server once for all of them.
         ids = list(dict.fromkeys(chain.from_iterable(request.ids)))
         self._loaded = yield from self.load(ids)
         if len(self._loaded) < len(ids):
@@ -109,26 +109,26 @@ class LeafReader:
         return (yield [Call(soft_matches_of, row) for row in rows])  # type: ignore[no-any-return]
 
     def mentions(self, request: FindMentions) -> Flow[dict[str, list[Mention]]]:
-        """What leaves that have been read mention."""
+        """The documents that loaded leaves mention."""
         return find_mentions(self._reader, self._indexes.names, self._indexes.words, request, self._texts)
 
     def page(self, request: ListLeaves) -> Flow[list[Hit]]:
-        """A page of them, in the order of documents and texts."""
+        """A page of leaves, in the order of documents and texts."""
         return page_of_leaves(self._reader, request)
 
     def similarities(self, vectors: Any, ids: Sequence[str]) -> Flow[Any]:
-        """The cosines of these with each vector."""
+        """The cosine of each leaf with each vector."""
         return similarities(self._reader, self._indexes.vectors, vectors, ids)
 
     def vectors(self, ids: Sequence[str]) -> Flow[Any]:
-        """The vectors of these, of which there is at least one, a row each."""
+        """The vectors of at least one leaf, a row each."""
         return leaf_vectors(self._reader, self._indexes.vectors, ids)
 
     def load(self, ids: Sequence[str]) -> Flow[dict[str, Candidate]]:
-        """What is stored of these, as far as they are there.
+        """Load leaves with their stored data, by id, without those that do not exist.
 
         Raises:
-            StaleRead: if a leaf was met that may just have been replaced.
+            StaleRead: if a writer may just have replaced one of the leaves.
         """
         missing = [id_ for id_ in ids if id_ not in self._loaded]
         stored: dict[str, StoredLeaf] = {}

@@ -1,4 +1,4 @@
-"""How much a retrieval looks at and returns, and what a call that says nothing else is answered by."""
+"""How much a retrieval reads and returns, and the defaults for a call without options."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from leafspan.strategies import DEFAULT, RetrievalContext, Strategy, to_strategy
 from leafspan.values import Candidate
 
 DEFAULT_K = 5
-"""Most passages where nothing limits them."""
+"""Largest number of passages if a call sets no other limit."""
 _LEAST_CANDIDATES = 24
 _CANDIDATES_A_PASSAGE = 4
-_WORDS_A_LEAF = 30  # as the default splitter makes them; if leaves are shorter, more are looked at afterwards
+_WORDS_A_LEAF = 30  # for the default splitter; if leaves are shorter, a second look reads more
 
 
 def check_timeout(timeout: float | None, name: str = "timeout") -> None:
-    """Check the timeout of a retrieval, an option that is called ``name``.
+    """Check the timeout of a retrieval; ``name`` is the option's name.
 
     Raises:
         InvalidArgument: if it is neither None nor a number of seconds > 0.
@@ -34,7 +34,7 @@ def check_timeout(timeout: float | None, name: str = "timeout") -> None:
 
 
 class CallOptions(TypedDict, total=False):
-    """The options of a call of ``retrieve``, which says what they mean."""
+    """The options of ``retrieve``, which documents them."""
 
     k: int | None
     candidates: int | None
@@ -46,7 +46,7 @@ class CallOptions(TypedDict, total=False):
 
 
 takes_call_options = partial(with_option_names, more=tuple(CallOptions.__annotations__))
-"""A decorator for what takes ``CallOptions``: an error of ours names an option that is unknown."""
+"""A decorator for functions with ``CallOptions``: its error message for an unknown option names the known ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +54,13 @@ class Limits:
     """The limits of one call: see ``Index.retrieve``.
 
     Attributes:
-        k: Most passages, None if it was not given.
-        candidates: Leaves to look at, None if it was not given.
-        budget: Most words or tokens, None if it was not given.
-        where: Filter on the documents, None for all.
-        min_score: Lowest score of a passage, None for any.
-        per_document: Most passages of one document, None for any number.
-        private: Whether a private view is asked. Default: False.
+        k: Most passages, or None if it was not given.
+        candidates: Number of leaves to read, or None if it was not given.
+        budget: Most words or tokens, or None if it was not given.
+        where: Filter on the documents, or None for all.
+        min_score: Lowest score of a passage, or None for any.
+        per_document: Most passages of one document, or None for any number.
+        private: Whether the call is on a private view. Default: False.
     """
 
     k: int | None
@@ -81,7 +81,7 @@ class Limits:
         min_score: float | None = None,
         per_document: int | None = None,
     ) -> Limits:
-        """The limits that a user gave.
+        """Check the limits that a user gave.
 
         Raises:
             InvalidArgument: if one is out of its range.
@@ -102,26 +102,26 @@ class Limits:
 
     @property
     def given(self) -> dict[str, object]:
-        """The options of the call by their names, None for those that were not given."""
+        """The call's options by name, with None for options that were not given."""
         names = ("k", "candidates", "budget", "where", "min_score", "per_document")
         return {name: getattr(self, name) for name in names}
 
     def allow(self, found: Candidate) -> bool:
-        """Whether the score of a result reaches the lowest one."""
+        """Whether a result has at least the lowest allowed score."""
         return self.min_score is None or found.score >= self.min_score
 
     def allowed(self, found: Sequence[Candidate]) -> list[Candidate]:
-        """The results that reach the lowest score, without those of a document that has given its most."""
+        """The results that have the lowest allowed score, at most ``per_document`` of each document."""
         return few_of_each(filter(self.allow, found), self.per_document)
 
     def context(self, strategy: Strategy, embedder: str | None) -> RetrievalContext:
-        """What the strategy is told at first. ``look_until_full`` asks for more if that is not enough."""
+        """The strategy's first context. ``look_until_full`` makes further ones if its results are not enough."""
         returns_all = self.k is None and self.budget is None and strategy.returns_all
         k = DEFAULT_K if self.k is None and self.budget is None and not returns_all else self.k
         words = self.budget.words if self.budget else None
         candidates = self.candidates or self._first_candidates(k, words)
         if self.candidates is None and (strategy.looks_once or (returns_all and not strategy.needs_query)):
-            candidates = sys.maxsize  # nothing is ranked, so the first look may be at everything
+            candidates = sys.maxsize  # nothing is ranked, so the first look may read everything
         return RetrievalContext(
             candidates, self.where, k, words, embedder, exactly=self.candidates is not None, private=self.private
         )
@@ -136,15 +136,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """A strategy and limits for calls that give none: see ``Config``.
+    """A strategy and limits for calls without their own: see ``Config``.
 
     Attributes:
         strategy: The strategy.
-        k: Most passages, None if it is not limited so.
-        candidates: Leaves to look at, None for as many as it takes.
-        budget: Most words or tokens, None if it is not limited so.
-        min_score: Lowest score of a passage, None for any.
-        per_document: Most passages of one document, None for any number.
+        k: Most passages, or None for no limit.
+        candidates: Number of leaves to read, or None for automatic.
+        budget: Most words or tokens, or None for no limit.
+        min_score: Lowest score of a passage, or None for any.
+        per_document: Most passages of one document, or None for any number.
     """
 
     strategy: Strategy = DEFAULT
@@ -155,7 +155,7 @@ class Defaults:
     per_document: int | None = None
 
     def strategy_of(self, strategy: object) -> Strategy:
-        """The strategy of a call.
+        """The strategy of a call, or the default one.
 
         Raises:
             InvalidArgument: if it is not a strategy, nor a strategy's name or configuration.
@@ -163,7 +163,7 @@ class Defaults:
         return self.strategy if strategy is None else to_strategy("strategy", strategy)
 
     def limits_of(self, options: CallOptions) -> Limits:
-        """The limits of a call. ``k`` and ``budget`` say one thing together, so a call that gives one has none of these.
+        """The limits of a call. ``k`` and ``budget`` belong together: a call that gives one gets no default for the other.
 
         Raises:
             InvalidArgument: if one is out of its range.

@@ -1,4 +1,4 @@
-"""Passages of candidates, and lists of passages, as they are returned."""
+"""Makes passages of candidates, and results of passages."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from leafspan.values import Candidate, Passage, Query
 
 
 def to_passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Row]) -> Passage:
-    """The candidate with its text, and what the row of its document says of it.
+    """Make a passage of a candidate with its text and data from its document's row.
 
     Raises:
-        StaleRead: if the document was replaced meanwhile.
+        StaleRead: if the document was replaced in between.
     """
     if found.outside is not None:
         return replace(found.outside, score=found.score, trace=found.trace)
@@ -27,14 +27,14 @@ def to_passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Ro
         return summary_passage(found, texts[found.id], row)
     if row is None or row.version != found.span.version:
         raise StaleRead
-    # What belongs to a single chunk, such as its page, is not true of a wider passage.
+    # Metadata of a single chunk, such as its page, is not valid for a wider passage.
     metadata = found.metadata if found.span.size == 1 else row.metadata
     ancestors = found.leaf.ancestors if found.leaf is not None else ()
     return leaf_passage(found.span, texts, row, metadata, score=found.score, trace=found.trace, ancestors=ancestors)
 
 
 def without_damaged(found: list[list[Passage]], documents: Collection[str], trees: Collection[str]) -> list[list[Passage]]:
-    """The passages, whose traces say what was left out."""
+    """Add to the passages' traces what was left out."""
     if not documents and not trees:
         return found
     notes = tuple(f"the tree of {id_!r} was left out, since what is stored of it is damaged" for id_ in trees)
@@ -112,7 +112,7 @@ def to_results(
     analyzer: Analysis | None,
     reasons: Iterable[str | None],
 ) -> list[Passages]:
-    """The passages of each query as a result."""
+    """Make a result of each query's passages."""
     known = analyzer if isinstance(analyzer, Analyzer) else None
     return [
         Passages(passages, question=query.text or None, analyzer=known, why_empty=reason)

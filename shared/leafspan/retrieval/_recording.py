@@ -1,4 +1,4 @@
-"""A retrieval as a span of OpenTelemetry, where the application has set up a tracer provider; nothing otherwise."""
+"""Records a retrieval as an OpenTelemetry span, if the application has set up a tracer provider."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from leafspan.flows import Flow
 from leafspan.spans import citation
 from leafspan.values import Passage, Query
 
-_SUPPRESSED = "suppress_instrumentation"  # what OpenTelemetry and OpenInference set where nothing is to be recorded
+_SUPPRESSED = "suppress_instrumentation"  # set by OpenTelemetry and OpenInference where leafspan must not record
 
 
 def opentelemetry() -> Any:
-    """The module ``opentelemetry.trace``; None if nobody records spans here.
+    """The module ``opentelemetry.trace``, or None if nobody records spans.
 
-    It is not imported for that: an application that has set up a tracer provider has imported it.
+    This does not import it: an application that has set up a tracer provider has imported it.
     """
     if "opentelemetry.trace" not in sys.modules:
         return None
     try:
         from opentelemetry import context, trace  # waits where another thread is importing them right now
-    except ImportError:  # so nobody can have set up a provider
+    except ImportError:  # then nobody can have set up a provider
         return None
     if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
         return None
@@ -37,16 +37,16 @@ def opentelemetry() -> Any:
 
 
 REDACTED = "__REDACTED__"
-"""What stands in the place of a question that is left out, as in OpenInference's own instrumentations."""
+"""The text that replaces a hidden question, as in OpenInference's own instrumentations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hiding:
-    """What is left out.
+    """What to leave out of spans.
 
     Attributes:
-        inputs: Whether questions are, and whatever can quote one.
-        outputs: Whether the texts and metadata of passages are.
+        inputs: Whether to hide questions, and everything that may quote one.
+        outputs: Whether to hide the texts and metadata of passages.
     """
 
     inputs: bool
@@ -54,7 +54,7 @@ class Hiding:
 
     @classmethod
     def of_environment(cls) -> Hiding:
-        """What ``OPENINFERENCE_HIDE_INPUTS`` and ``OPENINFERENCE_HIDE_OUTPUTS`` say: ``true``, in any case, hides."""
+        """Read ``OPENINFERENCE_HIDE_INPUTS`` and ``OPENINFERENCE_HIDE_OUTPUTS``: ``true``, in any case, hides."""
         return cls(_is_true("OPENINFERENCE_HIDE_INPUTS"), _is_true("OPENINFERENCE_HIDE_OUTPUTS"))
 
 
@@ -67,7 +67,7 @@ Attributes = dict[str, str | float]
 
 
 def input_attributes(asked: object, hiding: Hiding) -> Attributes:
-    """The question. None of a query that has no text."""
+    """The attributes of a question, or an empty dict if the query has no text."""
     text = asked.text if isinstance(asked, Query) else asked
     if not isinstance(text, str):
         return {}
@@ -75,7 +75,7 @@ def input_attributes(asked: object, hiding: Hiding) -> Attributes:
 
 
 def document_attributes(passages: Sequence[Passage], hiding: Hiding) -> Attributes:
-    """The passages. Their ids and scores are there even if their contents are left out."""
+    """The attributes of passages. Ids and scores are never hidden."""
     found: Attributes = {}
     for number, passage in enumerate(passages):
         name = f"retrieval.documents.{number}.document"
@@ -83,16 +83,16 @@ def document_attributes(passages: Sequence[Passage], hiding: Hiding) -> Attribut
         found[f"{name}.score"] = float(passage.score)
         if not hiding.outputs:
             found[f"{name}.content"] = valid(passage.text)
-            why = {} if hiding.inputs else {"trace": passage.trace.explain()}  # which may quote phrasings of the question
+            why = {} if hiding.inputs else {"trace": passage.trace.explain()}  # it may quote phrasings of the question
             found[f"{name}.metadata"] = to_json({**passage.metadata, **citation(passage), **why})
     return found
 
 
 def to_json(value: Mapping[str, object]) -> str:
-    """Values by key as JSON; what JSON does not have, as its repr."""
+    """Values by key as JSON. Values that JSON does not have become their repr."""
     try:
         return _dumped(value)
-    except (TypeError, ValueError, RecursionError):  # such as a key that is no text, in the metadata of another source
+    except (TypeError, ValueError, RecursionError):  # such as a key that is not a text, in another source's metadata
         return _dumped(
             {
                 key if isinstance(key, str) else shown(key): each if _fits(each) else shown(each)
@@ -114,7 +114,7 @@ def _fits(value: object) -> bool:
 
 
 def valid(text: str) -> str:
-    """A text that can be sent: an exporter would drop all spans for one lone surrogate."""
+    """Make a text valid Unicode: an exporter would drop all spans for one lone surrogate."""
     return text if is_unicode(text) else text.encode(errors="replace").decode()
 
 
@@ -122,13 +122,13 @@ T = TypeVar("T")
 
 
 class Recording:
-    """What is recorded of one call of ``retrieve``. The flow that retrieves notes it; the span gets it at the end.
+    """The record of one call of ``retrieve``. The flow that retrieves fills it, and the span gets it at the end.
 
-    So a flow that nobody waits for any more touches no span that has ended.
+    So an abandoned flow does not touch a span that has ended.
 
     Attributes:
-        is_on: Whether anything is recorded.
-        several: Whether several queries are asked.
+        is_on: Whether to record anything.
+        several: Whether the call has several queries.
     """
 
     def __init__(self, *, is_on: bool, several: bool = False) -> None:
@@ -138,11 +138,11 @@ class Recording:
         self._found: Any = None
 
     def note(self, asked: Any, found: Any) -> None:
-        """Note the queries, in any of their forms, and what was found for each."""
+        """Record the queries, in any form, and the passages for each."""
         self._asked, self._found = asked, found
 
     def of(self, flow: Flow[T], asked: Any) -> Flow[T]:
-        """The flow of a retrieval, which notes what it was asked and what it has found."""
+        """Wrap the flow of a retrieval so that it records its queries and results."""
         return self._noting(flow, asked) if self.is_on else flow
 
     def _noting(self, flow: Flow[T], asked: Any) -> Flow[T]:
@@ -168,8 +168,8 @@ def recorded(
 ) -> Iterator[Recording]:
     """A context in which a retrieval is recorded, as a span of the kind ``RETRIEVER``, if the application records spans.
 
-    For ``several`` queries it is a span of the kind ``CHAIN``, with one of the kind ``RETRIEVER`` for each query. Spans of
-    what the retrieval calls, such as a language model, are below it. An error is recorded, and raised.
+    ``several`` queries are a span of the kind ``CHAIN``, with a span of the kind ``RETRIEVER`` for each query. Spans of
+    calls that the retrieval makes, such as to a language model, are below it. An error is recorded and raised.
     """
     trace = opentelemetry()
     if trace is None:
@@ -189,7 +189,7 @@ def recorded(
         raise
     finally:
         if recording.is_on:
-            hidden = ("where",) if private or hiding.inputs else ()  # it may quote names
+            hidden = ("where",) if private or hiding.inputs else ()  # a filter may quote names
             given = {name: value for name, value in options.items() if value is not None and name not in hidden}
             _describe(span, recording, {"strategy": type(strategy).__name__, **given}, hiding)
             _describe_each(trace, tracer, span, began, recording, hiding)
@@ -205,7 +205,7 @@ def _describe(span: Any, recording: Recording, options: Mapping[str, object], hi
 
 
 def _describe_each(trace: Any, tracer: Any, span: Any, began: int, recording: Recording, hiding: Hiding) -> None:
-    """A span for each of several queries, which were searched together."""
+    """Add a span for each of several queries."""
     above = trace.set_span_in_context(span)
     for asked, found in recording.found if recording.several else ():
         below = tracer.start_span(span.name, context=above, start_time=began)

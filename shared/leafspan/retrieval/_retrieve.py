@@ -1,4 +1,4 @@
-"""One retrieval: from what was asked to passages."""
+"""One retrieval from an index: from queries to passages."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from leafspan.values import Candidate, Passage, Query
 def retrieve_from_index(
     sources: Sources, asked: Any, strategy: Strategy, limits: Limits, scope: Scope | None = None
 ) -> Flow[list[Passages]]:
-    """The passages for each query that was asked.
+    """The passages for each query.
 
     Raises:
-        InvalidArgument: if ``asked`` is no list of queries, a vector has another length than the index's, or ``strategy``
-            is no strategy.
-        ConcurrentUpdate: if what was read was replaced at every one of ten attempts.
+        InvalidArgument: if ``asked`` is not a list of queries, a vector has another length than the index's vectors, or
+            ``strategy`` is not a strategy.
+        ConcurrentUpdate: if documents were replaced during each of ten attempts to read them.
     """
     queries = yield from checked_queries(sources, asked, strategy)
     if not queries:
@@ -61,11 +61,11 @@ def retrieve_from_index(
 
 
 def checked_queries(sources: Sources, asked: Any, strategy: Strategy) -> Flow[list[Query]]:
-    """What was asked, as queries.
+    """Convert ``asked`` to queries.
 
     Raises:
-        InvalidArgument: if it is no list of queries, a vector has another length than the index's, or ``strategy`` is no
-            strategy.
+        InvalidArgument: if it is not a list of queries, a vector has another length than the index's vectors, or
+            ``strategy`` is not a strategy.
     """
     check_strategy("strategy", strategy)
     queries = to_queries(asked, needed=strategy.needs_query)
@@ -88,9 +88,9 @@ def look_at(
     limits: Limits,
     scope: Scope | None,
 ) -> Flow[list[Result]]:
-    """What a strategy finds for each query in what one reader sees, and what is returned of it."""
+    """Run a strategy on one reader's view of the index, and choose what to return for each query."""
     identity = yield from sources.embedder.identity()
-    # With a lowest score all that reach it are returned, as of a strategy that has one itself.
+    # With min_score, all results with that score are returned, as with a strategy that has its own lowest score.
     first = limits.context(at_least(strategy, limits.min_score), identity.name if identity else None)
 
     def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
@@ -102,7 +102,7 @@ def look_at(
         texts = answers.texts
         yield from _read(reader, texts, (each for row, _ in chosen for each in row))
         has_blank = [not all(_has_word(each, texts) for each in row) for row, _ in chosen]
-        if any(has_blank):  # which is seldom: otherwise only the texts of what is chosen are read
+        if any(has_blank):  # this is rare: otherwise only the texts of the chosen candidates are read
             yield from _read(reader, texts, chain.from_iterable(found))
             with_words = ([each for each in row if _has_word(each, texts)] for row in found)
             chosen = [shortlist(row, first.k, limits.budget) for row in with_words]
@@ -116,7 +116,7 @@ def look_at(
             enough = full or ended or len(returned) == first.k
             complete = searched_out or (not strategy.finds_spans and len(all_found) < context.candidates)
             if left_out and context.k is not None:
-                complete = False  # the strategy may have more, but gives no more than that
+                complete = False  # the strategy may have more, but returns at most k
             passages = [to_passage(each, texts, rows) for each in returned]
             too_low = list(filterfalse(limits.allow, row))
             more = (left_out or may_widen(context)) and not (context.exactly or enough or complete)
@@ -127,26 +127,26 @@ def look_at(
 
 
 def _read(reader: Reader, texts: dict[str, str], candidates: Iterable[Candidate]) -> Flow[None]:
-    """Read the texts of candidates, as far as they are not there yet."""
+    """Read the missing texts of candidates."""
     if missing := [id_ for each in candidates for id_ in each.span.leaf_ids if id_ not in texts]:
         texts.update((yield from reader.fetch(missing)))
 
 
 def _has_word(found: Candidate, texts: Mapping[str, str]) -> bool:
-    """Whether a candidate says anything: blank pages are never a result, however well their titles fit."""
+    """Whether a candidate has a word. Blank pages are never a result, even if their titles match well."""
     if found.outside is not None or found.summary is not None:
         return True
     return any(has_word(texts[id_]) for id_ in found.span.leaf_ids)
 
 
 def _visible(row: list[Candidate], scope: Scope | None) -> list[Candidate]:
-    """The candidates without those of other sources that the view does not show, going by their own metadata."""
+    """Leave out candidates of other sources whose own metadata do not match the view's filter."""
     if scope is None:
         return row
     return [each for each in row if each.outside is None or matches_outside(each.metadata, each.outside.id, scope.where)]
 
 
 def _matched(found: Sequence[Candidate], where: Where) -> list[Candidate]:
-    """The candidates, whose traces have the filter that their documents have matched."""
+    """Add the filter that the documents have matched to the candidates' traces."""
     matched = Trace(filters=(where,))
     return [replace(each, trace=each.trace + matched) for each in found]

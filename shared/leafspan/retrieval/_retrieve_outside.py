@@ -1,4 +1,4 @@
-"""One retrieval without an index: from what was asked to passages of other sources."""
+"""One retrieval without an index: from queries to passages of other sources."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from leafspan.values import Query
 
 
 def retrieve_outside(embedder: QuestionEmbedder, asked: Any, strategy: Strategy, limits: Limits) -> Flow[list[Passages]]:
-    """The passages for each query that was asked, by a strategy that needs no index.
+    """The passages for each query, from a strategy that needs no index.
 
     Raises:
-        InvalidArgument: if ``asked`` is no list of queries, or ``strategy`` no strategy, or one that searches an index.
+        InvalidArgument: if ``asked`` is not a list of queries, or ``strategy`` is not a strategy, or needs an index.
     """
     check_strategy("strategy", strategy)
     queries = to_queries(asked, needed=strategy.needs_query)

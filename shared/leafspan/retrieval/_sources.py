@@ -1,4 +1,4 @@
-"""Where the answers of a retrieval come from."""
+"""The parts of an open index that a retrieval uses."""
 
 from __future__ import annotations
 
@@ -20,12 +20,11 @@ class Sources:
 
     Attributes:
         indexes: The store of the documents, and the indexes that search it.
-        embedder: What embeds queries and texts.
+        embedder: Embeds queries and texts.
         trees: The trees of the documents.
-        defaults: What a call that says nothing else is answered by.
-        reopen: Function that opens the same index again, in another process, too; it can be pickled. None for one behind a
-            client.
-        unicode_errors: What becomes of documents and questions with half of a surrogate pair.
+        defaults: Strategy and limits for calls without their own.
+        reopen: Function that opens the same index again, even in another process; it can be pickled. None behind a client.
+        unicode_errors: How to treat documents and questions with half of a surrogate pair.
     """
 
     indexes: SearchIndexes

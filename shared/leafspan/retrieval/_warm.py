@@ -1,4 +1,4 @@
-"""Loading what the first query would load, and before threads ask what they cannot load beside each other."""
+"""Loads in advance what the first query would load, and modules that threads cannot import at the same time."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from leafspan.store import Reader, read_consistently
 
 
 def import_numpy() -> None:
-    """Import numpy, before threads can ask.
+    """Import numpy before threads need it.
 
-    Its modules import each other in circles: where two threads begin at different ones, Python lets them see half-made
-    modules. So it is imported by way of the module at which Chroma begins, for which Python lets one thread wait.
+    numpy's modules import each other in circles. If two threads start at different modules, Python lets them see half-made
+    modules. So this imports the module that Chroma starts with, and Python lets other threads wait for it.
     """
     import numpy.typing  # noqa: F401
 
 
 def warm(sources: Sources) -> Flow[None]:
-    """Load the embedder, and the mirrors of the documents and of the trees.
+    """Load the embedder, and the segments of the documents and of the trees.
 
     Raises:
         IndexMismatch: if the index was made with another embedder.
-        ConcurrentUpdate: if what was read was replaced at every one of ten attempts.
+        ConcurrentUpdate: if documents were replaced during each of ten attempts to read them.
     """
     identity = yield from sources.embedder.warm()
-    if identity is None:  # nothing is stored
+    if identity is None:  # the index is empty
         return
     trees = yield from sources.trees.existing()
     for indexes in (sources.indexes, trees):
@@ -41,5 +41,5 @@ def _load(reader: Reader, *, indexes: SearchIndexes, identity: EmbedderIdentity)
     if indexes.vectors is not None:
         yield from indexes.vectors.current(reader)
     yield from indexes.keep_up(reader)
-    # A server loads its vectors at the first search that it is asked for.
+    # A server loads its vectors at its first search.
     yield from nearest_leaves(reader, indexes.vectors, identity.vector[None], 1, None)

@@ -1,4 +1,4 @@
-"""Looking at more candidates, until a result is as long as it may be or nothing more is found."""
+"""Reads more candidates until a result is full or does not grow any more."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _WIDER = 4
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one look found for a query.
+    """The result of one look for a query.
 
     Attributes:
-        found: What the strategy found.
-        passages: What is returned of it.
-        more: Whether to look at more candidates: there is room for more, and they may give more.
-        too_low: What the strategy found besides, with a score below the lowest one of the call.
-        left_out: Whether something was left out in whose place something else may come: a leaf without a word, or what
-            is too much of one document. Default: False.
+        found: The strategy's results.
+        passages: The passages to return.
+        more: Whether to read more candidates: there is room for more results, and more candidates may give some.
+        too_low: The strategy's results below the call's lowest score.
+        left_out: Whether a result was left out that another one may replace: a leaf without a word, or one that exceeds
+            ``per_document``. Default: False.
     """
 
     found: Sequence[Candidate]
@@ -32,13 +32,13 @@ class Result:
     left_out: bool = False
 
     def has_more_than(self, other: Result) -> bool:
-        """Whether it has leaves or summaries that the other does not have."""
+        """Whether this result has leaves or summaries that the other one does not have."""
         known = {id_ for each in other.found for id_ in each.span.leaf_ids}
         return any(id_ not in known for each in self.found for id_ in each.span.leaf_ids)
 
 
 def may_widen(context: RetrievalContext) -> bool:
-    """Whether more candidates may be looked at, unless the call says exactly how many, or how many results it wants."""
+    """Whether more candidates may be read. They may not if the call sets their number, or only the number of results."""
     return not context.exactly and (context.k is None or context.words is not None)
 
 
@@ -47,14 +47,14 @@ def look_until_full(
     queries: Sequence[Query],
     context: RetrievalContext,
 ) -> Flow[list[Result]]:
-    """The result for each query, with four times as many candidates as long as a result is short and grows by it.
+    """The result for each query. While a result is not full and grows, four times as many candidates are read.
 
-    Each query is looked at on its own account, so that the others do not change its result.
+    Each query is widened independently, so that other queries do not change its result.
     """
     results = yield from look(queries, context)
     short = [number for number, result in enumerate(results) if result.more]
     while short:
-        k = None if any(results[number].left_out for number in short) else context.k  # the strategy is to give more than k
+        k = None if any(results[number].left_out for number in short) else context.k  # the strategy must give more than k
         context = replace(context, candidates=_WIDER * context.candidates, k=k)
         wider = yield from look([queries[number] for number in short], context)
         grown = [
