@@ -1,4 +1,4 @@
-"""How an index is made and asked, as a file in YAML or JSON has it."""
+"""The configuration of an index and its retrievals, which can be a YAML or JSON file."""
 
 from __future__ import annotations
 

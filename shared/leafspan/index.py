@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from leafspan.indexing import Copied, Finding
     from leafspan.indexing.adopting import Adopted
 
-"""Whether an index is read and written, or only read."""
+"""Whether an index is opened for reading and writing, or for reading only."""
 
 TREES = ".tree"
-"""The end of the name under which the trees of an index are stored."""
+"""The suffix of the name under which an index's trees are stored."""
 
 MOST_NAME = 495
-"""Most characters of an index's name: those of its trees and of their collections have more, and Chroma takes 512."""
-_FEW_TO_EMBED = 5_000  # texts that are embedded again when an index is opened, where that may cost money
+"""Most characters of an index's name. Its trees and collections have longer names, and Chroma allows 512 characters."""
+_FEW_TO_EMBED = 5_000  # largest number of texts to embed again when an index is opened, if embedding may cost money
 
 
 class Index(View):
@@ -207,7 +207,7 @@ class Index(View):
         check_flag("dry_run", dry_run)
         path, client, name = yield from _reached(place["path"], place["client"], place["name"], place["timeout"])
         place = {**place, "path": path, "client": client, "name": name}
-        # All that can be wrong is found before the index is made.
+        # Find everything that can be wrong before the index is made.
         there = yield from has_index(place["path"], place["client"], place["name"], place["timeout"])
         source = yield from adopting.open_source(thing, found["collection"], found["docstore"], place["timeout"])
         try:
@@ -294,12 +294,12 @@ class Index(View):
 
     @classmethod
     def _reopened(cls, arguments: tuple[Any, ...], options: dict[str, Any]) -> Self:
-        """The index that was opened with these, opened again."""
+        """Open the index again with the same arguments."""
         return run(cls._open(*arguments, **options))
 
     @staticmethod
     def _check_new_name(path: str | Path | None, client: Any, name: str, timeout: float) -> Flow[None]:
-        """Check that an index of this name can have trees, and does not stand where another one has its trees."""
+        """Check that an index of this name can have trees, and does not have the name of another index's trees."""
         if not isinstance(name, str) or (len(name) <= MOST_NAME and not name.endswith(TREES)):
             return
         if not (yield from has_index(path, client, name, timeout)):
@@ -434,7 +434,7 @@ class Index(View):
             trees.close()
 
     def _restore_vectors(self, *, embed: bool) -> Flow[None]:
-        """Rebuild the vectors that were lost when the files were opened: from the segments, or by embedding the texts."""
+        """Rebuild vectors that were lost when the files were opened: from the segments, or by embedding the texts again."""
         if not self._store.has_lost:
             return
         for indexes in (self._sources.indexes, (yield from self._sources.trees.existing())):
@@ -445,10 +445,10 @@ class Index(View):
             try:
                 yield from indexing.make_vectors_anew(indexes.store, indexes.vectors, embed_some, **kept)
             except (WriterBusy, StorageReadOnly) as error:
-                warnings.warn(f"lost vectors could not be made anew: {error}", RuntimeWarning, stacklevel=2)
+                warnings.warn(f"cannot rebuild lost vectors: {error}", RuntimeWarning, stacklevel=2)
 
     def _embed_again(self, texts: Sequence[str]) -> Flow[Any]:
-        """The vectors of texts that are stored. Whose they are is not known here, so no view shares them in the cache."""
+        """Embed stored texts again. Their view is not known here, so no view shares their vectors in the cache."""
         yield from self._embedder.confirm(record=False)
         return (yield from self._embedder.documents(texts, view="vectors made anew"))
 
@@ -460,11 +460,11 @@ class Index(View):
         how = indexing.Examination(repair, self._timeout, quick, progress)
         findings: list[Finding] = []
         try:
-            if not quick:  # first: while Chroma's log has what its tables refuse, nothing else can be written
+            if not quick:  # first: nothing can be written while Chroma's log has writes that its tables refuse
                 findings += yield from indexing.examine_files(self._store, repair=repair, timeout=self._timeout)
             findings += yield from indexing.examine(self._store, how)
         except (StorageFailed, DamagedIndex):
-            # Chroma cannot read a database that is damaged. What is wrong with it can be said without Chroma.
+            # Chroma cannot read a damaged database. The database itself can be checked without Chroma.
             if found := [*findings, *(yield from indexing.examine_database(self._store))]:
                 return found
             raise
@@ -609,7 +609,7 @@ async def aadopt(
 
 
 def _reached(path: Any, client: Any, name: str, timeout: float) -> Flow[tuple[Any, Any, str]]:
-    """The path, the client and the name of an index, where an address in place of the path has become a client."""
+    """The path, client and name of an index, with a client instead of the path if the path is an address."""
     if not is_address(path) or client is not None:
         return path, client, name
     client, named = yield from connect(path, timeout)
@@ -624,7 +624,7 @@ def _configured(
     on_damage: OnDamage,
     unicode_errors: UnicodeErrors,
 ) -> dict[str, Any]:
-    """What a user's call opens an index with: what was not given is taken from the configuration."""
+    """The options to open an index with. The configuration sets those that the call does not give."""
     wanted = Config.of(config)
     how: dict[str, Any] = {"read_only": read_only, "on_damage": on_damage, "suggest": True}
     check_choice("unicode_errors", unicode_errors, get_args(UnicodeErrors))

@@ -1,4 +1,4 @@
-"""What can be done with an index, or with the part of it that a scope shows."""
+"""The methods of an index, and of the part of it that a scope shows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ F = TypeVar("F", bound=Callable[..., None])
 
 
 def _opened(make: F) -> F:
-    """``__init__``, with an error for users who call the class, where they have to open an index."""
+    """Wrap ``__init__`` with an error for users who call the class instead of opening an index."""
 
     @wraps(make)
     def made(self: View, *given: Any, **options: Any) -> None:
@@ -72,7 +72,7 @@ class View:
         self._embed = partial(sources.embedder.documents, view=scope.suffix if scope else "")
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is the same index, opened once, of which both show the same by the same filter."""
+        """Whether both views show the same documents of the same index, opened once."""
         if not isinstance(other, View):
             return NotImplemented
         return self._what_it_shows() == other._what_it_shows()
@@ -100,7 +100,7 @@ class View:
         return self._sources is other._sources
 
     def _what_it_shows(self) -> tuple[object, ...]:
-        """What tells views apart that do not show the same."""
+        """A key that is equal for views that show the same."""
         return id(self._sources), self._scope
 
     def __repr__(self) -> str:
@@ -112,7 +112,7 @@ class View:
         return display("View", self)
 
     def __reduce__(self) -> tuple[Callable[..., View], tuple[object, ...]]:
-        """The folder and the options: where it is unpickled, the index is opened again.
+        """Pickle the folder and the options. Unpickling opens the index again.
 
         Raises:
             TypeError: behind a client, or if names are pseudonyms: connections and keys belong to one process.
@@ -599,14 +599,14 @@ class View:
         return self._sources.defaults.strategy_of(strategy)
 
     def _readable(self, asked: Any) -> Any:
-        """What was asked, without halves of surrogate pairs, if these are to be replaced."""
+        """Replace halves of surrogate pairs in a question, if the index was opened so."""
         return without_surrogates(asked) if self._sources.unicode_errors == "replace" else asked
 
     def _taking_in(self, volatile_keys: object, *, dry_run: bool = False) -> Intake:
         return replace(self._intake(volatile_keys, dry_run=dry_run), unicode_errors=self._sources.unicode_errors)
 
     def _intake(self, volatile_keys: object, *, dry_run: bool = False) -> Intake:
-        """How the documents of one call get in."""
+        """How one call takes documents in."""
         check = partial(check_document, volatile_keys=checked_keys(volatile_keys))
         return indexing.Intake(FileReading(check, self._store.home))
 
@@ -649,9 +649,9 @@ class View:
         return self._with_workers(None if options.dry_run else workers, sync)
 
     def _with_workers(self, count: int | None, work: Callable[..., Flow[T]]) -> Flow[T]:
-        """Take documents in with so many workers."""
+        """Take documents in with this number of worker processes."""
         if count:
-            yield from self._embedder.confirm(record=True)  # workers go on with what it is checked against
+            yield from self._embedder.confirm(record=True)  # workers need the confirmed embedder
         with indexing.started(count, indexing.Preparation(self._settings, self._embed)) as workers:
             return (yield from work(workers=workers))
 
@@ -668,7 +668,7 @@ class View:
         dry_run: bool,
         progress: bool | None,
     ) -> Flow[TreesBuilt]:
-        check_flag("dry_run", dry_run)  # a build that was meant to be one may be paid for
+        check_flag("dry_run", dry_run)  # a build that was meant as a dry run may cost money
         plan = trees.Plan(
             trees.Bisecting() if clusterer is None else clusterer,
             trees.to_summarizer(summarizer),
@@ -713,13 +713,13 @@ def _checked_id(document_id: object) -> str | None:
 
 
 def _warned(synced: Synced) -> Synced:
-    """The same, after a warning if documents may be there twice."""
+    """Return the result, after a warning if documents may be stored twice."""
     if synced.moved:
         warn(indexing.moved_warning(synced.moved), RuntimeWarning, stacklevel=3)
     return synced
 
 
 def _opened_again(reopen: Callable[[], View], scope: Scope | None) -> View:
-    """A view as it was before it was pickled."""
+    """Return a view as it was before it was pickled."""
     index = reopen()
     return index if scope is None else View(index._sources, index._settings, index._timeout, scope)

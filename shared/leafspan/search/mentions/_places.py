@@ -41,7 +41,7 @@ class Place(NamedTuple):
         return self.path.rpartition("/")[0]
 
     def fits(self, other: Place) -> bool:
-        """Whether a link to this place may lead to the other one: with equal extensions, or if the link has no extension."""
+        """Whether a link to this place may lead to the other one: extensions must be equal, if the link has one."""
         return not self.extension or self.extension == other.extension
 
 
