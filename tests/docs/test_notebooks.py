@@ -37,6 +37,7 @@ def cell_said(cell):
 
 def test_there_is_a_notebook_for_each_subject():
     assert [path.stem for path in PATHS] == [
+        "agents",
         "bring_your_own",
         "langchain",
         "llamaindex",
