@@ -1,4 +1,4 @@
-"""Retrievers that ask something other than an index of leaves: SQL databases and graphs."""
+"""Strategies that search SQL databases and graphs instead of an index."""
 
 import lazy_loader
 

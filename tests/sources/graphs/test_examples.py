@@ -1,4 +1,4 @@
-"""The examples of graphs run as they are."""
+"""The examples of graphs run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fills a LightRAG from an index, without a network."""
+"""A LightRAG's input from an index, without a network."""
 
 from __future__ import annotations
 

@@ -286,7 +286,7 @@ def test_a_closed_thread_is_refused(tmp_path: Path):
     thread.close()
     assert repr(thread) == "<LightRAGThread, closed>"
     assert thread.instance._storages_status.name == "FINALIZED"
-    with pytest.raises(LeafspanError, match="must be open, and is closed"):
+    with pytest.raises(LeafspanError, match="must be open, but it is closed"):
         strategy.retrieve_data(QUESTION)
 
 

@@ -285,7 +285,7 @@ async def test_a_language_model_is_awaited_where_it_can_be(filled: Any):
     ("answer", "reason"),
     [
         (OSError("gone"), "OSError: gone"),
-        ("...", "there is none in the answer '...'"),
+        ("...", "there is no keyword in the answer '...'"),
         (None, "TypeError: the answer must be a text, got None"),
     ],
 )

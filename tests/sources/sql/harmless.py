@@ -1,4 +1,4 @@
-"""Queries that only read, none of which may be refused, by dialect. Each returns what the database returns by itself."""
+"""Queries, by dialect, that only read. None may be refused, and each returns the same as the database alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""None of the attacks passes: the guard refuses it, and the database would not have let it write either."""
+"""No attack passes: the guard refuses it, and the database would not have let it write either."""
 
 from __future__ import annotations
 

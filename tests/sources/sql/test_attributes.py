@@ -1,4 +1,4 @@
-"""A name behind a dot is no way to call a function that is not known to be harmless."""
+"""A name after a dot cannot call a function that is not known to be harmless."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_function_behind_a_dot_is_refused(url, sql):
 
 
 def test_a_name_that_the_server_cuts_off_is_refused(url):
-    with pytest.raises(RefusedQuery, match="behind a dot"):
+    with pytest.raises(RefusedQuery, match="after a dot"):
         retrieve(f"SELECT c.{'n' * 64} FROM customers AS c", SQL(url))
 
 

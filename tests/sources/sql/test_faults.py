@@ -1,4 +1,4 @@
-"""Databases that are gone, slow, damaged or full, and what must not be seen or left behind."""
+"""Databases that are missing, slow, damaged or full, and what must not be seen or left behind."""
 
 from __future__ import annotations
 
@@ -302,7 +302,7 @@ def test_a_database_in_memory_is_read_and_stays_as_it_is(in_memory):
 
 
 def test_a_database_in_memory_of_one_thread_is_refused():
-    with pytest.raises(InvalidArgument, match=r"must be seen by all threads: .*poolclass=StaticPool"):
+    with pytest.raises(InvalidArgument, match=r"must be visible to all threads: .*poolclass=StaticPool"):
         SQL(sqlalchemy.create_engine("sqlite://"))
 
 

@@ -1,4 +1,4 @@
-"""No harmless query is refused, and each returns what the database returns by itself."""
+"""No harmless query is refused, and each returns the same as the database alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws for queries that nobody thought of."""
+"""Laws for queries in general."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The type of a table's rows is no way to see the columns of a table that may not be read."""
+"""The type of a table's rows does not show the columns of a table that is not allowed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLES = ["customers"]
     ],
 )
 def test_the_row_type_of_a_table_is_refused(postgres_session, sql):
-    with pytest.raises(RefusedQuery, match=r"got the type _?secrets, which is the row of a table"):
+    with pytest.raises(RefusedQuery, match=r"got the type _?secrets, which is a table's row type"):
         retrieve(sql, SQL(postgres_session, tables=TABLES, timeout=60))
 
 

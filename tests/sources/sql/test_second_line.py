@@ -1,4 +1,4 @@
-"""Should the guard ever let something through: the connection itself changes nothing, and SQLite's reads nothing hidden."""
+"""If the guard lets something through, the connection itself cannot write, and SQLite's cannot read what is hidden."""
 
 from __future__ import annotations
 

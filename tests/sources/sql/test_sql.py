@@ -1,4 +1,4 @@
-"""What users of the strategy meet."""
+"""The strategy ``SQL`` as users see it."""
 
 from __future__ import annotations
 
@@ -445,24 +445,24 @@ def test_a_star_stands_for_the_columns_that_are_allowed(request, url):
     [
         ({"database": 7}, "database must be a URL .* got int"),
         ({"database": "nonsense"}, "database must be a URL that SQLAlchemy knows"),
-        ({"database": "sqlite://"}, "a database in memory is empty when it is opened anew"),
-        ({"database": "sqlite:///:memory:"}, "a database in memory is empty when it is opened anew"),
+        ({"database": "sqlite://"}, "a database in memory is empty when it is opened again"),
+        ({"database": "sqlite:///:memory:"}, "a database in memory is empty when it is opened again"),
         ({"database": "sqlite+aiosqlite:///x.db"}, "must have a blocking driver, got aiosqlite"),
         ({"generate": 7}, "generate must be a function from a prompt to a text, got 7"),
         ({"agenerate": len}, "agenerate must have generate beside it"),
         ({"max_retries": 1}, "max_retries needs a language model to repair queries, got max_retries=1 without generate"),
         ({"max_retries": -1}, "max_retries must be a whole number >= 0, got -1"),
         ({"tables": "customers"}, "tables must be a list of names, or a mapping .* got 'customers'"),
-        ({"tables": []}, "got none: leave it out to allow all tables"),
+        ({"tables": []}, "got an empty one: leave it out to allow all tables"),
         ({"tables": [""]}, "got the table ''"),
         ({"tables": {"customers": "name"}}, "got the columns 'name' of customers"),
         ({"tables": {"customers": []}}, r"got the columns \[\] of customers"),
         ({"functions": "shout"}, "functions must be a list of names, got 'shout'"),
         ({"functions": [7]}, r"functions must be a list of names, got \[7\]"),
-        ({"extract": "name"}, "extract must be a list of columns or a function of a row, got 'name'"),
-        ({"extract": [7]}, r"extract must be a list of names of columns, got \[7\]"),
+        ({"extract": "name"}, "extract must be a list of columns or a function that takes a row, got 'name'"),
+        ({"extract": [7]}, r"extract must be a list of column names, got \[7\]"),
         ({"extract": len, "result": "table"}, 'extract must name columns where result is "table", got a function'),
-        ({"preprocess_query": "x"}, "preprocess_query must be a function of a text, got 'x'"),
+        ({"preprocess_query": "x"}, "preprocess_query must be a function of one text, got 'x'"),
         ({"result": "row"}, "result must be one of 'rows', 'table', got 'row'; did you mean 'rows'"),
         ({"return_query": 1}, "return_query must be True or False, got 1"),
         ({"row_limit": 0}, "row_limit must be a whole number >= 1, got 0"),

@@ -1,4 +1,4 @@
-"""Graphs of entities and relations as sources: what they find leads back to leaves of an index, where it comes from one."""
+"""Strategies that search graphs of entities and relations, and lead from there to leaves of an index."""
 
 from leafspan.sources.graphs._inputs import lightrag_inputs
 from leafspan.sources.graphs._keywords import KEYWORD_PROMPT

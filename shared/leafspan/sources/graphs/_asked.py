@@ -1,4 +1,4 @@
-"""A function that a graph is asked with, and that two runs of one strategy have in common."""
+"""The function that asks a graph. Equal strategies share it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The function, which equals another one of the same ``key``, so that a retrieval does not ask the same twice."""
+    """A function that equals any other with the same ``key``, so that a retrieval does not ask the same twice."""
 
     key: tuple[Any, ...]
     function: Callable[..., Any] = field(compare=False)
 
     def __call__(self, question: str) -> Any:
-        """What the function returns."""
+        """Call the function."""
         return self.function(question)

@@ -1,4 +1,4 @@
-"""The vectors of a graph's entities, kept as long as the graph's store is there."""
+"""Keeps the vectors of a graph's entities as long as the graph's store exists."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _lock = threading.Lock()
 
 
 def similarities(store: Any, embedder: object, question: str, texts: Sequence[str]) -> list[float]:
-    """The cosine of the question with each text. Only texts that are new are embedded."""
+    """The cosine of the question with each text. Only new texts are embedded."""
     import numpy as np
 
     model, kept = _vectors(store, embedder)
@@ -46,12 +46,12 @@ def _vectors(store: Any, embedder: object) -> tuple[Embedder, _Texts]:
 
 def _keep(store: Any, embedder: object, model: Embedder, vectors: _Texts) -> None:
     with _lock:
-        # The embedder itself is kept, so that no other one gets its id.
+        # The embedder is kept too, so that no other embedder can get its id.
         _of(store)[id(embedder)] = (embedder, model, vectors)
 
 
 def _of(store: Any) -> dict[int, tuple[object, Embedder, _Texts]]:
     try:
         return _kept.setdefault(store, {})
-    except TypeError:  # it cannot be hashed or referred to weakly: nothing is kept
+    except TypeError:  # the store cannot be hashed or weakly referenced, so that nothing is kept
         return {}

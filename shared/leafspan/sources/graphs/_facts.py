@@ -1,4 +1,4 @@
-"""What a property graph holds."""
+"""Entities, relations and chunks of a property graph."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Relation(NamedTuple):
-    """An edge: the ids of its ends, its label, and the id of the chunk that it was found in, "" if that is unknown."""
+    """An edge: the ids of its ends, its label, and the id of the chunk where it was found, or "" if that is unknown."""
 
     source: str
     label: str
@@ -17,15 +17,15 @@ class Relation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A node that is no chunk.
+    """A node that is not a chunk.
 
     Attributes:
         id: Its id.
         name: Its name.
         type: Its label.
-        description: Its description, "" if it has none.
-        chunk: Id of the chunk that it was found in last, "" if that is unknown.
-        properties: What else is stored of it.
+        description: Its description, or "".
+        chunk: Id of the last chunk where it was found, or "" if that is unknown.
+        properties: Its other stored properties.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Entity:
 
     @property
     def text(self) -> str:
-        """The text that questions are compared with."""
+        """The text to compare with a question."""
         return f"{self.name}: {self.description}" if self.description else self.name
 
 

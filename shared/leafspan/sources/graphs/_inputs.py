@@ -1,4 +1,4 @@
-"""What fills a LightRAG from an index."""
+"""Texts and ids of an index, to fill a LightRAG with."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class HasLeaves(Protocol):
 
 
 def lightrag_inputs(index: HasLeaves, *, whole: bool = False) -> dict[str, list[str]]:
-    """The leaves or documents of an index, as arguments of ``LightRAG.ainsert``. Results lead back to the index.
+    """Return an index's leaves or documents as arguments of ``LightRAG.ainsert``, whose results then lead back to leaves.
 
-    LightRAG asks its language model about each chunk. Each leaf becomes a chunk, which leads back exactly. Whole
-    documents become fewer and larger chunks, which costs less; each leads back to the span that holds it. Of equal
-    texts, LightRAG keeps one.
+    LightRAG asks its language model about each chunk. Each leaf becomes a chunk, and leads back exactly. Whole documents
+    make fewer and larger chunks, which cost less; such a chunk leads back to the span that holds it.
+    If several texts are the same, LightRAG keeps one of them.
 
     Args:
         index: The index, or a view of one.
         whole: Whether to give whole documents. Default: False, the leaves.
 
     Raises:
-        InvalidArgument: if ``whole`` is no bool.
+        InvalidArgument: if ``whole`` is not a bool.
     """
     check_flag("whole", whole)
     texts: dict[str, str] = {}

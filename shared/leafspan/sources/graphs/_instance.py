@@ -1,4 +1,4 @@
-"""What an instance of LightRAG must have to be asked, and where it lives."""
+"""Checks that a LightRAG can be asked, and finds the event loop that it lives in."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _METHODS = ("aquery_data", "aquery_llm")
 
 
 def check_instance(instance: Any) -> None:
-    """Check that ``instance`` is a LightRAG whose storages are open.
+    """Check that ``instance`` is a LightRAG with open storages.
 
     Raises:
         InvalidArgument: if it is not.
@@ -40,15 +40,15 @@ def check_initialized(instance: Any) -> None:
 
 
 def status_of(instance: Any) -> str | None:
-    """``"CREATED"``, ``"INITIALIZED"`` or ``"FINALIZED"``; None where LightRAG does not say."""
+    """``"CREATED"``, ``"INITIALIZED"`` or ``"FINALIZED"``, or None if LightRAG does not report its status."""
     return getattr(getattr(instance, "_storages_status", None), "name", None)
 
 
 def home_loop(instance: Any) -> asyncio.AbstractEventLoop:
-    """The event loop that the storages were opened in.
+    """The event loop in which the storages were opened.
 
     Raises:
-        InvalidArgument: if it is closed, or LightRAG does not say which it is.
+        InvalidArgument: if the loop is closed, or LightRAG does not report its loop.
     """
     if not hasattr(instance, "_owning_loop"):
         raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""Keywords for a question, from a language model."""
+"""Asks a language model for keywords of a question."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _NAME = "the language model"
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """What a language model wrote, and a note on why that is nothing."""
+    """The keywords that a language model wrote, or a note on why there are no keywords."""
 
     words: tuple[str, ...] = ()
     note: str = ""
 
     @classmethod
     def read(cls, answer: object, count: int) -> Keywords:
-        """The keywords in an answer: a text with one on each line, or the Exception that came instead."""
+        """Read an answer: a text with one keyword on each line, or the Exception that was raised instead."""
         if isinstance(answer, Exception):
             reason = f"{type(answer).__name__}: {answer}"
         elif not isinstance(answer, str):
@@ -38,23 +38,23 @@ class Keywords:
         elif words := read_phrasings(without_reasoning(answer), known=(), count=count):
             return cls(tuple(words))
         else:
-            reason = f"there is none in the answer {answer[:80]!r}"
+            reason = f"there is no keyword in the answer {answer[:80]!r}"
         return cls(note=f"no keywords were generated: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
 class BoundedModel:
-    """A language model that is waited for no longer than allowed. Equal ones give equal answers."""
+    """A language model with a time limit. Equal models give equal answers."""
 
     generate: Callable[[str], str]
     agenerate: Callable[[str], Awaitable[str]] | None
     timeout: float
 
     def __call__(self, prompt: str) -> str:
-        """The answer.
+        """Return the answer.
 
         Raises:
-            SourceTimeout: if the time is over.
+            SourceTimeout: if the answer takes too long.
         """
         return call_within(self.timeout, _NAME, self.generate, prompt)
 
@@ -72,7 +72,7 @@ class BoundedModel:
             raise
 
     def outcome(self, prompt: str) -> Any:
-        """The answer, or the Exception that came instead."""
+        """Return the answer, or the Exception that was raised instead."""
         try:
             return self(prompt)
         except Exception as error:

@@ -1,4 +1,4 @@
-"""From what a graph has found back to leaves and spans of the index."""
+"""Leads from the results of a graph to leaves and spans of the index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leafspan.sources.graphs._result import GraphResult, leaf_or_none
 from leafspan.strategies import AskHost, CallFunction, HostResult, ListLeaves, LoadTexts, RetrievalContext, StrategyFlow
 from leafspan.values import Candidate, Hit, LeafId, Span, run_of_id
 
-_MOST_LEAVES = 10_000  # of a document that a chunk is looked up in
+_MOST_LEAVES = 10_000  # leaves of a document in which a chunk is looked up
 
 
 def ask_once(
@@ -24,7 +24,7 @@ def ask_once(
     ask: Callable[[str], GraphResult],
     aask: Callable[[str], Awaitable[GraphResult]],
 ) -> StrategyFlow[list[GraphResult]]:
-    """What a graph has for each question. If the strategy is run again with more candidates, it is not asked again."""
+    """Ask the graph each question. If the strategy runs again with more candidates, the graph is not asked again."""
     answers = yield tuple(CallFunction(ask, (each,), aask, key=(*key, each)) for each in questions)
     return list(answers)
 
@@ -32,9 +32,9 @@ def ask_once(
 def lead_back(
     name: str, questions: Sequence[str], results: Sequence[Sequence[HostResult]], context: RetrievalContext
 ) -> StrategyFlow[list[list[Candidate]]]:
-    """The results for each question as candidates: what is a leaf or a span of the index as such, best first.
+    """Turn the results for each question into candidates of the index, best first.
 
-    Chunks of documents of the index are looked up in their text. Where chunks overlap, the better one has the text.
+    A chunk of a document of the index is looked up in its text. Where chunks overlap, the better one gets the text.
     """
     results = yield from _looked_up(results, context)
     rows: list[list[Candidate]] = yield tuple(
@@ -55,7 +55,7 @@ def _as_of_a_host(name: str, question: str, found: Sequence[HostResult], context
 
 
 def _looked_up(results: Sequence[Sequence[HostResult]], context: RetrievalContext) -> StrategyFlow[list[list[HostResult]]]:
-    """The results, in which a chunk of a document of the index has the id of its span."""
+    """The results. A chunk of a document of the index gets the id of its span."""
     documents = list(dict.fromkeys(id_ for row in results for each in row if (id_ := _document_of(each))))
     # Without an index, or before its first document, there is no embedder.
     if not documents or context.embedder is None:
@@ -67,7 +67,7 @@ def _looked_up(results: Sequence[Sequence[HostResult]], context: RetrievalContex
 
 
 def _document_of(found: HostResult) -> str | None:
-    """The document that a chunk comes from, if it is no leaf itself."""
+    """The document that a chunk comes from, unless the chunk is a leaf itself."""
     sources: Any = found.metadata.get("source_ids")
     if found.kind != "chunk" or not sources or leaf_or_none(found.id or ""):
         return None
@@ -91,7 +91,7 @@ def _in_document(found: HostResult, leaves: Mapping[str, Sequence[LeafId]], text
 
 
 def _place(text: str, wanted: str) -> tuple[int, int] | None:
-    """Where a piece begins and ends in a text, whatever has become of its white space; None if it is not there."""
+    """The start and end of a piece in a text, ignoring differences in white space; None if the piece is not there."""
     wanted = wanted.strip()
     if not wanted:
         return None
@@ -103,7 +103,7 @@ def _place(text: str, wanted: str) -> tuple[int, int] | None:
 
 
 def _without_overlaps(row: Sequence[HostResult]) -> list[HostResult]:
-    """The results, of which each has only those leaves that no better one has. One in two parts becomes two."""
+    """The results without leaves that a better result has. A result that falls into two parts becomes two."""
     taken: dict[tuple[str, str], set[int]] = {}
     left = []
     for each in row:

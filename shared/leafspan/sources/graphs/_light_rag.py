@@ -1,4 +1,4 @@
-"""LightRAG: a graph of entities and relations, made and searched by a language model."""
+"""LightRAG: a graph of entities and relations that a language model makes and searches."""
 
 from __future__ import annotations
 
@@ -70,16 +70,16 @@ class LightRAG(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """Unless only chunks are wanted."""
+        """Yes, unless ``kinds`` has only chunks."""
         return tuple(self.kinds) != ("chunk",)
 
     @property
     def returns_all(self) -> bool:
-        """Everything that LightRAG returns, within its own limits."""
+        """Yes: everything that LightRAG returns, within its own limits."""
         return True
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: the graph is asked each query, in an event loop all at once.
+        """See Strategy. LightRAG answers all queries at once in an event loop, otherwise one after the other.
 
         Raises:
             InvalidArgument: if a query is a vector only.
@@ -91,17 +91,17 @@ class LightRAG(Strategy):
         return (yield from lead_back(_NAME, texts, [each.passages(self.kinds) for each in found], context))
 
     def retrieve_data(self, question: str, shape: LightRAGShape = "chunks") -> Any:
-        """What the graph has for a question, in one of several shapes.
+        """Return the graph's results for a question, in one of several shapes.
 
         Args:
-            question: The question, at least 3 letters.
+            question: The question, with at least 3 letters.
             shape: ``"chunks"``: a list of Passages, of ``kinds``. ``"strings"``: their texts. ``"dict"``: a dictionary with
                 lists of dictionaries: ``nodes``, ``edges`` and ``chunks``. ``"context"``: the text that LightRAG makes of
-                all for a language model. ``"answer"``: the answer that its language model writes with that. Where the
-                graph has nothing, all of these are empty. Default: ``"chunks"``.
+                them for a language model. ``"answer"``: the answer that LightRAG's language model writes with the
+                context. Without results, the shape is empty. Default: ``"chunks"``.
 
         Raises:
-            InvalidArgument: if ``question`` is blank or no text, or ``shape`` is not one of these.
+            InvalidArgument: if ``question`` is blank or not a text, or ``shape`` is not one of these.
             SourceTimeout: if LightRAG does not answer in time.
             SourceFailed: if LightRAG fails.
         """
@@ -115,14 +115,14 @@ class LightRAG(Strategy):
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        """What tells two questions apart that are asked with the same words."""
+        """Everything besides the question that decides the answer."""
         return (id(self.instance), self.mode, tuple(self.kinds), repr(dict(self.params or {})), self.timeout)
 
     def _home(self) -> tuple[asyncio.AbstractEventLoop, Any]:
-        """The LightRAG, and the event loop that it lives in."""
+        """The LightRAG, and its event loop."""
         if isinstance(self.instance, LightRAGThread):
             return self.instance.loop, self.instance.instance
-        check_initialized(self.instance)  # it may have been closed since
+        check_initialized(self.instance)  # it may have been closed in the meantime
         return home_loop(self.instance), self.instance
 
     def _in_shape(self, question: str, shape: LightRAGShape) -> Callable[[Any], Awaitable[Any]]:
@@ -155,7 +155,7 @@ class LightRAG(Strategy):
             return await read_data(instance, data)
 
     async def _text(self, instance: Any, question: str, *, only_need_context: bool) -> str:
-        """LightRAG's context or answer; "" for its apology that it has found nothing."""
+        """LightRAG's context or answer, or "" if it apologises that it has found no results."""
         if only_need_context and self.mode == "bypass":
             return ""
         with _failures_told():
@@ -168,10 +168,10 @@ class LightRAG(Strategy):
 
 
 def _check_reply(reply: Mapping[str, Any]) -> None:
-    """Check that a reply is no failure. That nothing was found is none.
+    """Check that a reply is not a failure. An empty result is not a failure.
 
     Raises:
-        SourceFailed: if it is one.
+        SourceFailed: if the reply is a failure.
     """
     found_nothing = (reply.get("metadata") or {}).get("failure_reason") == "no_results"
     if reply.get("status") == "failure" and not found_nothing:
@@ -180,7 +180,7 @@ def _check_reply(reply: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _failures_told() -> Iterator[None]:
-    """Turns the exceptions of LightRAG, and of what it uses, into ours."""
+    """Turn exceptions of LightRAG, and of the libraries that it uses, into leafspan's errors."""
     try:
         yield
     except LeafspanError:

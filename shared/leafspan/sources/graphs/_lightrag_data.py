@@ -1,4 +1,4 @@
-"""What LightRAG returns for a question, as chunks, entities and relations."""
+"""Reads chunks, entities and relations from LightRAG's answers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from leafspan.sources.graphs._result import GraphResult, leaf_or_none, plain
 from leafspan.strategies import HostResult
 
-_SEPARATOR = "<SEP>"  # between the ids of the chunks that an entity was found in
-_CHUNK_OF = re.compile(r"(.+)-chunk-\d+", re.DOTALL)  # the id of a chunk of LightRAG's own splitting
+_SEPARATOR = "<SEP>"  # between the ids of the chunks where an entity was found
+_CHUNK_OF = re.compile(r"(.+)-chunk-\d+", re.DOTALL)  # the id of a chunk that LightRAG itself split
 
 
 async def read_data(instance: Any, data: Mapping[str, Any]) -> GraphResult:
-    """The chunks, entities and relations of an answer, each with the ids of the documents that they come from."""
+    """The chunks, entities and relations of an answer, each with the ids of the documents that it comes from."""
     found = data.get("data") or {}
     chunks, entities, relations = (found.get(name) or [] for name in ("chunks", "entities", "relationships"))
     met = [str(each.get("chunk_id", "")) for each in chunks]
@@ -32,7 +32,7 @@ async def read_data(instance: Any, data: Mapping[str, Any]) -> GraphResult:
 
 
 async def _documents(instance: Any, chunk_ids: Sequence[str]) -> dict[str, str]:
-    """The id of the document of each chunk, which is what was given to LightRAG as ``ids``; else the chunk's own id."""
+    """For each chunk the id of its document, as passed to LightRAG in ``ids``, or else the chunk's own id."""
     documents = {id_: match[1] for id_ in chunk_ids if (match := _CHUNK_OF.fullmatch(id_))}
     others = [id_ for id_ in chunk_ids if id_ and id_ not in documents]
     chunks = getattr(instance, "text_chunks", None)
@@ -47,7 +47,7 @@ def _chunk(chunk: Mapping[str, Any], documents: Mapping[str, str]) -> HostResult
     id_ = str(chunk.get("chunk_id", ""))
     source = documents.get(id_, "")
     metadata = {"chunk_id": id_, "source_ids": [source] if source else [], "file_path": chunk.get("file_path")}
-    # A chunk of a leaf is known by the leaf's id, and so becomes that leaf.
+    # The chunk of a leaf gets the leaf's id, and so becomes that leaf.
     known = leaf_or_none(source) or id_ or None
     return HostResult(known, str(chunk.get("content", "")), None, plain(metadata), "chunk")
 

@@ -1,13 +1,13 @@
-"""Asking a LightRAG in the event loop that it lives in, from any thread and any loop.
+"""Asks a LightRAG in its event loop, from any thread and any loop.
 
-A LightRAG belongs to the event loop in which its storages were opened: its locks, and the workers that call its language
-model and its embedder, are there. So work on it has to be done there as well:
+A LightRAG belongs to the event loop in which its storages were opened. Its locks, and the workers that call its language
+model and its embedder, are in that loop. So the work must run there:
 
-1. If that loop runs, the work is handed to it, from other loops and threads, too. A blocking call from the loop's own
-   thread can never be answered, since the loop waits for the call; it is refused.
-2. If that loop is open but does not run, as after ``loop.run_until_complete``, the work is run in it, in a thread, one
-   piece after the other.
-3. If it is closed, as after ``asyncio.run(open_it())``, the work is refused. In another loop, LightRAG's workers lose
+1. If that loop runs, it gets the work, also from other loops and threads. A blocking call from the loop's own thread is
+   refused, since the loop would wait for the call, and the call for the loop.
+2. If that loop is open but does not run, as after ``loop.run_until_complete``, a thread runs the work in it, one piece
+   after the other.
+3. If it is closed, as after ``asyncio.run(open_it())``, the work is refused: in another loop, LightRAG's workers lose
    questions now and then, and never answer.
 """
 
@@ -29,11 +29,11 @@ _NAME = "LightRAG"
 
 
 def work_on(home: asyncio.AbstractEventLoop, instance: Any, work: Work[T], timeout: float) -> T:
-    """What ``await work(instance)`` gives. Blocks for ``timeout`` seconds at most.
+    """Return the result of ``await work(instance)``. Blocks for at most ``timeout`` seconds.
 
     Raises:
-        InvalidArgument: if it is called in the event loop that the instance lives in.
-        SourceTimeout: if the time is over.
+        InvalidArgument: if it is called in the instance's own event loop.
+        SourceTimeout: if the work takes longer.
     """
     if not home.is_running():
         answer: T = call_within(timeout, _NAME, _work_in, home, instance, work, timeout)
@@ -45,7 +45,7 @@ def work_on(home: asyncio.AbstractEventLoop, instance: Any, work: Work[T], timeo
         )
     future = asyncio.run_coroutine_threadsafe(_within(work, instance, timeout), home)
     try:
-        # The loop itself can be blocked, so that its own timeout never comes.
+        # The work may block the loop itself; then the loop's own timeout never comes.
         return future.result(timeout + _GRACE)
     except TimeoutError:
         if future.done():
@@ -58,7 +58,7 @@ async def awork_on(home: asyncio.AbstractEventLoop, instance: Any, work: Work[T]
     """Like ``work_on``, from any event loop, and without blocking it.
 
     Raises:
-        SourceTimeout: if the time is over.
+        SourceTimeout: if the work takes longer.
     """
     if not home.is_running():
         return await acall_within(timeout, _NAME, _work_in, home, instance, work, timeout)
@@ -77,7 +77,7 @@ async def awork_on(home: asyncio.AbstractEventLoop, instance: Any, work: Work[T]
     return wrapped.result()
 
 
-_GRACE = 0.2  # seconds that a timeout inside a loop may need to be seen outside
+_GRACE = 0.2  # seconds for a timeout inside a loop to arrive outside
 
 
 async def _within(work: Work[T], instance: Any, timeout: float) -> T:
@@ -92,7 +92,7 @@ async def _within(work: Work[T], instance: Any, timeout: float) -> T:
 
 
 def _work_in(home: asyncio.AbstractEventLoop, instance: Any, work: Work[T], timeout: float) -> T:
-    """Runs in a thread without a loop. The caller has its own limit, as the work may block the loop."""
+    """Run the work in a thread without a loop. The caller has its own limit, since the work may block the loop."""
     lock = _lock_of(home)
     if not lock.acquire(timeout=timeout):
         raise late(_NAME, timeout)

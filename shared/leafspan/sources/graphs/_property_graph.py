@@ -1,4 +1,4 @@
-"""A property graph of LlamaIndex: searched from the entities that fit a question."""
+"""PropertyGraph: searches a property graph of LlamaIndex from the entities that match a question."""
 
 from __future__ import annotations
 
@@ -100,16 +100,16 @@ class PropertyGraph(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """Unless only chunks are wanted."""
+        """Yes, unless ``kinds`` has only chunks."""
         return tuple(self.kinds) != ("chunk",)
 
     @property
     def returns_all(self) -> bool:
-        """Everything within ``limit``."""
+        """Yes: everything within ``limit``."""
         return True
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: one request to the language model, if any, and one search for each query.
+        """See Strategy. It makes at most one request to the language model, and one search for each query.
 
         Raises:
             InvalidArgument: if a query is a vector only.
@@ -130,16 +130,16 @@ class PropertyGraph(Strategy):
         return [[_noted(found, each.note) for found in row] for row, each in zip(rows, asked, strict=True)]
 
     def retrieve_data(self, question: str, shape: PropertyGraphShape = "chunks") -> Any:
-        """What the graph has for a question, in one of several shapes.
+        """Return the graph's results for a question, in one of several shapes.
 
         Args:
             question: The question.
             shape: ``"chunks"``: a list of Passages, of ``kinds``. ``"strings"``: their texts. ``"dict"``: a dictionary with
-                lists of dictionaries: ``nodes``, ``edges`` and ``chunks``. Where the graph has nothing, they are empty.
+                lists of dictionaries: ``nodes``, ``edges`` and ``chunks``. Without results, the shape is empty.
                 Default: ``"chunks"``.
 
         Raises:
-            InvalidArgument: if ``question`` is blank or no text, or ``shape`` is not one of these.
+            InvalidArgument: if ``question`` is blank or not a text, or ``shape`` is not one of these.
             SourceTimeout: if the graph does not answer in time.
             SourceFailed: if the graph fails.
         """
@@ -165,14 +165,14 @@ class PropertyGraph(Strategy):
 
     @property
     def _key(self) -> tuple[Any, ...]:
-        """What tells two questions apart that are asked with the same words."""
+        """Everything besides the question that decides the answer."""
         return (id(self.graph), id(self.embedder), self.entities, self.depth, self.limit, self.timeout)
 
     def _ask(self, words: Mapping[str, Sequence[str]], question: str) -> GraphResult:
         return call_within(self.timeout, _NAME, self._find, question, words[question])
 
     async def _aask(self, words: Mapping[str, Sequence[str]], question: str) -> GraphResult:
-        # Not the methods of the store that are called asynchronous: most of them block.
+        # The store's blocking methods, since most of its asynchronous methods block as well.
         return await acall_within(self.timeout, _NAME, self._find, question, words[question])
 
     def _find(self, question: str, words: Sequence[str]) -> GraphResult:
@@ -202,7 +202,7 @@ class PropertyGraph(Strategy):
             if each.name in _OF_SEARCH and getattr(self, each.name) != each.default:
                 raise InvalidArgument(
                     f"{each.name} must not be given where graph is a retriever, got {shown(getattr(self, each.name))}: the "
-                    "retriever has its own, or give the index itself"
+                    "retriever has its own, or pass the index itself"
                 )
 
 

@@ -1,4 +1,4 @@
-"""The options of a question to LightRAG."""
+"""The options that LightRAG takes with a question."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _OURS = {
 
 
 def check_params(params: object) -> None:
-    """Check that ``params`` has options of ``lightrag.QueryParam``, with values of their types.
+    """Check that ``params`` has options of ``lightrag.QueryParam``, and that each value has the right type.
 
     Raises:
-        InvalidArgument: if it has not.
+        InvalidArgument: if an option or a value is wrong.
         MissingExtra: if lightrag-hku is not installed.
     """
     if not isinstance(params, Mapping):
@@ -40,8 +40,8 @@ def check_params(params: object) -> None:
 
 
 def make_param(instance: Any, mode: str, params: Mapping[str, Any], *, only_need_context: bool = True) -> Any:
-    """The ``lightrag.QueryParam`` of one question. Each question has its own, since LightRAG writes into it."""
-    # Without a reranking model LightRAG would warn at each question.
+    """Make the ``lightrag.QueryParam`` of a question. Each question gets its own, since LightRAG writes into it."""
+    # Without a reranking model LightRAG would log a warning at each question.
     reranks = getattr(instance, "rerank_model_func", None) is not None
     given = {name: _plain(value) for name, value in params.items()}
     options = {"enable_rerank": reranks, **given, "mode": mode, "only_need_context": only_need_context, "stream": False}
@@ -49,7 +49,7 @@ def make_param(instance: Any, mode: str, params: Mapping[str, Any], *, only_need
 
 
 def _plain(value: object) -> object:
-    """A value as LightRAG, which writes it as JSON, can have it."""
+    """A value that LightRAG can write as JSON."""
     if isinstance(value, list | tuple):
         return list(value)
     number = whole_number(value)

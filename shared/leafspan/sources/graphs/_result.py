@@ -1,4 +1,4 @@
-"""What a graph has for a question, and the shapes that it is handed out in."""
+"""A graph's results for a question, and the shapes in which the user gets them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ KINDS: tuple[str, ...] = get_args(GraphKind)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphResult:
-    """What a graph has for a question, each kind best first.
+    """A graph's results for a question, each kind best first.
 
     Attributes:
-        chunks: Pieces of text. One that was made from a leaf of an index has the id of that leaf.
+        chunks: Pieces of text. A chunk that was made from a leaf has the leaf's id.
         entities: Nodes of the graph.
         relations: Edges of the graph.
     """
@@ -31,9 +31,9 @@ class GraphResult:
     relations: tuple[HostResult, ...] = ()
 
     def passages(self, kinds: Sequence[str]) -> list[HostResult]:
-        """The results of these kinds as one list, best first. Ties go in the order of ``kinds``, then by rank.
+        """The results of these kinds in one list, best first. The order of ``kinds`` breaks ties, then the rank does.
 
-        A result without a score of its own has 1 / rank, by its rank among those of its kind.
+        If a result has no score, its score is 1 / rank, with its rank within its kind.
         """
         found = {"chunk": self.chunks, "entity": self.entities, "relation": self.relations}
         scored = [
@@ -53,10 +53,10 @@ class GraphResult:
 
 
 def check_kinds(kinds: Any) -> tuple[str, ...]:
-    """The kinds as a tuple.
+    """Return the kinds as a tuple.
 
     Raises:
-        InvalidArgument: if they are no list of kinds, or none, or one is there twice.
+        InvalidArgument: if ``kinds`` is not a list of kinds, is empty, or has a kind twice.
     """
     if isinstance(kinds, str) or not isinstance(kinds, Sequence) or not kinds:
         raise InvalidArgument(f"kinds must be a list of {', '.join(map(repr, KINDS))}, got {shown(kinds)}")
@@ -68,7 +68,7 @@ def check_kinds(kinds: Any) -> tuple[str, ...]:
 
 
 def as_passage(found: HostResult, source: str) -> Passage:
-    """A result as a passage outside of any index."""
+    """A result as a passage that does not belong to an index."""
     score = found.score or 0.0
     trace = Trace(hits=(TracedHit(0, score, source),), kind=found.kind)
     metadata = dict(found.metadata)
@@ -76,11 +76,11 @@ def as_passage(found: HostResult, source: str) -> Passage:
 
 
 def leaf_or_none(id_: str) -> str | None:
-    """The id, if it has the form of a leaf's."""
+    """The id, or None if it is not a leaf's id."""
     leaf = LeafId.of_result(id_)
     return None if leaf is None else str(leaf)
 
 
 def plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata without what is missing."""
+    """The metadata without missing values."""
     return {key: value for key, value in metadata.items() if value not in (None, "", [], ())}

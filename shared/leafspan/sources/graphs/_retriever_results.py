@@ -1,4 +1,4 @@
-"""What a retriever of LlamaIndex finds in a property graph."""
+"""Reads the results of a LlamaIndex retriever over a property graph."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from leafspan.sources.graphs._result import GraphResult, leaf_or_none
 from leafspan.strategies import HostResult
 
 _ARROW = " -> "
-# What LlamaIndex writes before facts and the text of a chunk.
+# LlamaIndex writes this before facts and a chunk's text.
 _PREAMBLE = "Here are some facts extracted from the provided text:\n\n"
 
 
 def ask_retriever(retriever: Any, question: str) -> GraphResult:
-    """The chunks and relations that a retriever returns, and the leaves that the relations come from, each once.
+    """Return the chunks and relations that a retriever finds, and each leaf that the relations come from once.
 
-    LlamaIndex writes relations as texts, ``a -> knows -> b``, and puts them before the text of their chunk if the retriever
-    includes that. They are taken apart again.
+    LlamaIndex writes relations as texts, ``a -> knows -> b``, and puts them before their chunk's text if the retriever
+    includes the text. This function separates them again.
     """
     chunks: list[HostResult] = []
     relations: list[HostResult] = []
@@ -50,7 +50,7 @@ def _relation(text: str, source: str, score: float | None) -> HostResult:
 
 
 def _each_once(results: Iterable[HostResult]) -> tuple[HostResult, ...]:
-    """The results by id, best first; of those of one id the first with a text."""
+    """The results, best first, one for each id. If several have an id, the first one with a text wins."""
     found: dict[str | None, HostResult] = {}
     for each in sorted(results, key=lambda each: -(each.score or 0.0)):
         if each.id not in found or (each.text and not found[each.id].text):

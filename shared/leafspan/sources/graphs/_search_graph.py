@@ -1,4 +1,4 @@
-"""Searching a property graph: from the entities that fit a question along their relations to chunks."""
+"""Searches a property graph: from the entities that match a question, along their relations, to chunks."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from leafspan.sources.graphs._stores import read_chunks, read_entities, read_rel
 from leafspan.strategies import HostResult
 from leafspan.text import WITHOUT_SPACES, fold
 
-_STEP = 0.5  # what each further step along a relation leaves of a score
-_MOST_READ = 10_000  # relations that one step reads
+_STEP = 0.5  # the score after one more step along a relation, as a part of the score before it
+_MOST_READ = 10_000  # one step reads at most this number of relations
 _WITHOUT_SPACES = re.compile(f"[{WITHOUT_SPACES}]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphSearch:
-    """What to look for in a property graph.
+    """The options of a search in a property graph.
 
     Attributes:
         entities: Number of entities to start from.
         depth: Number of steps along relations.
-        limit: Most relations.
-        embedder: What embeds the question and the entities; None for the default.
+        limit: Largest number of relations.
+        embedder: Embeds the question and the entities; None for the default embedder.
     """
 
     entities: int
@@ -36,7 +36,7 @@ class GraphSearch:
     embedder: object
 
     def find(self, store: Any, question: str, keywords: Sequence[str]) -> GraphResult:
-        """The entities that fit a question best, the relations around them, and the chunks that these come from."""
+        """Find the entities that match a question best, the relations around them, and the chunks of both."""
         entities = {entity.id: entity for entity in read_entities(store)}
         if not entities:
             return GraphResult()
@@ -52,7 +52,7 @@ class GraphSearch:
         )
 
     def _start(self, store: Any, entities: Sequence[Entity], question: str, keywords: Sequence[str]) -> dict[str, float]:
-        """The entities to start from: those that are named have score 1, those most similar to the question its cosine."""
+        """The entities to start from. A named entity has the score 1, a similar entity its cosine with the question."""
         cosines = similarities(store, self.embedder, question, [each.text for each in entities])
         nearest = sorted(zip(entities, cosines, strict=True), key=lambda pair: (-pair[1], pair[0].id))[: self.entities]
         scores = {each.id: cosine for each, cosine in nearest if cosine > 0}
@@ -80,7 +80,7 @@ class GraphSearch:
 
 
 def _names(said: str, name: str) -> bool:
-    """Whether the name occurs in what was said, which is folded: in whole words, or anywhere in scripts without spaces."""
+    """Whether the folded question has the name: in whole words, or anywhere in scripts without spaces."""
     wanted = _folded(name)
     if not wanted or wanted not in said:
         return False
@@ -90,7 +90,7 @@ def _names(said: str, name: str) -> bool:
 
 
 def _folded(text: str) -> str:
-    """A text, folded, with one space between words."""
+    """The text, folded, with one space between words."""
     return " ".join(fold(text).split())
 
 
@@ -101,7 +101,7 @@ def _best_first(entities: Any, scores: Mapping[str, float]) -> list[Entity]:
 def _chunk_scores(
     entities: Mapping[str, Entity], scores: Mapping[str, float], relations: Mapping[Relation, float]
 ) -> dict[str, float]:
-    """The ids of the chunks that the entities and relations were found in, each with the best of their scores."""
+    """The ids of the entities' and relations' chunks, each with the best score of its entities and relations."""
     found: dict[str, float] = {}
     pairs = [(each.chunk, score) for each, score in relations.items()]
     pairs += [(each.chunk, scores[each.id]) for each in entities.values()]
@@ -117,7 +117,7 @@ def _chunks(store: Any, scores: Mapping[str, float]) -> list[HostResult]:
     for id_, score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
         leaf = leaf_or_none(id_)
         chunk = stored.get(id_) or (Chunk(leaf, "", {"chunk_id": id_, "source_ids": [leaf]}) if leaf else None)
-        if chunk is not None:  # without a text, only a leaf of an index can be shown
+        if chunk is not None:  # a chunk without a text can be shown only if it is a leaf of an index
             found.append(HostResult(chunk.id, chunk.text, score, chunk.metadata, "chunk"))
     return found
 

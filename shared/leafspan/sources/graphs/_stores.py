@@ -1,4 +1,4 @@
-"""What a property graph of LlamaIndex holds, by the methods that its stores have in common."""
+"""Reads LlamaIndex's property graphs, by methods that all of their stores have."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from leafspan.errors import InvalidArgument
 from leafspan.sources.graphs._facts import Chunk, Entity, Relation
 from leafspan.sources.graphs._result import leaf_or_none
 
-SOURCE_KEY = "triplet_source_id"  # LlamaIndex's property with the id of the chunk that something was found in
-_OF_RETRIEVERS = ("retrieve", "aretrieve", "get_prompts")  # an index of ours has the first two
-_SOURCE_RELATION = "SOURCE"  # between chunks of one document; it is no fact
+SOURCE_KEY = "triplet_source_id"  # LlamaIndex's property with the id of the chunk where something was found
+_OF_RETRIEVERS = ("retrieve", "aretrieve", "get_prompts")  # leafspan's own index has the first two
+_SOURCE_RELATION = "SOURCE"  # an edge between chunks of one document, which is not a fact
 _OF_LLAMAINDEX = (
     "_node_content",
     "_node_type",
@@ -29,7 +29,7 @@ _OF_LLAMAINDEX = (
 
 
 def find_store(graph: Any) -> Any:
-    """The store of a PropertyGraphIndex, or the store itself; None if it is neither."""
+    """Return the store of a PropertyGraphIndex, or ``graph`` itself if it is a store, or None if it is neither."""
     if isinstance(graph, type):
         return None
     store = getattr(graph, "property_graph_store", graph)
@@ -37,16 +37,16 @@ def find_store(graph: Any) -> Any:
 
 
 def find_retriever(graph: Any) -> Any:
-    """A retriever of LlamaIndex; None if it is none."""
+    """Return ``graph`` if it is a LlamaIndex retriever, or None if it is not one."""
     is_one = not isinstance(graph, type) and all(callable(getattr(graph, name, None)) for name in _OF_RETRIEVERS)
     return graph if is_one else None
 
 
 def check_graph(graph: Any) -> None:
-    """Check that a graph is one that can be searched.
+    """Check that a graph can be searched.
 
     Raises:
-        InvalidArgument: if it is not.
+        InvalidArgument: if the graph cannot be searched.
     """
     if find_store(graph) is None and find_retriever(graph) is None:
         hint = f"; call {graph.__name__}(...) first" if isinstance(graph, type) else ""
@@ -64,16 +64,16 @@ def read_entities(store: Any) -> list[Entity]:
 
 
 def read_relations(store: Any, ids: Sequence[str], most: int) -> list[Relation]:
-    """The relations from and to the entities with these ids, each once, in the order of their texts."""
+    """The relations from and to the entities with these ids, each once, sorted by their texts."""
     if not ids:
         return []
-    nodes = store.get(ids=list(ids))  # without ids it would give all nodes
+    nodes = store.get(ids=list(ids))  # without ids it would return all nodes
     triplets = store.get_rel_map(nodes, depth=1, limit=most, ignore_rels=[_SOURCE_RELATION]) if nodes else []
     return sorted({_relation(*triplet) for triplet in triplets if not any(map(_is_chunk, (triplet[0], triplet[2])))})
 
 
 def read_chunks(store: Any, ids: Iterable[str]) -> dict[str, Chunk]:
-    """The chunks with these ids, by these ids, as far as the graph has them."""
+    """The chunks with these ids, by id. Chunks that the graph does not have are left out."""
     wanted = list(dict.fromkeys(ids))
     if not wanted:
         return {}
@@ -94,7 +94,7 @@ def _entity(id_: Any, name: Any, label: Any, stored: Mapping[str, Any]) -> Entit
 
 def _chunk(id_: Any, text: Any, stored: Mapping[str, Any]) -> Chunk:
     document = _known(stored.get("ref_doc_id"))
-    # LlamaIndex may have split a leaf further, and then its pieces name the leaf as their document.
+    # LlamaIndex may have split a leaf further; each piece then names the leaf as its document.
     known = leaf_or_none(str(id_)) or leaf_or_none(document) or str(id_)
     metadata = {key: value for key, value in stored.items() if _is_plain(key, value)}
     metadata |= {"chunk_id": str(id_), "source_ids": [document or known]}

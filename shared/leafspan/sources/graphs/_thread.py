@@ -1,4 +1,4 @@
-"""A LightRAG in a thread of its own."""
+"""A LightRAG in its own thread."""
 
 from __future__ import annotations
 
@@ -70,17 +70,17 @@ class LightRAGThread:
             raise late("make", timeout) from None
 
     def run(self, work: Work[T], *, timeout: float = 300.0) -> T:
-        """The result of ``await work(instance)``, such as ``run(lambda rag: rag.ainsert(texts, ids=ids))``.
+        """Return the result of ``await work(instance)``, such as ``run(lambda rag: rag.ainsert(texts, ids=ids))``.
 
         Args:
-            work: Function from the LightRAG to something that can be awaited.
-            timeout: Most seconds to wait, > 0. Default: 300.
+            work: Function that takes the LightRAG and returns an awaitable.
+            timeout: Longest time to wait, > 0. Unit: seconds. Default: 300.
 
         Raises:
-            SourceTimeout: if it takes longer than ``timeout``.
-            InvalidArgument: if ``timeout`` is out of its range, or it is called in the thread itself.
-            SourceFailed: if the thread was closed.
-            ForkedProcess: if it belongs to the process that this one was forked from.
+            SourceTimeout: if the work takes longer.
+            InvalidArgument: if ``timeout`` is out of its range, or the call comes from the thread itself.
+            SourceFailed: if the LightRAGThread is closed.
+            ForkedProcess: if another process made the LightRAGThread, and this process was forked from it.
         """
         check_number("timeout", timeout, above=0, unit="seconds")
         return work_on(self.loop, self.instance, work, timeout)
@@ -95,21 +95,21 @@ class LightRAGThread:
         """The LightRAG's event loop.
 
         Raises:
-            SourceFailed: if it was closed.
-            ForkedProcess: if it belongs to the process that this one was forked from.
+            SourceFailed: if the LightRAGThread is closed.
+            ForkedProcess: if another process made the LightRAGThread, and this process was forked from it.
         """
         if self._process != os.getpid():
             raise ForkedProcess("a LightRAGThread must be made in the process that uses it: a fork does not copy threads")
         if not self._thread.is_alive():
-            raise SourceFailed("this LightRAGThread must be open, and is closed: make another one")
+            raise SourceFailed("this LightRAGThread must be open, but it is closed: make another one")
         assert self._loop is not None
         return self._loop
 
     def close(self, *, timeout: float = _CLOSING) -> None:
-        """Close the storages, and end the thread. It may be closed twice.
+        """Close the storages and end the thread. A second call does no harm.
 
         Args:
-            timeout: Most seconds to wait for the end. Default: 10.
+            timeout: Longest time to wait for the end. Unit: seconds. Default: 10.
         """
         if self._process == os.getpid() and self._loop is not None and self._stop is not None:
             with suppress(RuntimeError):  # the loop is closed already

@@ -1,4 +1,4 @@
-"""Rows of databases, for questions and for SQL: a strategy that needs no index."""
+"""A strategy that answers questions and SQL with rows of a database. It needs no index."""
 
 from leafspan.sources.sql._passages import Extract
 from leafspan.sources.sql._prompts import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS

@@ -1,12 +1,12 @@
 """Which tables and columns a query may read.
 
-A table of which only some columns may be read is replaced by a subquery that has just these:
+If a query may read only some columns of a table, a subquery with only these columns replaces the table:
 
     SELECT * FROM staff WHERE pay > 1
     SELECT * FROM (SELECT "name", "office" FROM "staff") AS staff WHERE pay > 1
 
-So the database itself sees to it, wherever a column is named or meant: in stars, conditions, natural joins, whole rows, and
-system columns. No rule on names has to be trusted. Names that cannot be allowed are refused before, with a clear reason.
+The database itself then hides the other columns, however a query names them: by stars, conditions, natural joins, whole
+rows or system columns. Names that are not allowed are refused before the query runs, with a clear reason.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _SYSTEM_TABLES = {
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Tables and columns that may be read.
+    """The tables and columns that a query may read.
 
     Attributes:
-        columns: For each table, with its schema if it has one, the columns that may be read; None for all.
+        columns: For each table, with its schema if it has one, the columns that a query may read, or None for all columns.
         dialect: Name of the dialect in sqlglot.
     """
 
@@ -44,7 +44,7 @@ class Allowed:
 
     @classmethod
     def of(cls, tables: object, dialect: str) -> Allowed | None:
-        """What a user allows: None for everything, a list of tables, or a mapping from tables to lists of columns.
+        """Read what a user allows: None for everything, a list of tables, or a mapping from tables to lists of columns.
 
         Raises:
             InvalidArgument: if it is anything else.
@@ -65,39 +65,39 @@ class Allowed:
                 or not own
                 or not all(isinstance(each, str) and each for each in own)
             ):
-                raise InvalidArgument(f"{rule}, got the columns {shown(own)} of {name}; None stands for all columns")
+                raise InvalidArgument(f"{rule}, got the columns {shown(own)} of {name}; None allows all columns")
             columns[name] = None if own is None else tuple(own)
         if not columns:
-            raise InvalidArgument(f"{rule}, got none: leave it out to allow all tables")
+            raise InvalidArgument(f"{rule}, got an empty one: leave it out to allow all tables")
         return cls(columns, dialect)
 
     def find(self, table: Any) -> str | None:
-        """The name of the allowed table that a query names, None if it is not allowed."""
+        """Return the allowed table that a query names, or None if the query may not read that table."""
         asked = name_in_query(table, self.dialect)
         return next((name for name in self.columns if asked in names_in_option(name, self.dialect)), None)
 
     def may_read(self, table: str, column: str) -> bool:
-        """Whether a column of a table may be read; "" stands for no column in particular."""
+        """Whether a query may read a column of a table. The column "" asks about the table itself."""
         for name, columns in self.columns.items():
             if self._ends(name, table):
                 return columns is None or not column or column.lower() in {each.lower() for each in columns}
         return False
 
     def may_read_all(self, table: str) -> bool:
-        """Whether all columns of a table may be read."""
+        """Whether a query may read all columns of a table."""
         return any(columns is None and self._ends(name, table) for name, columns in self.columns.items())
 
     def _ends(self, name: str, table: str) -> bool:
-        """Whether an allowed name is that of a table in one of the schemas."""
+        """Whether an allowed name names a table in one of the schemas."""
         folded = fold(table, self.dialect)
         return any(each[-1] == folded for each in names_in_option(name, self.dialect))
 
 
 def allow_tables(tree: Any, allowed: Allowed | None, speech: Language) -> Any:
-    """The query with restricted tables replaced by subqueries of their allowed columns.
+    """Replace the restricted tables of a query by subqueries of their allowed columns.
 
     Raises:
-        RefusedQuery: if it names a table or column that may not be read.
+        RefusedQuery: if the query names a table or column that it may not read.
     """
     from sqlglot import exp
 
@@ -132,12 +132,12 @@ def allow_tables(tree: Any, allowed: Allowed | None, speech: Language) -> Any:
 
 
 def _check_unlisted(table: Any, speech: Language) -> None:
-    """Refuse catalogs of the system, and other databases."""
+    """Refuse the database's system catalogs, and other databases."""
     name, schema = plain_letters(table.name), plain_letters(table.db)
     system = schema in _SYSTEM_SCHEMAS or schema.startswith(("pg_toast", "pg_temp"))
     if system or re.fullmatch(_SYSTEM_TABLES[speech.dialect], name):
         raise RefusedQuery(
-            f"a query may not read catalogs of the system, got {path(table)}; name it in tables= to allow it"
+            f"a query may not read the database's system catalogs, got {path(table)}; name it in tables= to allow it"
         )
     if table.args.get("catalog"):
         raise RefusedQuery(
@@ -146,10 +146,10 @@ def _check_unlisted(table: Any, speech: Language) -> None:
 
 
 def _replaced(tree: Any, table: Any, name: str, allowed: Allowed) -> Any:
-    """The tree in which a table has become a subquery of its allowed columns."""
+    """Replace one table of the tree by a subquery of its allowed columns."""
     from sqlglot import exp
 
-    # SQLite takes a quoted name that is no column for a text, unless it has a table.
+    # SQLite reads a quoted name that is not a column as text, unless the name has a table before it.
     of = table.this if allowed.dialect == "sqlite" else None
     columns = [exp.column(exp.to_identifier(each, quoted=True), table=of) for each in allowed.columns[name] or ()]
     plain = exp.Table(this=table.this.copy(), db=_copied(table, "db"), catalog=_copied(table, "catalog"))

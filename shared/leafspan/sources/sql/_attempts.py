@@ -1,4 +1,4 @@
-"""From what was asked to rows: SQL is run, or written by a language model, and repaired after an error."""
+"""From a question or SQL to rows: SQL runs as it is, a language model answers questions with SQL and repairs failed SQL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leafspan.sources.sql._rows import Rows
 from leafspan.sources.sql._timeout import Deadline, within
 from leafspan.strategies import CallFunction, Generate, StrategyFlow
 
-_SHOWN = 200  # characters of an answer in an error
+_SHOWN = 200  # characters of an answer in an error message
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempts:
-    """Answers what is asked, in several attempts if need be. The attributes are the options of ``SQL``."""
+    """Answers SQL or a question, with repairs if they are needed. The attributes are the options of ``SQL``."""
 
     database: Database
     allowed: Allowed | None
@@ -52,16 +52,16 @@ class Attempts:
     repair_prompt: str
 
     def answer(self, asked: str) -> StrategyFlow[Answer]:
-        """The answer to SQL or a question.
+        """Return the answer to SQL or a question.
 
         Raises:
             RefusedQuery: if the last attempt was SQL that may do more than read, or reads what is not allowed.
-            DatabaseUnavailable: if the database cannot be reached, at any attempt.
-            QueryFailed: if the last attempt gave an error of the database, was late, or had no SQL.
+            DatabaseUnavailable: if any attempt cannot reach the database.
+            QueryFailed: if the last attempt got an error of the database, ran out of time, or had no SQL.
         """
         question = yield from self._preprocessed(asked)
         sql: str | LeafspanError = question
-        # A long text takes a while to be read, so this is not done in the event loop either.
+        # Parsing a long text takes time, so that it does not happen in the event loop either.
         if self.generate is not None and not (yield CallFunction(self._is_sql, (question,))):
             sql = yield from self._written(question)
         notes: list[str] = []
@@ -71,7 +71,7 @@ class Attempts:
                 return Answer(outcome, (*notes, *self._notes(outcome)))
             own = attempt == 1 and sql is question
             if attempt > self.max_retries or (own and isinstance(outcome, RefusedQuery)):
-                break  # what somebody asked for and may not have is no mistake to be repaired
+                break  # a language model must not repair a query that the user wrote and that is not allowed
             notes.append(f"attempt {attempt} failed: {outcome}")
             sql = yield from self._repaired(question, sql if isinstance(sql, str) else "(none)", outcome)
         if attempt > 1:
@@ -101,7 +101,7 @@ class Attempts:
         return begins_as_query(text) and language(self.database.dialect).reads(text)
 
     def _call(self, sql: str, attempt: int) -> CallFunction:
-        """The call that runs SQL: once in a retrieval, so that rows do not change when it looks for more elsewhere."""
+        """The call that runs SQL. It runs once in a retrieval, so that every step of the retrieval sees the same rows."""
         asked = (id(self.database), repr(self.allowed), tuple(self.functions), self.row_limit, self.timeout)
         return CallFunction(self._attempt, (sql,), key=(*asked, sql, attempt), what=self._waited_for)
 
@@ -110,13 +110,13 @@ class Attempts:
         return f"the database {self.database.address!r}"
 
     def _attempt(self, sql: str) -> Rows | RefusedQuery | QueryFailed:
-        """The rows of SQL, or the error that a language model may be able to repair."""
+        """Return the rows of SQL, or the error that a language model may be able to repair."""
         guard = Guard(
             dialect=self.database.dialect, functions=self.functions, allowed=self.allowed, row_limit=self.row_limit
         )
         deadline = Deadline.after(self.timeout)
         try:
-            checked = within(deadline, lambda: guard.check(sql))  # a long query takes a while to be read
+            checked = within(deadline, lambda: guard.check(sql))  # checking a long query takes time
             return self.database.run(checked, self.row_limit, deadline, self.allowed, self.functions)
         except DatabaseUnavailable:
             raise
@@ -143,7 +143,7 @@ class Attempts:
         return self.database.schema(self.allowed, self.sample_rows, self.timeout, anew=anew)
 
     def _ask(self, prompt: str) -> StrategyFlow[str | LeafspanError]:
-        """The SQL in the answer of the language model, or the error that there is none."""
+        """Return the SQL in the language model's answer, or the error that the answer has no SQL."""
         assert self.generate is not None
         answers: Any = yield Generate((prompt,), self.generate, self.agenerate)
         answer = answers[0]

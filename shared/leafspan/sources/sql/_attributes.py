@@ -1,11 +1,11 @@
-"""Functions that PostgreSQL calls where a query names what looks like a column.
+"""Function calls in PostgreSQL that look like columns.
 
-There ``t.upper`` and ``(expression).upper`` mean ``upper(t)`` and ``upper(expression)``, unless there is such a column:
+``t.upper`` and ``(expression).upper`` mean ``upper(t)`` and ``upper(expression)``, unless there is a column ``upper``:
 
     SELECT ('/etc/passwd'::text).pg_read_file
     SELECT t.pg_ls_dir FROM unnest(ARRAY['/etc']) AS t
 
-Whether a name is that of a function only the database knows, which has functions of its users, too. So it is asked.
+Only the database knows all of its functions, since users can add some. So leafspan asks the database.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from leafspan.sources.sql._functions import harmless_functions
 
 _LONGEST = 63  # bytes of a name
 
-# Functions of one argument that are casts or parts of a value, and that are good names for columns.
+# Functions of one argument that are casts or parts of a value, and whose names are common as names of columns.
 _HARMLESS = """
     bool bpchar broadcast cidr family float4 float8 int2 int4 int8 interval macaddr macaddr8 money name numeric oid timetz
     xid
 """
-# Handlers take an "internal" argument, which no query can have.
+# Functions with an argument of the type "internal" are left out, since no query can pass such a value.
 _FUNCTIONS = """
     SELECT DISTINCT CAST(proname AS text) FROM pg_catalog.pg_proc
     WHERE pronargs >= 1 AND proargtypes[0] <> 2281 AND CAST(proname AS text) IN :names
@@ -33,12 +33,12 @@ _FUNCTIONS = """
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A name behind a dot that may be a function.
+    """A name after a dot that may be a function.
 
     Attributes:
         name: The name.
-        tables: Tables, as (schema, name), of which it is a column if each of them has one of that name. Empty if it may be
-            a function in any case.
+        tables: Tables, as (schema, name). The name is a column if each of them has a column of that name. Empty if the name
+            may be a function in any case.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Attribute:
 
 
 def find_attributes(tree: Any, dialect: str, functions: Collection[str]) -> tuple[Attribute, ...]:
-    """The names behind dots in a query that may be functions which are not known to be harmless."""
+    """Return the names after dots in a query that may be functions, without the functions that are known to be harmless."""
     from sqlglot import exp
 
     if dialect != "postgres":
@@ -72,10 +72,10 @@ def find_attributes(tree: Any, dialect: str, functions: Collection[str]) -> tupl
 
 
 def check_attributes(connection: Any, attributes: Sequence[Attribute]) -> None:
-    """Check that none of these names calls a function.
+    """Check that no name in a query calls a function.
 
     Raises:
-        RefusedQuery: if one may.
+        RefusedQuery: if a name may call one.
     """
     from sqlalchemy import bindparam, text
 
@@ -87,13 +87,13 @@ def check_attributes(connection: Any, attributes: Sequence[Attribute]) -> None:
     for each in attributes:
         if each.name in found and not _is_column(connection, each):
             raise RefusedQuery(
-                f"a query may only call functions that are known to be harmless, got {each.name} behind a dot, which calls "
+                f"a query may only call functions that are known to be harmless, got {each.name} after a dot, which calls "
                 f"{each.name}(); if {each.name}() only reads, name it in functions="
             )
 
 
 def _of_sources(sources: Sequence[Any], common: Collection[str], name: str) -> Iterator[Attribute]:
-    """A name behind that of these tables and subqueries, unless it is certainly a column."""
+    """The attributes for a name after the names of these tables and subqueries, unless the name is surely a column."""
     from sqlglot import exp
 
     tables: dict[tuple[str | None, str], None] = {}
@@ -117,7 +117,7 @@ def _is_column(connection: Any, attribute: Attribute) -> bool:
     for schema, table in attribute.tables:
         try:
             columns = inspect(connection).get_columns(table, schema=schema)
-        except NoSuchTableError:  # as the query will say
+        except NoSuchTableError:  # the query itself will fail with this error
             return False
         if attribute.name not in {column["name"] for column in columns}:
             return False
@@ -125,6 +125,6 @@ def _is_column(connection: Any, attribute: Attribute) -> bool:
 
 
 def _name(identifier: Any) -> str:
-    """The name as the server has it, which cuts off what is longer."""
+    """The name as the server stores it, which cuts off long names."""
     name = str(identifier.this if identifier.args.get("quoted") else identifier.this.lower())
     return name.encode()[:_LONGEST].decode(errors="ignore")

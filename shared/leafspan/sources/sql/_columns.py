@@ -1,4 +1,4 @@
-"""Columns that no table of a query can have, refused by name so that the reason is clear before the database gives one."""
+"""Refuses columns that no table of a query can have, so that the user gets a clear reason before the database's error."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 from leafspan.errors import RefusedQuery
 
-# Units of time are written as if they were columns: DATEADD(day, 1, ordered).
+# Some dialects write units of time like columns: DATEADD(day, 1, ordered).
 _UNITS = frozenset(["year", "quarter", "month", "week", "day", "hour", "minute", "second", "millisecond", "microsecond"])
 
 
 def check_columns(tree: Any, tables: Sequence[Any], restricted: Sequence[tuple[Any, Sequence[str]]]) -> None:
-    """Check that each column that a query names may be one of a table, alias or subquery that has it.
+    """Check that each column that a query names can belong to a table, an alias or a subquery of the query.
 
     Raises:
-        RefusedQuery: if a column cannot be there. Whatever is not refused here is left to the database.
+        RefusedQuery: if a column cannot belong to any of them. The database decides all other cases.
     """
     from sqlglot import exp
 
@@ -30,7 +30,7 @@ def check_columns(tree: Any, tables: Sequence[Any], restricted: Sequence[tuple[A
     known |= {name.name.lower() for alias in tree.find_all(exp.TableAlias) for name in alias.columns}
     known |= {each.alias.lower() for each in tree.find_all(exp.Alias)} | free | _UNITS
     known |= {each.alias_or_name.lower() for each in tree.find_all(exp.Table, exp.Lateral, exp.Unnest)}
-    # Where tables come in whose columns are not known here, a name without a table may be one of theirs.
+    # If a table's columns are not known here, a name without a table may be one of them.
     certain = (
         len(restricted) == len(tables)
         and not any(tree.find(kind) for kind in (exp.Lateral, exp.Unnest))
@@ -44,7 +44,7 @@ def check_columns(tree: Any, tables: Sequence[Any], restricted: Sequence[tuple[A
 
 
 def _names_of_columns(tree: Any) -> Iterator[tuple[str, str, str]]:
-    """Each column that a query names: as it says it, the table that it names with it, and the column, in lower case."""
+    """Each column that a query names: as the query writes it, its table's name, and the column's name in lower case."""
     from sqlglot import exp
 
     for column in tree.find_all(exp.Column):
@@ -60,7 +60,7 @@ def _names_of_columns(tree: Any) -> Iterator[tuple[str, str, str]]:
 
 
 def _names_all(tree: Any) -> bool:
-    """Whether each column of each subquery has a name that the query gives it, and not the database."""
+    """Whether the query itself names every column of every subquery, instead of the database."""
     from sqlglot import exp
 
     named = (exp.Column, exp.Alias, exp.Star)

@@ -1,4 +1,4 @@
-"""Which names in a query are common table expressions, and no tables."""
+"""Tells common table expressions from tables."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from leafspan.sources.sql._names import fold_identifier
 
 
 def is_common_table(table: Any, dialect: str) -> bool:
-    """Whether a table is a common table expression, wherever the database looks for it.
+    """Whether a table in a query is a common table expression.
 
     Raises:
-        RefusedQuery: if databases differ on that.
+        RefusedQuery: if databases differ on whether the name means a common table expression.
     """
     if table.args.get("db") or table.args.get("catalog"):
         return False
@@ -25,7 +25,7 @@ def is_common_table(table: Any, dialect: str) -> bool:
                 continue
             if number < position or (number == position and with_.args.get("recursive")):
                 return True
-            # In PostgreSQL, without RECURSIVE, one that names itself means the table of that name.
+            # In PostgreSQL without RECURSIVE, a common table expression that names itself means the table of that name.
             if dialect != "postgres" or with_.args.get("recursive"):
                 raise RefusedQuery(
                     f"a common table expression must not have the name of a table that it reads, got {table.name}: give it "
@@ -35,7 +35,7 @@ def is_common_table(table: Any, dialect: str) -> bool:
 
 
 def _withs_around(table: Any) -> Iterator[tuple[Any, Any]]:
-    """The WITH clauses that a table may refer to, innermost first, each with its expression that the table stands in."""
+    """The WITH clauses that a table may refer to, innermost first, each with the expression that contains the table."""
     from sqlglot import exp
 
     node, inside = table.parent, None

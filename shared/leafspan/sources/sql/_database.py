@@ -1,4 +1,4 @@
-"""A database: how it is opened for one query, and what it answers."""
+"""Opens a database for one query, and returns its answer."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from leafspan.sources.sql._timeout import Deadline, within
 T = TypeVar("T")
 
 _SCHEMA_SECONDS = 300.0
-# Rows are fetched as they are needed, few at a time since they may be large, and a % in the query is no placeholder.
+# The driver fetches few rows at a time, since rows may be large. A % in the query is not a placeholder.
 _STREAMED = {"stream_results": True, "max_row_buffer": 20, "no_parameters": True}
 _DENIED = ("not authorized", "is prohibited", "prohibited")
 
 
 class Database:
-    """A database that is only read. Each query has a connection of its own, which is closed afterwards.
+    """A database for reading only. Each query has its own connection, which is closed afterwards.
 
-    A connection is taken out of the pool of an engine that was given, so that nothing that is set on it can stay in the
-    pool. A database of SQLite in memory is copied for each query instead, since it lives in one connection.
+    The connection leaves the pool of a given engine, so that no setting made here stays in the pool. A SQLite database in
+    memory has only one connection, so that each query uses a copy of the database.
 
     Attributes:
-        dialect: Name of its dialect in sqlglot.
-        address: Its URL without secrets.
+        dialect: The dialect's name in sqlglot.
+        address: The URL without secrets.
     """
 
     def __init__(self, engine: Any, *, given: bool, timeout: float = 30.0) -> None:
@@ -54,7 +54,7 @@ class Database:
         self._process = os.getpid()
         self._reading_schema = threading.Lock()
         self._schemas: dict[object, tuple[float, str]] = {}
-        language(self.dialect)  # now, so that a missing extra is an error where the strategy is made
+        language(self.dialect)  # now, so that a missing extra fails where the strategy is made
 
     def __repr__(self) -> str:
         return f"Database({self.address!r})"
@@ -67,30 +67,30 @@ class Database:
 
     @property
     def _identity(self) -> tuple[object, ...]:
-        """What two equal databases have in common: the engine that was given, or else the URL."""
+        """What equal databases share: the given engine, or the URL."""
         return (id(self._engine),) if self._given else (self._engine.url, self._timeout)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The URL: where it is unpickled, the database is opened again.
+        """Pickle the URL. Unpickling opens the database again.
 
         Raises:
-            TypeError: if an engine was given, whose connections belong to one process, or the URL has a password.
+            TypeError: if an Engine was given, since its connections belong to one process, or if the URL has a password.
         """
         if self._given or self._secrets:
             why = "its Engine belongs to one process" if self._given else "its URL has a password"
             raise TypeError(
-                f"the database {self.address} cannot be pickled or copied, nor what holds it, since {why}: make the "
-                "strategy again where it is needed"
+                f"the database {self.address} cannot be pickled or copied, and neither can its strategy, since {why}: "
+                "make the strategy again where it is needed"
             )
         return Database.of, (str(self._engine.url), self._timeout)
 
     @classmethod
     def of(cls, thing: object, timeout: float) -> Database:
-        """A database from what a user has.
+        """Make a database of a URL or an Engine.
 
         Raises:
             MissingExtra: if SQLAlchemy, or the driver that a URL names, is not installed.
-            InvalidArgument: if it is anything else, or cannot be read in another thread.
+            InvalidArgument: if the database is anything else, or cannot be read in another thread.
         """
         if isinstance(thing, Database):
             return thing
@@ -100,12 +100,12 @@ class Database:
     def run(
         self, query: Checked, limit: int, deadline: Deadline, allowed: Allowed | None, functions: Collection[str] = ()
     ) -> Rows:
-        """The rows of a query that was checked.
+        """Return the rows of a query that passed the check.
 
         Raises:
-            DatabaseUnavailable: if it cannot be reached.
-            QueryFailed: if it is late, gives an error, or its rows are too large.
-            RefusedQuery: if it finds that the query reads what is not allowed.
+            DatabaseUnavailable: if the database cannot be reached.
+            QueryFailed: if the query runs out of time or fails, or its rows are too large.
+            RefusedQuery: if the database finds that the query reads what is not allowed.
         """
         sql = query.sql
 
@@ -129,11 +129,11 @@ class Database:
         return self.use(work, deadline, sql)
 
     def schema(self, allowed: Allowed | None, sample_rows: int, timeout: float, *, anew: bool = False) -> str:
-        """What the database has, as text for a language model. It is read anew after five minutes.
+        """Describe the database's tables for a language model. The description is read again after five minutes.
 
         Raises:
-            DatabaseUnavailable: if it cannot be reached.
-            QueryFailed: if it is late, or gives an error.
+            DatabaseUnavailable: if the database cannot be reached.
+            QueryFailed: if reading runs out of time or fails.
         """
         key = (tuple(allowed.columns.items()) if allowed else None, sample_rows)
         with self._reading_schema:
@@ -158,7 +158,7 @@ class Database:
                 checked = Guard(dialect=self.dialect, allowed=allowed, row_limit=sample_rows).check(query)
                 return self.run(checked, sample_rows, deadline, allowed).rows
             except (RefusedQuery, QueryFailed):
-                return ()  # a table that cannot be read is no reason not to answer from others
+                return ()  # a table that cannot be read must not keep others from being read
 
         text = describe(tables, samples, self._quote)
         with self._reading_schema:
@@ -166,12 +166,12 @@ class Database:
         return text
 
     def _quote(self, name: str) -> str:
-        """A name as a query writes it. SQLAlchemy knows when it needs quotes, and would write % twice within them."""
+        """Quote a name if a query needs the quotes. SQLAlchemy alone would double a % within quotes."""
         plain = self._engine.dialect.identifier_preparer.quote(name) == name
         return name if plain else language(self.dialect).quoted(name)
 
     def _may_read(self, table: Table, allowed: Allowed | None) -> bool:
-        """Whether a query of a table passes, so that the language model is not told to use one that it cannot."""
+        """Whether the check lets a query read this table. The language model's schema shows only such tables."""
         try:
             Guard(dialect=self.dialect, allowed=allowed).check(language(self.dialect).select((), table.name))
         except RefusedQuery:
@@ -179,12 +179,12 @@ class Database:
         return True
 
     def use(self, work: Callable[[Any], T], deadline: Deadline, sql: str = "") -> T:
-        """What ``work`` returns for an open connection, which is rolled back and closed afterwards.
+        """Return the result of ``work`` with an open connection, which is rolled back and closed afterwards.
 
         Raises:
-            DatabaseUnavailable: if it cannot be reached.
-            QueryFailed: if it is late, or gives an error.
-            RefusedQuery: if it finds that the query reads what is not allowed.
+            DatabaseUnavailable: if the database cannot be reached.
+            QueryFailed: if the work runs out of time or fails.
+            RefusedQuery: if the database finds that the query reads what is not allowed.
         """
         connected = threading.Event()
 
@@ -202,14 +202,14 @@ class Database:
             failure = DatabaseUnavailable(f"the database {self.address} did not take a connection: {error}")
         except Exception as error:
             failure = self._in_words(error, deadline, sql, connected=connected.is_set())
-        # Not from the error of the driver, which may show the password.
+        # Without "from error": the driver's error may show the password.
         failure.__context__ = None
         raise failure
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
         if self._given and self._process != os.getpid():
-            self._engine.dispose(close=False)  # connections of the process that this one was forked from
+            self._engine.dispose(close=False)  # the connections belong to the process that was forked
             self._process = os.getpid()
         connection = self._engine.connect()
         copy: Any = None
@@ -225,7 +225,7 @@ class Database:
                 connection.detach()
             yield connection
         finally:
-            with suppress(Exception):  # of a connection that is broken; its first error counts
+            with suppress(Exception):  # the connection is broken; its first error is the one to raise
                 connection.rollback()
             with suppress(Exception):
                 connection.close()
@@ -233,7 +233,7 @@ class Database:
                 copy.close()
 
     def _in_words(self, error: Exception, deadline: Deadline, sql: str, *, connected: bool) -> LeafspanError:
-        """An error of the database or of its driver as one of ours, without secrets."""
+        """Turn an error of the database or its driver into an error of leafspan, without secrets."""
         original = getattr(error, "orig", None) or error
         message = without_secrets(_message(original), self._secrets) or type(original).__name__
         if not connected or getattr(error, "connection_invalidated", False):
@@ -248,7 +248,7 @@ class Database:
 
 
 def _primary_key(connection: Any, source: Source | None) -> tuple[str, Sequence[str]]:
-    """The name of a table, and the columns of its primary key; ("", ()) if it has none."""
+    """The table's name and its primary key's columns, or ("", ()) if the table has no primary key."""
     from sqlalchemy import inspect
     from sqlalchemy.exc import NoSuchTableError
 
@@ -256,13 +256,13 @@ def _primary_key(connection: Any, source: Source | None) -> tuple[str, Sequence[
         return "", ()
     try:
         key = inspect(connection).get_pk_constraint(source.table, schema=source.schema)
-    except (NoSuchTableError, NotImplementedError):  # a view perhaps, or a table that is not there, as the query will say
+    except (NoSuchTableError, NotImplementedError):  # perhaps a view; if the table is missing, the query itself will fail
         return "", ()
     return source.table, tuple(key.get("constrained_columns") or ())
 
 
 def _message(error: object) -> str:
-    """What a database says in an error: of PostgreSQL only the message and the hint, without the line of a query."""
+    """The text of a database's error. PostgreSQL's keeps the message and the hint, without the query's line."""
     details = getattr(error, "diag", None)
     parts = [getattr(details, name, None) for name in ("message_primary", "message_hint")]
     said = [part for part in parts if isinstance(part, str)] or [str(error)]
@@ -270,7 +270,7 @@ def _message(error: object) -> str:
 
 
 def _common_tables(sql: str) -> set[str]:
-    """The names of the common table expressions of a query, which SQLite does not tell from views."""
+    """The names of the query's common table expressions. SQLite does not tell them from views."""
     from sqlglot import exp
 
     return {each.alias.lower() for each in language("sqlite").parse(sql).find_all(exp.CTE)}

@@ -1,4 +1,4 @@
-"""Running the requests of a query by themselves, for ``retrieve_frame``, which is no retrieval of passages."""
+"""Runs the requests of a query for ``retrieve_frame``, which does not retrieve passages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def as_flow(requests: StrategyFlow[T]) -> Flow[T]:
-    """A flow that makes the calls which requests stand for."""
+    """Turn a flow of requests into a flow of the calls that answer them."""
     answer: Any = None
     while True:
         try:

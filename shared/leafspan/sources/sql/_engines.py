@@ -1,4 +1,4 @@
-"""Engines of SQLAlchemy for what a user has: a URL, or an engine."""
+"""Makes SQLAlchemy engines from a URL, or takes the user's own."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from leafspan.sources.sql._servers import connect_arguments
 
 
 def to_engine(thing: object, timeout: float) -> tuple[Any, bool]:
-    """An engine, and whether it was given, and not made here.
+    """Return an engine, and whether the user passed it instead of a URL.
 
     Raises:
         MissingExtra: if SQLAlchemy, or the driver that a URL names, is not installed.
-        InvalidArgument: if it is anything else, or cannot be read in another thread.
+        InvalidArgument: if the database is anything else, or cannot be read in another thread.
     """
     try:
         from sqlalchemy.engine import URL, Engine, make_url
@@ -32,7 +32,7 @@ def to_engine(thing: object, timeout: float) -> tuple[Any, bool]:
     problem = ""
     try:
         return _engine_of(make_url(thing), timeout), False
-    except (ArgumentError, NoSuchModuleError) as error:  # which may show the password
+    except (ArgumentError, NoSuchModuleError) as error:  # the error may show the password
         problem = type(error).__name__
     raise InvalidArgument(
         f"database must be a URL that SQLAlchemy knows, such as 'sqlite:///shop.db', got another one ({problem})"
@@ -46,7 +46,7 @@ def _check_engine(engine: Any) -> None:
     shared = "cache=shared" in str(engine.url)
     if isinstance(engine.pool, SingletonThreadPool) and not shared:
         raise InvalidArgument(
-            "a database of SQLite in memory must be seen by all threads: create its engine with "
+            "a database of SQLite in memory must be visible to all threads: create its engine with "
             'poolclass=StaticPool, connect_args={"check_same_thread": False}'
         )
 
@@ -60,7 +60,7 @@ def _check_blocking(dialect: Any) -> None:
 
 
 def _engine_of(url: Any, timeout: float) -> Any:
-    """An engine of our own, which keeps no connections."""
+    """An engine for a URL, which keeps no connections."""
     from sqlalchemy import create_engine
     from sqlalchemy.pool import NullPool
 
@@ -80,7 +80,7 @@ def _engine_of(url: Any, timeout: float) -> Any:
         [path], found = engine.dialect.create_connect_args(url)
         if path in ("", ":memory:") or "mode=memory" in path:
             raise InvalidArgument(
-                "a database in memory is empty when it is opened anew: pass an Engine with "
+                "a database in memory is empty when it is opened again: pass an Engine with "
                 'poolclass=StaticPool, connect_args={"check_same_thread": False}'
             )
         creator = sqlite.read_only_creator(path, {name: value for name, value in found.items() if name != "uri"})
@@ -89,7 +89,7 @@ def _engine_of(url: Any, timeout: float) -> Any:
 
 
 def engine_over(connection: Any) -> Any:
-    """An engine over one connection of SQLite."""
+    """An engine that uses one SQLite connection."""
     from sqlalchemy import create_engine
     from sqlalchemy.pool import StaticPool
 

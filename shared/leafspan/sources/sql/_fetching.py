@@ -1,4 +1,4 @@
-"""Fetching rows: as many as are wanted, and never more than memory can hold."""
+"""Fetches the rows that a query wants, and never more than memory can hold."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _AT_ONCE = 20
 
 
 def fetch_rows(result: Any, most: int) -> list[Any]:
-    """The first rows of a result.
+    """Return the first rows of a result.
 
     Raises:
-        QueryFailed: if what they have together is too large.
+        QueryFailed: if the values of the rows are too large together.
     """
     rows: list[Any] = []
     size = 0

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def to_frame(rows: Rows) -> DataFrame:
-    """A DataFrame with the values as the driver gives them. Its ``attrs["cut"]`` says whether there were more rows.
+    """Make a DataFrame with the driver's values. Its ``attrs["cut"]`` says whether there were more rows.
 
     Raises:
         MissingExtra: if pandas is not installed.
@@ -24,10 +24,10 @@ def to_frame(rows: Rows) -> DataFrame:
 
 
 def import_pandas() -> Any:
-    """The module pandas.
+    """Import pandas.
 
     Raises:
-        MissingExtra: if it is not installed.
+        MissingExtra: if pandas is not installed.
     """
     try:
         import pandas

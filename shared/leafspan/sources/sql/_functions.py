@@ -1,4 +1,4 @@
-"""Names of functions that only compute: what is not listed here may reach files, the network, settings or time itself."""
+"""Functions that only compute. A function that is not listed may reach files, the network, settings or the clock."""
 
 from __future__ import annotations
 
@@ -58,5 +58,5 @@ _FURTHER = {"sqlite": _SQLITE, "postgres": _POSTGRES}
 
 
 def harmless_functions(dialect: str) -> frozenset[str]:
-    """The names, in lower case, of functions of a dialect that only compute."""
+    """The names, in lower case, of a dialect's functions that only compute."""
     return frozenset(_EVERYWHERE.split()) | frozenset(_FURTHER[dialect].split())

@@ -1,8 +1,7 @@
-"""Which queries may run: those whose every part only reads, and reads what is allowed.
+"""Decides which queries may run: each part of the query must only read, and must read what is allowed.
 
-The check goes by lists of what may pass, so that what nobody thought of is refused: kinds of parts (``_nodes.py``), names
-of functions (``_functions.py``), tables and columns (``_allowed.py``). What runs is SQL that is written anew from the tree
-that was checked (``_language.py``).
+Lists name everything that may pass: kinds of parts (``_nodes.py``), functions (``_functions.py``), tables and columns
+(``_allowed.py``). Everything else is refused. The SQL that runs is written from the checked tree (``_language.py``).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from leafspan.sources.sql._nodes import unknown_part
 from leafspan.sources.sql._row_types import find_own_types
 from leafspan.sources.sql._source import Source, find_source
 
-# What sqlglot writes as it stands: names that are not quoted, numbers, units, types.
+# Texts that sqlglot writes without quotes: names, numbers, units, types.
 _PLAIN = re.compile(r"(?:[\w$ .]|-(?!-))*")
 _NAME = re.compile(r"[\w$#]+")
 _NUMBER = re.compile(r"(\d[\d_]*)?(\.\d*)?([eE][+-]?\d+)?|0[xX][0-9a-fA-F]+")
@@ -32,13 +31,13 @@ _DIGITS = re.compile(r"[0-9a-fA-F]*")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A query that was checked.
+    """A query that passed the check.
 
     Attributes:
-        sql: The SQL to run in its place.
-        source: The table whose rows it reads one by one, None if it does more than that.
-        attributes: Names behind dots that must not be functions of the database.
-        types: Names of types that must not be rows of tables.
+        sql: The SQL to run instead.
+        source: The table, if the query reads one table row by row; otherwise None.
+        attributes: Names after dots. None of them may be a function of the database.
+        types: Names of types. None of them may be the row type of a table.
     """
 
     sql: str
@@ -49,7 +48,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guard:
-    """Checks queries, and writes the SQL that is run in their place."""
+    """Checks queries, and writes the SQL that runs instead of them."""
 
     dialect: str
     functions: Collection[str] = ()
@@ -57,10 +56,10 @@ class Guard:
     row_limit: int | None = None
 
     def check(self, sql: str) -> Checked:
-        """The SQL to run for a query.
+        """Return the SQL to run for a query.
 
         Raises:
-            RefusedQuery: if a part of it may do more than read, or reads what is not allowed.
+            RefusedQuery: if a part of the query may do more than read, or reads a table or column that is not allowed.
         """
         speech = language(self.dialect)
         tree = _bare(speech.parse(sql))
@@ -75,7 +74,7 @@ class Guard:
         again = _bare(speech.parse(written))
         self._check_nodes(speech, again, sql)
         if _names_and_strings(again) != _names_and_strings(tree) or again != tree:
-            raise RefusedQuery(f"the query cannot be written as {self.dialect} so that it stays the same: {shown(sql)}")
+            raise RefusedQuery(f"the query cannot be written as {self.dialect} without a change of meaning: {shown(sql)}")
         attributes = find_attributes(again, self.dialect, self.functions)
         return Checked(written, source, attributes, find_own_types(again, self.dialect) if self.allowed else ())
 
@@ -85,9 +84,9 @@ class Guard:
             if type(node).__name__ in ("ByteString", "RawString", "Heredoc") and self.dialect == "postgres":
                 _make_plain(node)
             if type(node).__name__ == "WindowSpec" and node.args.get("start") and not node.args.get("end"):
-                node.set("end", "CURRENT ROW")  # ROWS 6 PRECEDING is short for this, which is what will be written
+                node.set("end", "CURRENT ROW")  # ROWS 6 PRECEDING is short for this longer form, which sqlglot writes
             if type(node).__name__ == "Hint" and node.parent is not None:
-                node.parent.set("hint", None)  # advice on how to run a query, which may set variables
+                node.parent.set("hint", None)  # hints advise the database on how to run a query, and may set variables
         for node in tree.walk():
             if (reason := unknown_part(node)) is not None:
                 raise RefusedQuery(f"a query must only read, got {reason} in {shown(sql)}")
@@ -106,14 +105,14 @@ class Guard:
 
 
 def _bare(tree: Any) -> Any:
-    """A query without parentheses around it."""
+    """The query without its outer parentheses."""
     while type(tree).__name__ == "Subquery" and set(_present(tree)) == {"this"}:
         tree = tree.this
     return tree
 
 
 def _names_and_strings(tree: Any) -> list[str]:
-    """What a query names and quotes. A text that became a part of the query would change it."""
+    """The names and texts in a query. If writing the query changes them, a text has become a part of the query."""
     from sqlglot import exp
 
     return sorted(str(node.this) for node in tree.find_all(exp.Identifier, exp.Literal) if not _is_number(node))
@@ -124,55 +123,55 @@ def _is_number(node: Any) -> bool:
 
 
 def limit_rows(tree: Any, most: int) -> None:
-    """Set the limit of a query, unless it has a lower one."""
+    """Set the limit of a query, unless the query has a lower one."""
     from sqlglot import exp
 
     if isinstance(tree, exp.Values):
-        return  # it has as many rows as were written
+        return  # VALUES has only the rows that are written in it
     limit = tree.args.get("limit")
     if limit is None:
         tree.set("limit", exp.Limit(expression=exp.Literal.number(most)))
     elif isinstance(limit, exp.Limit) and isinstance(number := limit.expression, exp.Literal) and number.is_int:
         limit.set("expression", exp.Literal.number(min(int(number.name), most)))
-    # Any other limit is left to the fetching of rows, which stops as well.
+    # The fetching of rows applies any other limit.
 
 
 def _make_plain(node: Any) -> None:
-    """Replace a string of PostgreSQL with escapes or between dollars by a plain one."""
+    """Replace a PostgreSQL string that has escapes or dollar quotes by a plain string."""
     from sqlglot import exp
 
     node.replace(exp.Literal.string(node.this))
 
 
 def _check_texts(node: Any, sql: str) -> None:
-    """Refuse texts that would be written as they stand, and that a database could take for more than a name or number."""
+    """Refuse texts that are written without quotes and that a database could read as more than a name or number."""
     kind = type(node).__name__
     if kind in ("Literal", "National"):
         text = str(node.this)
         if kind == "Literal" and not node.is_string and (not text or not _NUMBER.fullmatch(text)):
-            raise RefusedQuery(f"a number must be of digits, got {shown(text)} in {shown(sql)}")
+            raise RefusedQuery(f"a number must consist of digits, got {shown(text)} in {shown(sql)}")
         return
     if kind == "Identifier":
         name = str(node.this)
         if "\\" in name or not name or (not node.args.get("quoted") and not _NAME.fullmatch(name)):
-            raise RefusedQuery(f"a name must be of letters, digits and _, or quoted, got {shown(name)} in {shown(sql)}")
+            raise RefusedQuery(f"a name must be quoted, or of letters, digits and _, got {shown(name)} in {shown(sql)}")
         return
     pattern = _DIGITS if kind in ("HexString", "BitString") else _PLAIN
     for value in node.args.values():
         for text in value if isinstance(value, list) else [value]:
             if isinstance(text, str) and not pattern.fullmatch(text):
-                raise RefusedQuery(f"a query must be of known words, got {shown(text)} in {shown(sql)}")
+                raise RefusedQuery(f"a query must consist of known words, got {shown(text)} in {shown(sql)}")
 
 
 def _names_catalog_type(identifier: Any) -> bool:
-    """Whether a name is the type of a cast, or stands behind a dot and may be one, and the type is one of the catalog."""
+    """Whether a name is a catalog type: the type of a cast, or a name after a dot that may be a type."""
     kind = type(identifier.parent).__name__
     may_be_type = kind in ("DataType", "Dot") or (kind == "Column" and bool(identifier.parent.table))
     return may_be_type and _CATALOG_TYPES.fullmatch(str(identifier.this).lower()) is not None
 
 
 def _function_name(node: Any) -> str:
-    """The name of a function in lower case, with its schema where it has one."""
+    """The function's name in lower case, with its schema if it has one."""
     this = node.this
     name = (this if isinstance(this, str) else this.name).lower()
     parent = node.parent
@@ -199,7 +198,7 @@ def _is_function(node: Any) -> bool:
 
 
 def _in_anonymous_call(dot: Any) -> bool:
-    """Whether the function after a dot is one that is checked by its name."""
+    """Whether the function after a dot is checked by its name."""
     return type(dot.expression).__name__ == "Anonymous"
 
 
@@ -208,7 +207,7 @@ def _present(node: Any) -> list[str]:
 
 
 def _piece(speech: Language, node: Any) -> str:
-    """A part of a query as an error shows it."""
+    """A part of a query as an error message shows it."""
     try:
         return shown(speech.write(node))
     except RefusedQuery:

@@ -1,8 +1,8 @@
-"""SQL of a database's dialect as a tree, and a tree as SQL.
+"""Parses a dialect's SQL into a tree, and writes a tree as SQL.
 
-sqlglot is made to translate between dialects, and so it rewrites functions, types and operators. Here nothing is
-translated: functions stay as they are written, and so do types of casts and paths into JSON. What is executed is the SQL of
-the tree that was checked, and never the text that somebody wrote, so that a database cannot read it in another way.
+sqlglot translates between dialects, and therefore rewrites functions, types and operators. Here it must not translate:
+functions, types of casts and JSON paths keep the user's spelling. The database runs the SQL that is written from the
+checked tree, and never the user's text, so that it cannot read the text in another way.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from leafspan.errors import InvalidArgument, MissingExtra, RefusedQuery
 _LONGEST = 100_000  # characters
 
 _DIALECTS = {"sqlite": "sqlite", "postgresql": "postgres"}
-"""The names in sqlglot of the dialects of SQLAlchemy whose queries are checked."""
+"""sqlglot's names for the SQLAlchemy dialects whose queries leafspan can check."""
 
-# Functions that have a syntax of their own only in some dialects, or that sqlglot would write in another way.
+# Functions that have their own syntax in some dialects only, or that sqlglot would rewrite.
 _AS_WRITTEN = (
     "CEIL",
     "FLOOR",
@@ -45,21 +45,21 @@ _AS_WRITTEN = (
 
 
 def dialect_of(name: str) -> str:
-    """The name in sqlglot of a dialect of SQLAlchemy.
+    """Return sqlglot's name for a SQLAlchemy dialect.
 
     Raises:
-        InvalidArgument: if queries of that dialect cannot be checked.
+        InvalidArgument: if leafspan cannot check queries of that dialect.
     """
     if name not in _DIALECTS:
         raise InvalidArgument(
             f"database must be SQLite or PostgreSQL, whose queries are checked, got {shown(name)}: for another one, wrap a "
-            "retriever of yours in HostRetriever"
+            "retriever of your own in HostRetriever"
         )
     return _DIALECTS[name]
 
 
 class Language:
-    """Parses and writes SQL of one dialect.
+    """Parses and writes the SQL of one dialect.
 
     Raises:
         MissingExtra: if sqlglot is not installed.
@@ -72,16 +72,16 @@ class Language:
             raise MissingExtra.of("SQL needs sqlglot", "sql") from error
         self.dialect = dialect
         self._dialect = Dialect.get_or_raise(dialect)
-        # The path stays the text that it is, instead of being read and written anew.
+        # The path stays as the user wrote it; sqlglot neither parses nor rewrites it.
         self._dialect.to_json_path = lambda path: path  # type: ignore[method-assign]
         self._parser = _parser(type(self._dialect).parser_class)
         self._generator = _generator(type(self._dialect).generator_class, dialect)
 
     def parse(self, sql: str) -> Any:
-        """The tree of the only statement in a text.
+        """Parse a text that has one statement.
 
         Raises:
-            RefusedQuery: if it cannot be read, has several statements, or begins with anything but a query.
+            RefusedQuery: if the text cannot be parsed, has several statements, or does not begin with a query.
         """
         from sqlglot.errors import ErrorLevel, SqlglotError
         from sqlglot.tokenizer_core import TokenType
@@ -117,7 +117,7 @@ class Language:
         """The SQL of a tree, without comments.
 
         Raises:
-            RefusedQuery: if the dialect has no way to say it.
+            RefusedQuery: if the dialect has no SQL for a part of the tree.
         """
         from sqlglot.errors import ErrorLevel, SqlglotError
 
@@ -130,7 +130,7 @@ class Language:
             raise RefusedQuery(f"the query cannot be written as {self.dialect}: {_first_line(error)}") from None
 
     def reads(self, sql: str) -> bool:
-        """Whether a text can be read as one query."""
+        """Whether a text parses as one query."""
         try:
             self.parse(sql)
         except RefusedQuery:
@@ -155,12 +155,12 @@ class Language:
 
 @cache
 def language(dialect: str) -> Language:
-    """The language of a dialect, made once."""
+    """The language of a dialect. It is made once."""
     return Language(dialect)
 
 
 def _check_characters(sql: str) -> None:
-    """Refuse what a driver or a database might cut off or read in another way."""
+    """Refuse characters that a driver or a database might cut off or read in another way."""
     if len(sql) > _LONGEST:
         raise RefusedQuery(f"a query must have at most {_LONGEST} characters, got {len(sql)}")
     if "\0" in sql:
@@ -176,13 +176,13 @@ def _first_line(error: BaseException) -> str:
 
 
 def _trim(generator: Any, node: Any) -> str:
-    """TRIM with its words, which sqlglot would write as another function."""
+    """Write TRIM with its own syntax. sqlglot would turn it into another function."""
     kind, what, of = node.args.get("position") or "", generator.sql(node, "expression"), generator.sql(node, "this")
     return f"TRIM({' '.join(part for part in (kind, what, 'FROM' if kind or what else '', of) if part)})"
 
 
 def _parser(base: Any) -> Any:
-    """A parser that leaves functions and paths into JSON as they are written."""
+    """A parser that keeps functions and JSON paths as they are written."""
     from sqlglot import exp
     from sqlglot.tokenizer_core import TokenType
 
@@ -202,13 +202,13 @@ def _parser(base: Any) -> Any:
 
 
 def _generator(base: Any, dialect: str) -> Any:
-    """A generator that leaves the types of casts as they are written."""
+    """A generator that keeps the types of casts as they are written."""
     from sqlglot import exp, generator
 
     own: dict[str, Any] = {"MULTI_ARG_DISTINCT": True}
-    if dialect == "sqlite":  # the name of a type decides the affinity of a cast
+    if dialect == "sqlite":  # in SQLite the type's name decides the affinity of a cast
         own |= {"TYPE_MAPPING": {exp.DType.VARBINARY: "BLOB"}, "cast_sql": generator.Generator.cast_sql}
-    if dialect == "postgres":  # these come from operators and from syntax only, since functions stay as they are written
+    if dialect == "postgres":  # only operators and special syntax lead here, since functions stay as they are written
         own["TRANSFORMS"] = {
             **base.TRANSFORMS,
             exp.Pow: lambda self, node: self.binary(node, "^"),

@@ -1,4 +1,4 @@
-"""When two names of tables are the same to a database."""
+"""Decides when a database takes two names of tables for the same name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PART = r'(?:[^".]+|"(?:[^"]|"")+")'
 
 
 def name_in_query(table: Any, dialect: str) -> tuple[str, ...]:
-    """The name of a table in a query, as the database looks it up: its parts, () if it is no name."""
+    """The parts of a table's name as the database looks it up, or () if it is not a name."""
     parts = [table.args.get(part) for part in ("catalog", "db", "this")]
     if any(part is not None and type(part).__name__ != "Identifier" for part in parts):
         return ()
@@ -20,15 +20,15 @@ def name_in_query(table: Any, dialect: str) -> tuple[str, ...]:
 
 
 def names_in_option(entry: str, dialect: str) -> set[tuple[str, ...]]:
-    """The names of tables that an entry of ``tables`` stands for, as ``name_in_query`` gives them."""
+    """The tables that an entry of ``tables`` may mean, as ``name_in_query`` returns them."""
     return {_without_main([fold(part, dialect) for part in parts], dialect) for parts in read_entry(entry)}
 
 
 def read_entry(entry: str) -> list[list[str]]:
     """The tables that an entry of ``tables`` may mean, each as the parts of its name.
 
-    A dot parts a schema from a table, but not within double quotes, which are written as in SQL. Without quotes, the whole
-    may be the name of a table as well.
+    A dot separates a schema from a table, but not within double quotes, which follow the rules of SQL. Without quotes, the
+    whole entry may also be the name of a table.
     """
     if not re.fullmatch(rf"{_PART}(?:\.{_PART})*", entry):
         return [[entry]]
@@ -41,13 +41,13 @@ def _without_main(names: list[str], dialect: str) -> tuple[str, ...]:
 
 
 def fold_identifier(identifier: Any, dialect: str) -> str:
-    """A name in a query, the same for all names that the database takes for the same."""
+    """Fold a name in a query, so that names which the database takes for the same become equal."""
     name = str(identifier.name)
     return fold(name, dialect) if identifier.args.get("quoted") else _ascii_lower(name)
 
 
 def fold(name: str, dialect: str) -> str:
-    """A name as the database has it, the same for all names that it takes for the same."""
+    """Fold a name in the database, so that names which the database takes for the same become equal."""
     return name if dialect == "postgres" else _ascii_lower(name)
 
 
@@ -56,11 +56,11 @@ def _ascii_lower(name: str) -> str:
 
 
 def plain_letters(name: str) -> str:
-    """A name as a database may read it that ignores case, accents, width, and blanks at the end."""
+    """The name as a database reads it if it ignores case, accents, width, and blanks at the end."""
     decomposed = text.normalize("NFD", text.fold(name))
     return "".join(letter for letter in decomposed if not unicodedata.combining(letter)).strip()
 
 
 def path(table: Any) -> str:
-    """A table as a query names it, with the schema."""
+    """A table as a query names it, with its schema."""
     return ".".join(part for part in (table.catalog, table.db, table.name) if part)

@@ -1,4 +1,4 @@
-"""The parts that a query may be made of, by the names of sqlglot's classes: whatever is not listed is refused."""
+"""The parts that a query may have, as sqlglot's classes are called. Everything else is refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _EXPRESSIONS = """
     JSONBPathExists JSONKeyValue JSONArrayContains
 """
 
-# Functions with a syntax of their own; all others are checked by their names.
+# Functions that have their own syntax; all other functions are checked by their names.
 _FUNCTIONS = """
     Anonymous Extract Substring Trim StrPosition Overlay GroupConcat JSONObject JSONObjectAgg JSONArrayAgg Ceil Floor Chr
     Decode DecodeCase CurrentDate CurrentTime CurrentTimestamp CurrentDatetime Localtime Localtimestamp UtcDate UtcTime
@@ -54,7 +54,7 @@ _NAMES = {
 
 
 def unknown_part(node: Any) -> str | None:
-    """What a node is in words, if it is none that only reads; None if it may pass."""
+    """Describe a node that may do more than read; None if the node may pass."""
     kind = type(node).__name__
     if kind not in READ_ONLY_NODES:
         return _NAMES.get(kind, kind)

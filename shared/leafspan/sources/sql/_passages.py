@@ -1,4 +1,4 @@
-"""Rows as passages: one for each row, or one table."""
+"""Makes passages of rows: one for each row, or one for all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Extract = Sequence[str] | Callable[[Mapping[str, Any]], str] | None
 
 
 def row_passages(rows: Rows, extract: Extract, notes: Sequence[str], *, with_query: bool) -> list[Passage]:
-    """A passage for each row, in their order; row number r, from 1, has the score 1 / r.
+    """Make a passage of each row, in the rows' order. Row number r, from 1, has the score 1 / r.
 
     Raises:
         InvalidArgument: if a column is not in the rows, or the function returns no text.
@@ -37,7 +37,7 @@ def row_passages(rows: Rows, extract: Extract, notes: Sequence[str], *, with_que
 
 
 def table_passage(rows: Rows, extract: Extract, notes: Sequence[str], *, with_query: bool) -> list[Passage]:
-    """One passage with all rows as a table in Markdown, and the score 1; none if there are no rows.
+    """Make one passage of all rows, as a Markdown table with the score 1. Without rows, return no passage.
 
     Raises:
         InvalidArgument: if a column is not in the rows.
@@ -80,5 +80,5 @@ def _known(extract: Sequence[str], columns: Sequence[str]) -> Sequence[str]:
 
 
 def _cell(text: str) -> str:
-    """A text that stays in its cell."""
+    """A value as text that does not break its table cell."""
     return " ".join(text.replace("|", "\\|").split())

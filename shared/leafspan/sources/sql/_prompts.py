@@ -1,4 +1,4 @@
-"""Asking a language model for SQL: the prompts, and the SQL in its answer."""
+"""The prompts that ask a language model for SQL, and the search for SQL in its answer."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Error: {error}
 PROMPT_FIELDS = {"question": "a question", "schema": "tables", "dialect": "sqlite"}
 REPAIR_FIELDS = {**PROMPT_FIELDS, "sql": "a query", "error": "an error"}
 
-_MOST_CUTS = 20  # places that are tried as the end of a query; each is parsed from the beginning
+_MOST_CUTS = 20  # places that are tried as the end of a query; each attempt parses from the beginning
 _FENCE = re.compile(
     r"(```|~~~)[ \t]*(?:\w*[ \t]*\r?\n|\w+[ \t]+(?=\(?(?:SELECT|WITH|VALUES)\b))(.*?)(?:\1|\Z)", re.DOTALL | re.IGNORECASE
 )
@@ -48,7 +48,7 @@ _STATEMENT = re.compile(
     r"|DETACH|COPY|CALL|DO|EXEC|EXECUTE|BEGIN|COMMIT|ROLLBACK|VACUUM|LOAD)\b",
     re.IGNORECASE,
 )
-# A line after a query that is no part of it: a fence, a label such as "SQLResult:", or the beginning of a sentence.
+# A line after a query that does not belong to it: a fence, a label such as "SQLResult:", or the beginning of a sentence.
 _CLAUSE = r"""(?!(?i:FROM|WHERE|GROUP|ORDER|HAVING|LIMIT|OFFSET|UNION|EXCEPT|INTERSECT|JOIN|LEFT|RIGHT|INNER|OUTER|CROSS
     |FULL|NATURAL|ON|USING|AND|OR|NOT|AS|WINDOW|FETCH|FOR|CASE|WHEN|THEN|ELSE|END|IN|BETWEEN|LIKE|SET)\b)"""
 _PROSE_LINE = re.compile(
@@ -57,7 +57,7 @@ _PROSE_LINE = re.compile(
     |{_CLAUSE}[^\W\d_a-z][^\W\d_A-Z]*[ ]{_CLAUSE}[\w']+[ ][\w'])""",
     re.VERBOSE | re.MULTILINE,
 )
-_PROSE_LINES = 10  # that are tried as the end of a query
+_PROSE_LINES = 10  # lines that are tried as the end of a query
 
 
 def begins_as_query(text: str) -> bool:
@@ -67,10 +67,10 @@ def begins_as_query(text: str) -> bool:
 
 
 def find_sql(answer: str, reads: Callable[[str], bool]) -> str | None:
-    """The SQL in the answer of a language model, None if there is none.
+    """Return the SQL in a language model's answer, or None if the answer has no SQL.
 
-    It may stand alone, in a fence (the last one with a query counts), as a value of a JSON object, or after prose. Prose
-    that follows it is left out. Further statements are not, so that they are refused.
+    The SQL may be the whole answer, in a fence (the last fence with a query wins), a value of a JSON object, or after
+    prose. Prose after the SQL is left out. Statements after it stay, so that the check refuses them.
     """
     blocks = [block.strip() for _, block in _FENCE.findall(answer)]
     fenced = [sql for block in blocks if (sql := block if begins_as_query(block) else _in_json(block)) is not None]
@@ -88,7 +88,7 @@ def find_sql(answer: str, reads: Callable[[str], bool]) -> str | None:
 
 
 def _in_json(text: str) -> str | None:
-    """The only query among the values of a JSON object, None if there is none, or the text is no such object."""
+    """The only query among the values of a JSON object, or None if there is not one or the text is not a JSON object."""
     if not text.lstrip().startswith("{"):
         return None
     try:
@@ -109,7 +109,7 @@ def _without_prose(text: str, reads: Callable[[str], bool]) -> str:
 
 
 def _cuts(text: str) -> Iterator[tuple[str, str]]:
-    """The text before and after each line of prose, and then the first semicolons and blank lines, from the last one on."""
+    """The text before and after each line of prose, then at the first semicolons and blank lines, from the last one on."""
     for match in islice(_PROSE_LINE.finditer(text), _PROSE_LINES):
         yield text[: match.start()].strip(), text[match.end() :]
     for match in reversed(list(islice(re.finditer(r";|\n[ \t]*\n", text), _MOST_CUTS))):

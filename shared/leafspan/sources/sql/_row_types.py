@@ -1,8 +1,8 @@
-"""Types of PostgreSQL that are rows of tables, through which a query could see the columns of a table it may not read.
+"""Refuses PostgreSQL's row types of tables, which would show columns of a table that a query may not read.
 
     SELECT json_populate_record(NULL::hidden_table, '{}')
 
-Which types are rows of tables only the database knows. So it is asked.
+Only the database knows which types are row types of tables. So leafspan asks the database.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from leafspan.errors import RefusedQuery
 
-# The type of an array has that of its elements as "typelem".
+# "typelem" leads from an array type to the type of its elements.
 _ROW_TYPES = """
     SELECT DISTINCT CAST(named.typname AS text)
     FROM pg_catalog.pg_type AS named JOIN pg_catalog.pg_type AS type ON type.oid IN (named.oid, named.typelem)
@@ -21,7 +21,7 @@ _ROW_TYPES = """
 
 
 def find_own_types(tree: Any, dialect: str) -> tuple[str, ...]:
-    """The names of the types in a query that are not built in."""
+    """The types in a query that are not built in."""
     from sqlglot import exp
 
     if dialect != "postgres":
@@ -35,10 +35,10 @@ def find_own_types(tree: Any, dialect: str) -> tuple[str, ...]:
 
 
 def check_own_types(connection: Any, names: Sequence[str]) -> None:
-    """Check that none of these types is that of a table's rows.
+    """Check that no type in a query is the row type of a table.
 
     Raises:
-        RefusedQuery: if one is.
+        RefusedQuery: if a type is one.
     """
     from sqlalchemy import bindparam, text
 
@@ -46,4 +46,4 @@ def check_own_types(connection: Any, names: Sequence[str]) -> None:
         return
     find = text(_ROW_TYPES).bindparams(bindparam("names", expanding=True))
     for (name,) in connection.execute(find, {"names": list(names)}):
-        raise RefusedQuery(f"a query may only read tables by FROM, got the type {name}, which is the row of a table")
+        raise RefusedQuery(f"a query may only read tables by FROM, got the type {name}, which is a table's row type")

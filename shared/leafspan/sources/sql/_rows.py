@@ -1,4 +1,4 @@
-"""What a database answered."""
+"""The rows that a database returned."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Rows:
         columns: Names of the columns, each different.
         rows: The values, as the driver gives them.
         cut: Whether there were more rows than the limit.
-        table: The table that these are rows of, "" if they are not rows of one table.
-        key: Places of its primary key among the columns, None if the rows do not have it.
+        table: The table that the rows come from, or "" if they are not rows of one table.
+        key: Positions of the table's primary key among the columns, or None if the rows do not have it.
     """
 
     sql: str
@@ -32,18 +32,18 @@ class Rows:
 
     @property
     def fingerprint(self) -> str:
-        """A short name for the query: the same query has the same."""
+        """A short name for the query. Equal queries have equal names."""
         return f"sql-{hashlib.sha256(self.sql.encode()).hexdigest()[:12]}"
 
     def key_of(self, row: Sequence[Any]) -> str | None:
-        """A name for a row that is the same in each query, such as ``orders:17``; None if its primary key is not known."""
+        """A name for a row that stays the same in each query, such as ``orders:17``; None without a known key."""
         if self.key is None or any(row[place] is None for place in self.key):
             return None
         return f"{self.table}:{','.join(as_text(row[place]) for place in self.key)}"
 
 
 def different_names(names: Sequence[object]) -> tuple[str, ...]:
-    """The names of columns, with a number behind those that were there before: ``id``, ``id_2``."""
+    """The columns' names, with a number after each repeated name: ``id``, ``id_2``."""
     taken: set[str] = set()
     result = []
     for place, name in enumerate(names, start=1):

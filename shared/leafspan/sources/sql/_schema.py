@@ -1,4 +1,4 @@
-"""What a database has, in words for a language model: tables, columns, keys, comments, and rows as examples."""
+"""Describes a database for a language model: tables, columns, keys, comments, and rows as examples."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Column:
 
     Attributes:
         name: Its name.
-        type: Its type, as the database calls it.
-        remark: What is said of it: keys, whether it may be missing, its comment. "" for nothing.
+        type: The database's name for its type.
+        remark: Its keys, whether it may be missing, and its comment; "" without a remark.
     """
 
     name: str
@@ -33,9 +33,9 @@ class Table:
     """A table or view.
 
     Attributes:
-        name: The parts of its name: with the schema if it needs one.
-        columns: The columns that may be read.
-        comment: Its comment, "" if it has none.
+        name: The parts of its name, with the schema if that is needed.
+        columns: The columns that a query may read.
+        comment: Its comment, or "" without one.
     """
 
     name: tuple[str, ...]
@@ -44,7 +44,7 @@ class Table:
 
 
 def read_tables(connection: Any, allowed: Allowed | None, quote: Callable[[str], str]) -> list[Table]:
-    """The tables and views of a database that may be read, by name."""
+    """The tables and views that a query may read, by name."""
     from sqlalchemy import inspect
 
     inspector = inspect(connection)
@@ -62,7 +62,7 @@ def read_tables(connection: Any, allowed: Allowed | None, quote: Callable[[str],
 def describe(
     tables: Sequence[Table], samples: Callable[[Table], Sequence[Sequence[Any]]], quote: Callable[[str], str]
 ) -> str:
-    """The tables as text, each with its columns below it."""
+    """The tables as text, each with its columns in the lines after it."""
     return "\n\n".join("\n".join(_lines(table, samples(table), quote)) for table in tables) or "(no tables)"
 
 
@@ -84,7 +84,7 @@ def _shortened(value: Any) -> str:
 
 
 def _parts_of_virtual_tables(connection: Any) -> set[str]:
-    """The tables in which SQLite keeps its virtual tables, which nobody means."""
+    """The tables in which SQLite stores its virtual tables. Users do not query these."""
     if connection.dialect.name != "sqlite":
         return set()
     virtual = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'create virtual table%'"
@@ -103,7 +103,7 @@ def _schema(name: Sequence[str]) -> str | None:
 def _read_if_whole(
     inspector: Any, name: Sequence[str], columns: Sequence[str] | None, quote: Callable[[str], str]
 ) -> Table | None:
-    """The table, or None for a view of SQLite whose tables are gone."""
+    """The table, or None for a SQLite view that reads a table which no longer exists."""
     from sqlalchemy.exc import DBAPIError
 
     try:
@@ -144,7 +144,7 @@ def _read_table(
 
 def _type(kind: Any) -> str:
     try:
-        return "" if str(kind) == "NULL" else str(kind)  # of a column without a type
+        return "" if str(kind) == "NULL" else str(kind)  # a column without a type
     except Exception:  # a type that SQLAlchemy cannot write without its dialect
         return type(kind).__name__.upper()
 
@@ -152,5 +152,5 @@ def _type(kind: Any) -> str:
 def _comment(inspector: Any, schema: str | None, name: str) -> str:
     try:
         return inspector.get_table_comment(name, schema=schema).get("text") or ""
-    except NotImplementedError:  # the database has no comments
+    except NotImplementedError:  # the database does not support comments
         return ""

@@ -14,7 +14,7 @@ _SECRET = re.compile(r"(?i)password|passwd|pwd|secret|token|key")
 
 
 def secrets_of(url: Any) -> tuple[str, ...]:
-    """The secrets in the URL of a database: its password, and options that are called like one."""
+    """The secrets in a database's URL: its password, and options whose names sound like passwords."""
     found: list[str] = [] if url.password is None else [str(url.password)]
     for name, value in url.query.items():
         if _SECRET.search(name):
@@ -23,7 +23,7 @@ def secrets_of(url: Any) -> tuple[str, ...]:
 
 
 def without_secrets(message: str, secrets: Iterable[str]) -> str:
-    """A message in which no secret is left, neither those that are known nor what looks like one."""
+    """The message without secrets: neither the known ones nor anything that looks like one."""
     for secret in sorted(secrets, key=len, reverse=True):
         for form in {secret, quote(secret, safe=""), quote_plus(secret), repr(secret)[1:-1]}:
             message = message.replace(form, _HIDDEN)

@@ -1,4 +1,4 @@
-"""PostgreSQL: how long its drivers wait, and a transaction that is read-only, limited in time, and rolled back."""
+"""PostgreSQL: its drivers' timeouts, and a transaction that is read-only, limited in time, and rolled back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leafspan.sources.sql._timeout import Deadline
 
 
 def connect_arguments(driver: str, seconds: float) -> dict[str, Any]:
-    """Options of a driver that limit the time for connecting and reading; none for an unknown driver."""
+    """A driver's options that limit the time for connecting and reading; empty for an unknown driver."""
     if driver == "pg8000":
         return {"timeout": seconds}
     whole = max(1, ceil(seconds))
@@ -19,16 +19,16 @@ def connect_arguments(driver: str, seconds: float) -> dict[str, Any]:
 
 
 def with_transactions(connection: Any) -> Any:
-    """A connection whose statements are in a transaction, whatever its engine is set to, such as AUTOCOMMIT."""
+    """A connection whose statements run in a transaction, even if the engine is set to AUTOCOMMIT."""
     if connection.dialect.name == "postgresql":
         return connection.execution_options(isolation_level="READ COMMITTED")
     return connection
 
 
 def restrict_server(connection: Any, deadline: Deadline) -> None:
-    """Begin a transaction in which the server changes nothing, and stops in time.
+    """Begin a transaction that is read-only and limited in time.
 
-    Everything is set for this transaction only, since a proxy may give the same session to somebody else afterwards.
+    All settings are for this transaction only, since a proxy may pass the session to another client afterwards.
 
     Raises:
         QueryFailed: if the server does not make the transaction read-only.
@@ -37,10 +37,10 @@ def restrict_server(connection: Any, deadline: Deadline) -> None:
     _run(connection, "SET TRANSACTION READ ONLY")
     _run(connection, f"SET LOCAL statement_timeout = {milliseconds}")
     _run(connection, f"SET LOCAL lock_timeout = {milliseconds}")
-    # Backslashes in strings mean themselves, as they do where the query is checked.
+    # A backslash in a string is only a backslash, as in the check of the query.
     _run(connection, "SET LOCAL standard_conforming_strings = on")
     if _run(connection, "SHOW transaction_read_only").scalar() != "on":
-        raise QueryFailed("the transaction must be read-only, and the server did not make it so")
+        raise QueryFailed("the transaction must be read-only, but the server did not make it read-only")
 
 
 def _run(connection: Any, statement: str) -> Any:

@@ -1,4 +1,4 @@
-"""Which table the rows of a query are rows of, so that they can be told apart by its primary key."""
+"""Finds the table whose rows a query returns, so that the table's primary key can identify each row."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The table of a query that reads one table, row by row.
+    """The table of a query that reads one table row by row.
 
     Attributes:
-        schema: Its schema, None if the query does not name one.
-        table: Its name, as the query has it.
-        renamed: Names in the result, in lower case, that may stand for something else than the column of that name.
-        columns: Names of the columns in the result, in lower case; None for all of the table.
+        schema: Its schema, or None if the query does not name one.
+        table: Its name as the query writes it.
+        renamed: Names in the result, in lower case, that may not be the table's column of that name.
+        columns: Names of the columns in the result, in lower case, or None for all columns of the table.
     """
 
     schema: str | None
@@ -24,7 +24,7 @@ class Source:
     columns: frozenset[str] | None
 
     def key_columns(self, key: Sequence[str], result: Sequence[str]) -> tuple[int, ...] | None:
-        """The places of the primary key in the result; None if a part of it is not there, or may be something else."""
+        """The positions of the primary key in the result; None if a part is missing or may be another column."""
         places = []
         for name in key:
             same = [place for place, each in enumerate(result) if each.lower() == name.lower()]
@@ -36,7 +36,7 @@ class Source:
 
 
 def find_source(tree: Any) -> Source | None:
-    """The table that a query reads row by row; None if it joins, groups, unites, or reads something else."""
+    """The table that a query reads row by row, or None if the query joins, groups, unites, or reads something else."""
     from sqlglot import exp
 
     if not isinstance(tree, exp.Select) or any(

@@ -1,4 +1,4 @@
-"""SQL: rows of a database, for questions and for SQL."""
+"""SQL: a strategy that answers questions and SQL with a database's rows."""
 
 from __future__ import annotations
 
@@ -109,41 +109,41 @@ class SQL(Strategy):
         check_template(self.prompt, PROMPT_FIELDS)
         check_template(self.repair_prompt, REPAIR_FIELDS)
         if self.preprocess_query is not None and not callable(self.preprocess_query):
-            raise InvalidArgument(f"preprocess_query must be a function of a text, got {shown(self.preprocess_query)}")
+            raise InvalidArgument(f"preprocess_query must be a function of one text, got {shown(self.preprocess_query)}")
         object.__setattr__(self, "extract", _checked_extract(self.extract, self.result))
         object.__setattr__(self, "functions", _checked_functions(self.functions))
         object.__setattr__(self, "database", Database.of(self.database, self.timeout))
         allowed = Allowed.of(self.tables, self.database.dialect)
-        # A copy: what is allowed must not change when somebody changes the list.
+        # Copies, so that later changes to the user's lists do not change what is allowed.
         object.__setattr__(self, "tables", allowed and dict(allowed.columns))
 
     @property
     def finds_spans(self) -> bool:
-        """Rows are no leaves."""
+        """No: rows are not leaves."""
         return True
 
     @property
     def returns_all(self) -> bool:
-        """All rows are returned, up to ``row_limit``."""
+        """Yes: all rows are returned, up to ``row_limit``."""
         return True
 
     @property
     def looks_once(self) -> bool:
-        """A query is run once."""
+        """Yes: a query runs once."""
         return True
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: one query of the database after the other. A filter is applied to the metadata of the passages.
+        """See Strategy. The queries run one after the other. A filter applies to the passages' metadata.
 
         Raises:
-            RefusedQuery: if a query may do more than read, or reads what is not allowed.
-            QueryFailed: if the database cannot be reached, gives an error or is late, or the language model wrote no SQL.
-            InvalidArgument: if a query is a vector only, or ``extract`` does not fit its rows.
+            RefusedQuery: if a query may do more than read, or reads a table or column that is not allowed.
+            QueryFailed: if the database cannot be reached, fails or runs out of time, or the language model wrote no SQL.
+            InvalidArgument: if a query is only a vector, or ``extract`` does not fit its rows.
         """
         results = []
         for text in query_texts("SQL", queries):
             answer = yield from self._attempts.answer(text)
-            # A million rows, and a function of the user's for each, would hold up an event loop.
+            # With a million rows, or a slow function of the user's, this would block an event loop.
             results.append((yield CallFunction(self._candidates, (answer, context.where))))
         return results
 
@@ -154,15 +154,15 @@ class SQL(Strategy):
     def retrieve_frame(self, query: str | Query, *, return_query: Literal[True]) -> tuple[str, DataFrame]: ...
 
     def retrieve_frame(self, query: str | Query, *, return_query: bool = False) -> DataFrame | tuple[str, DataFrame]:
-        """The rows as a pandas DataFrame. Its ``attrs["cut"]`` says whether there are more rows than ``row_limit``.
+        """Return the rows as a pandas DataFrame. Its ``attrs["cut"]`` says whether there are more rows than ``row_limit``.
 
         Args:
             query: SQL, or a question.
-            return_query: Whether to return the SQL that was run as well, as ``(sql, frame)``. Default: False.
+            return_query: Whether to return ``(sql, frame)``, with the SQL that was run. Default: False.
 
         Raises:
-            RefusedQuery: if the query may do more than read, or reads what is not allowed.
-            QueryFailed: if the database cannot be reached, gives an error or is late, or the language model wrote no SQL.
+            RefusedQuery: if the query may do more than read, or reads a table or column that is not allowed.
+            QueryFailed: if the database cannot be reached, fails or runs out of time, or the language model wrote no SQL.
             MissingExtra: if pandas is not installed.
         """
         sql, frame = run(self._framed(query))
@@ -185,8 +185,8 @@ class SQL(Strategy):
         return [outside_candidate(each) for each in passages if where is None or where.matches(each.metadata, each.id)]
 
     def _framed(self, query: str | Query) -> Flow[tuple[str, DataFrame]]:
-        """The SQL that was run, and its rows as a DataFrame."""
-        yield Call(import_pandas)  # before the database is asked
+        """The SQL that ran, and its rows as a DataFrame."""
+        yield Call(import_pandas)  # before the query runs
         [text] = query_texts("SQL", [to_query(query, for_several="it for each")])
         answer = yield from as_flow(self._attempts.answer(text))
         return answer.rows.sql, (yield Call(to_frame, (answer.rows,)))
@@ -217,9 +217,9 @@ def _checked_extract(extract: Any, result: str) -> Extract:
             raise InvalidArgument('extract must name columns where result is "table", got a function')
         return extract  # type: ignore[no-any-return]
     if isinstance(extract, str) or not isinstance(extract, Sequence) or not extract:
-        raise InvalidArgument(f"extract must be a list of columns or a function of a row, got {shown(extract)}")
+        raise InvalidArgument(f"extract must be a list of columns or a function that takes a row, got {shown(extract)}")
     if not all(isinstance(name, str) for name in extract):
-        raise InvalidArgument(f"extract must be a list of names of columns, got {shown(extract)}")
+        raise InvalidArgument(f"extract must be a list of column names, got {shown(extract)}")
     return tuple(extract)
 
 

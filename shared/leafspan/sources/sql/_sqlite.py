@@ -1,4 +1,4 @@
-"""SQLite: a connection of its own that can only read, and that allows each read by itself."""
+"""SQLite: a separate connection that can only read, and that checks each single read."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from leafspan.sources.sql._functions import harmless_functions
 from leafspan.sources.sql._timeout import Deadline
 
 _LARGEST_VALUE = 100_000_000  # bytes of one text or blob that a query may make
-_STEPS = 2_000  # of SQLite's machine between two looks at the clock, well below a millisecond
-# Of full-text search and of R-trees: the table "reviews" has its data in "reviews_data".
+_STEPS = 2_000  # of SQLite's virtual machine between two looks at the clock, well below a millisecond
+# Full-text search and R-trees: the table "reviews" stores its data in "reviews_data".
 PARTS_OF_VIRTUAL_TABLES = (
     *("data", "idx", "content", "docsize", "config", "segments", "segdir", "stat"),
     *("node", "parent", "rowid"),
@@ -25,7 +25,7 @@ _KEYWORDS = ("current_date", "current_time", "current_timestamp")
 
 
 def read_only_creator(path: str, options: dict[str, Any]) -> Callable[[], sqlite3.Connection]:
-    """A function that opens a file of SQLite, which must be there, for reading."""
+    """A function that opens an existing SQLite file for reading."""
     from pathlib import Path
 
     if path.startswith("file:"):
@@ -42,22 +42,22 @@ def read_only_creator(path: str, options: dict[str, Any]) -> Callable[[], sqlite
 
 
 def is_in_memory(connection: sqlite3.Connection) -> bool:
-    """Whether the database of a connection has no file."""
+    """Whether the connection's database has no file."""
     return any(name == "main" and not file for _, name, file in connection.execute("PRAGMA database_list"))
 
 
 def copy_in_memory(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """A copy of a database in memory. So nothing is set on a connection that belongs to somebody else."""
+    """A copy of a database in memory, so that no setting reaches the user's own connection."""
     copy = sqlite3.connect(":memory:", check_same_thread=False)
     connection.backup(copy)
     return copy
 
 
 def check_driver(connection: object) -> sqlite3.Connection:
-    """The driver's connection, which must be one of Python's own ``sqlite3``.
+    """Return the driver's connection, which must be a connection of Python's ``sqlite3``.
 
     Raises:
-        InvalidArgument: if it is not, since what a query reads could not be checked while it runs.
+        InvalidArgument: if it is not, since leafspan then cannot check what a query reads while it runs.
     """
     if not isinstance(connection, sqlite3.Connection):
         raise InvalidArgument(
@@ -74,7 +74,7 @@ def restrict(
     functions: Collection[str],
     common: Collection[str],
 ) -> None:
-    """Let a connection do nothing but read what is allowed, until the deadline. It cannot be used otherwise any more."""
+    """Let a connection only read what is allowed, until the deadline. The restriction cannot be lifted."""
     views = views_within(connection, allowed) - set(common)
     stored = {name.lower() for (name,) in connection.execute("SELECT name FROM sqlite_master")} - set(common)
     connection.execute("PRAGMA query_only = ON")
@@ -92,11 +92,11 @@ def restrict(
         if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in known:
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_READ and not second and (first or "").lower() not in stored:
-            return sqlite3.SQLITE_OK  # the rows of a subquery are counted
+            return sqlite3.SQLITE_OK  # SQLite counts the rows of a subquery
         if action == sqlite3.SQLITE_READ and _may_read(first or "", second or "", view, allowed, views):
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_PRAGMA and first == "data_version" and second is None:
-            return sqlite3.SQLITE_OK  # asked by full-text search itself
+            return sqlite3.SQLITE_OK  # full-text search itself asks for this
         return sqlite3.SQLITE_DENY
 
     connection.set_progress_handler(lambda: time.monotonic() >= deadline.end, _STEPS)
@@ -115,18 +115,18 @@ def _may_read(table: str, column: str, view: str | None, allowed: Allowed | None
 
 
 def _connect_virtual_tables(connection: sqlite3.Connection) -> None:
-    """Have SQLite declare its virtual tables now, which it does by statements that are not allowed later."""
+    """Have SQLite declare its virtual tables now. The statements that declare them are not allowed later."""
     connection.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')")
     virtual = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'create virtual table%'"
     for (name,) in connection.execute(virtual).fetchall():
         try:
             connection.execute('SELECT 1 FROM "{}" LIMIT 0'.format(name.replace('"', '""')))
-        except sqlite3.Error:  # of a module that is not there; a query of it will say so
+        except sqlite3.Error:  # the virtual table's module is missing; a query of the table will fail
             continue
 
 
 def views_within(connection: sqlite3.Connection, allowed: Allowed | None) -> frozenset[str]:
-    """The views that are allowed, and those that they read in turn, in lower case: SQLite names the innermost one."""
+    """The allowed views and the views that they read, in lower case. SQLite names the innermost view."""
     every = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'view'")]
     if allowed is None or not every:
         return frozenset(name.lower() for name in every)
@@ -144,7 +144,7 @@ def views_within(connection: sqlite3.Connection, allowed: Allowed | None) -> fro
                 seen.add(name.lower())
                 try:
                     connection.execute('EXPLAIN SELECT * FROM "{}"'.format(name.replace('"', '""')))
-                except sqlite3.Error:  # a view of something that is gone; the query will say so
+                except sqlite3.Error:  # the view reads something that no longer exists; a query of the view will fail
                     continue
     finally:
         connection.set_authorizer(None)

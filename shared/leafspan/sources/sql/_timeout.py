@@ -1,4 +1,4 @@
-"""Work that is given up when its time is over."""
+"""Gives up work when its time is over."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from leafspan.flows import call_within
 
 T = TypeVar("T")
 
-_GRACE = 0.25  # seconds in which a database may report by itself that it was stopped
+_GRACE = 0.25  # seconds for a database to report that it stopped the query
 
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The end of the time that a query has.
+    """The time at which a query must be done.
 
     Attributes:
-        seconds: How long it has.
-        end: When it ends, on the monotonic clock.
+        seconds: The query's time.
+        end: The end of that time, on the monotonic clock.
     """
 
     seconds: float
@@ -29,7 +29,7 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float) -> Deadline:
-        """The deadline so many seconds from now."""
+        """The deadline in ``seconds`` from now."""
         return cls(seconds, time.monotonic() + seconds)
 
     @property
@@ -39,23 +39,23 @@ class Deadline:
 
     @property
     def over(self) -> bool:
-        """Whether it has passed."""
+        """Whether the deadline has passed."""
         return time.monotonic() >= self.end
 
     @property
     def missed(self) -> QueryTimeout:
-        """The error of a query that took longer."""
+        """The error of a query that missed the deadline."""
         return QueryTimeout(f"the database must answer within timeout={self.seconds:g} seconds, and did not")
 
 
 def within(deadline: Deadline, work: Callable[[], T]) -> T:
-    """What ``work`` returns, or the error that it raises, if it ends in time.
+    """Return the result of ``work``, or raise its error, if it ends in time.
 
-    It runs in a thread of its own, with the caller's context variables: a server that never answers blocks its driver, and
-    nothing else. Late work goes on in its thread, and its result is dropped.
+    The work runs in its own thread, with the caller's context variables: a server that never answers blocks only that
+    thread. Late work goes on in its thread, and its result is dropped.
 
     Raises:
-        QueryTimeout: if it is late.
+        QueryTimeout: if the work does not end in time.
     """
     try:
         return call_within(deadline.left + _GRACE, "the database", work)

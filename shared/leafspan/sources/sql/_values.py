@@ -1,4 +1,4 @@
-"""Values of a database as plain values of Python, and as text."""
+"""Turns a database's values into plain Python values and into text."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """A value that can stand in metadata: a text, number, bool or None, or a list or mapping of such.
+    """Return a value that metadata can hold: a text, number, bool or None, or a list or mapping of these.
 
-    Dates and times are ISO texts, spans of time seconds, bytes hexadecimal. A decimal number is an int or float where that
-    is exactly the same number, and a text otherwise. Anything else is its text.
+    Dates and times become ISO texts, time spans seconds, bytes hexadecimal text. A decimal becomes an int or float if that
+    is exactly the same number, and otherwise text. Any other value becomes its text.
     """
     if value is None or isinstance(value, bool | str | int):
         return value
@@ -45,7 +45,7 @@ def _number(value: Decimal) -> int | float | str:
 
 
 def as_text(value: Any) -> str:
-    """A value as a text shows it; decimal numbers with all of their digits."""
+    """A value as text. Decimal numbers keep all digits."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
