@@ -1,4 +1,4 @@
-"""PII-aware retrieval: what mentions a name of the question, beside what is near to it."""
+"""PII-aware retrieval: leaves that mention a name in the question, beside leaves near to it."""
 
 from __future__ import annotations
 

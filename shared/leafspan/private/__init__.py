@@ -1,4 +1,4 @@
-"""Pseudonyms, the vault that maps them back, and views of an index through them."""
+"""Views of an index with pseudonyms instead of names, and the vault that maps pseudonyms back."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""PII-aware retrieval: leaves about the people and numbers of a question beside leaves of its meaning."""
+"""Retrieval that adds leaves about the people and numbers in a question to leaves that match its meaning."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from leafspan.strategies import (
 )
 from leafspan.values import Candidate, Hit, Query, scored
 
-_MENTIONS = 10  # leaves with a pseudonym that are compared with the question, for each that is wanted
+_MENTIONS = 10  # for each wanted leaf, this number of leaves with a pseudonym are compared with the question
 _MOST = 10_000
 
 
@@ -36,7 +36,7 @@ class HasPrivacy(Protocol):
 
     @property
     def is_private(self) -> bool:
-        """Whether names and numbers are pseudonyms there."""
+        """Whether names and numbers are pseudonyms in it."""
         ...
 
 
@@ -82,7 +82,7 @@ class PIIAware(Strategy):
         check_number("rank_constant", self.rank_constant, at_least=0)
         keep_whole(self, "min_candidates", 1)
         check_text("entities_field", self.entities_field)
-        F(self.entities_field)  # refuses keys that no document can have
+        F(self.entities_field)  # raises an error if no document can have the key
         check_strategy("base", self.base)
 
     @property
@@ -97,23 +97,23 @@ class PIIAware(Strategy):
 
     @staticmethod
     def check_view(view: HasPrivacy) -> None:
-        """Check that a retriever that is made of it searches a private view.
+        """Check that the retriever searches a private view.
 
         Raises:
             InvalidArgument: if it does not.
         """
         if not view.is_private:
             raise InvalidArgument(
-                f"index must be a private view for PIIAware, private_view(index, vault), got {shown(view)}: only there are "
-                "the names in a question replaced by the pseudonyms that the texts have"
+                f"index must be a private view for PIIAware, private_view(index, vault), got {shown(view)}: only a private "
+                "view replaces the names in a question by the pseudonyms in the texts"
             )
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: the leaves with pseudonyms, then the base."""
+        """See Strategy. The leaves with pseudonyms come first, then the base runs."""
         if not context.private:
             raise InvalidArgument(
-                "PIIAware must be asked through a private view, private_view(index, vault): only there are the names in a "
-                "question replaced by the pseudonyms that the texts have"
+                "PIIAware must be asked through a private view, private_view(index, vault): only such a view replaces the "
+                "names in a question by the pseudonyms in the texts"
             )
         deep = replace(context.for_base, candidates=max(context.candidates, self.min_candidates))
         mentions = yield from self._mentions(queries, deep)
@@ -125,7 +125,7 @@ class PIIAware(Strategy):
         return results
 
     def _mentions(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """For each question the leaves that mention a pseudonym of it, nearest to the question first."""
+        """For each question the leaves that mention one of its pseudonyms, nearest to the question first."""
         words = [tuple(dict.fromkeys(met.word for met in pseudonyms_in(query.text or ""))) for query in queries]
         asked = [number for number, own in enumerate(words) if own]
         rows: list[list[Candidate]] = [[] for _ in queries]
@@ -137,7 +137,7 @@ class PIIAware(Strategy):
         matches: list[list[LexicalMatches]] = yield tuple(
             LexicalSearch((" ".join(words[number]),), count, where) for number, where in zip(asked, wheres, strict=True)
         )
-        # An analyzer of the user's own may cut pseudonyms; the documents that mention one are known all the same.
+        # The user's own analyzer may cut pseudonyms, but the documents that mention a pseudonym are known anyway.
         compared = yield tuple(
             Similarities(vector[None], tuple(hit.id for hit in found.hits))
             if found.hits

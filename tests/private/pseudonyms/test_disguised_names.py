@@ -1,4 +1,4 @@
-"""A known name, and a number that follows a pattern, are found in any disguise, wholly, and given back to the letter."""
+"""Known names, and numbers with a pattern, are found completely in any disguise, and restored exactly."""
 
 from __future__ import annotations
 

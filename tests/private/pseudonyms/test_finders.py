@@ -1,4 +1,4 @@
-"""What the finders find, and what they leave."""
+"""What the finders find, and what they ignore."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_missing_presidio_is_an_error_that_says_what_to_type(monkeypatch: pyte
     monkeypatch.setattr(builtins, "__import__", without)
     _classes.cache_clear()
     with pytest.raises(
-        MissingExtra, match=r'pip install "\.\[pii\]" in the clone of leafspan; or give a finder of your own'
+        MissingExtra, match=r'pip install "\.\[pii\]" in the clone of leafspan; or pass a finder of your own'
     ):
         Patterns()
     assert to_finders((), {"PERSON": ["Ann"]})  # which needs no Presidio

@@ -49,7 +49,7 @@ def test_a_key_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("VAULT_KEY", f" {SECRET}\n")
     assert Key.from_environment("VAULT_KEY").derived(b"salt", b"x") == Key(SECRET).derived(b"salt", b"x")
     with pytest.raises(
-        InvalidArgument, match="the environment variable NO_SUCH_KEY must have the key of a vault, and is not"
+        InvalidArgument, match="the environment variable NO_SUCH_KEY must have the key of a vault, but is not"
     ):
         Key.from_environment("NO_SUCH_KEY")
     monkeypatch.setenv("VAULT_KEY", "hunter2")

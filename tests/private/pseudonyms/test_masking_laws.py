@@ -1,4 +1,4 @@
-"""What was masked comes back exactly, wherever the text is cut."""
+"""Masked text comes back exactly, wherever it is cut."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def test_a_document_comes_back_with_everything_in_it(case: tuple[Document, list[
     disguise = Disguise((finder_of(terms),), name)
     keys_of = [[disguise.text(key).text for key in each.metadata] for each in (document, *document.chunks)]
     if any(len(set(keys)) < len(keys) for keys in keys_of):  # such as 0 and 0-, if both are terms: they are one name
-        with pytest.raises(InvalidDocument, match="when they are masked: rename one of them"):
+        with pytest.raises(InvalidDocument, match="after masking: rename one of them"):
             mask_document(document, disguise, "entities")
         return
     masked, notes = mask_document(document, disguise, "entities")

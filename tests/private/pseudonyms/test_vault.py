@@ -1,4 +1,4 @@
-"""The vault: who may open it, what becomes of it when a process is killed, and what others see of its file."""
+"""The vault: who may open it, its state after a process is killed, and what its file reveals."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _execute(path: Path, statement: str, values: Any = ()) -> None:
 def test_a_damaged_file_is_an_error_of_ours(vault: Vault, path: Path, damage: Callable[[Path], None]):
     damage(path)
     before = path.read_bytes()
-    with pytest.raises(DamagedVault, match=r"is damaged, or no vault: .*; restore it from a backup"):
+    with pytest.raises(DamagedVault, match=r"is damaged, or not a vault: .*; restore it from a backup"):
         Vault.open(path, ONE)
     assert path.read_bytes() == before
 
@@ -292,7 +292,7 @@ def test_an_older_file_in_its_place_is_noticed(vault: Vault, path: Path, replace
     vault.save([record(3)])
     replace(copy, path)
     with pytest.raises(
-        DamagedVault, match=r"older than it was: it was written 2 times, and this file has 1 of these; if you"
+        DamagedVault, match=r"older than it was: it was written 2 times, but this file has only 1 of these; if you"
     ):
         vault.notes(["record1"]) if opened else Vault.open(path, ONE)
     with pytest.raises(DamagedVault):
@@ -303,7 +303,7 @@ def test_an_older_file_in_its_place_is_noticed(vault: Vault, path: Path, replace
 
 def test_a_vault_that_is_gone_is_not_made_again_empty(vault: Vault, path: Path):
     path.unlink()
-    with pytest.raises(DamagedVault, match=r"is gone, and '.*vault\.db\.mark' says that it was there; restore it"):
+    with pytest.raises(DamagedVault, match=r"is gone, and '.*vault\.db\.mark' shows that it existed; restore it"):
         Vault.open(path, ONE)
     assert not path.exists()
 
@@ -569,7 +569,7 @@ def test_writers_share_a_lock_that_who_cleans_up_has_alone(vault: Vault):
     assert not cleaning.take_alone()
     two.release()
     assert cleaning.take_alone()
-    with pytest.raises(WriterBusy, match="is cleaned up for longer than the timeout of 0 s"):
+    with pytest.raises(WriterBusy, match="is cleaned up longer than the timeout of 0 s"):
         one.share(0)
     threading.Timer(0.2, cleaning.release).start()
     one.share(20)

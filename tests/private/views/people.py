@@ -1,4 +1,4 @@
-"""People who must not be known, documents about them, and an embedder that remembers what it was shown."""
+"""Secret people, documents about them, and an embedder that remembers its texts."""
 
 from __future__ import annotations
 

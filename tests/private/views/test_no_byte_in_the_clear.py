@@ -1,4 +1,4 @@
-"""Nothing that is masked stands anywhere in the clear: on the disk, in what models get, in traces, logs and errors."""
+"""No masked text appears in the clear: on the disk, in requests to models, in traces, logs or errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A private view: what it shows to whom, and that every piece of restored text is that of the original."""
+"""A private view: what each reader sees, and that every restored text equals the original."""
 
 from __future__ import annotations
 
@@ -522,7 +522,7 @@ def test_chunks_become_the_leaves_of_a_private_document(tmp_path: Path):
     ("options", "message"),
     [
         ({"finder": 3}, "a finder must be a function"),
-        ({"finder": ()}, "must look for something"),
+        ({"finder": ()}, "needs entities to look for"),
         ({"finder": [len, 3]}, "a finder must be a function"),
         ({"known": ["Alice"]}, "known terms must be lists of texts by kind, got list"),
         ({"known": {"PERSON": "Alice"}}, "must be a list of texts, got str"),

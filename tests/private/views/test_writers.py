@@ -1,4 +1,4 @@
-"""What the vault keeps when writers are killed, interrupted or beside each other: nothing too little, nothing for long."""
+"""The vault's records when writers are killed, interrupted or run at the same time: complete, and without leftovers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pseudonyms in place of names, addresses and numbers, and the vault that maps them back."""
+"""Pseudonyms instead of names, addresses and numbers, and the vault that maps pseudonyms back."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Texts, values and documents with pseudonyms in place of the entities that are found in them."""
+"""Replaces the entities in texts, values and documents by pseudonyms."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Note = list[list[Any]]
 
 @dataclass(slots=True)
 class Notes:
-    """What stood in the parts of a document that were masked.
+    """The original contents of a document's masked parts.
 
     Attributes:
-        parts: The places in each part, as plain values. Parts without any are left out.
-        originals: For each pseudonym what it stands for, as it is first written.
+        parts: The places in each part, as plain values. Parts without a place are left out.
+        originals: For each pseudonym the first spelling of its original.
     """
 
     parts: dict[str, Any] = field(default_factory=dict)
     originals: dict[str, str] = field(default_factory=dict)
 
     def met(self, places: Collection[Place]) -> Note:
-        """Note what places stand for."""
+        """Remember the originals at these places."""
         for each in places:
             if each.kind:
                 self.originals.setdefault(each.pseudonym, str(each.original))
@@ -44,12 +44,12 @@ class Disguise:
     clear: frozenset[str] = frozenset()
 
     def text(self, text: str) -> Masked:
-        """A text with pseudonyms in place of entities. Pseudonyms that stand in it already stay as they are."""
+        """Replace the entities in a text by pseudonyms. Pseudonyms that are already in the text stay."""
         kept = [(each.start, each.end) for each in pseudonyms_in(text)]
         parts: list[str] = []
         places: list[Place] = []
         length = done = 0
-        last = ""  # character
+        last = ""  # the character before the piece
 
         def put(part: str, original: str | None = None) -> None:
             nonlocal length, last
@@ -62,7 +62,7 @@ class Disguise:
         for found in find_all(self.finders, text, kept):
             put(text[done : found.start])
             if last.isalnum():
-                put(" ", "")  # a pseudonym is a word of its own, also within a word
+                put(" ", "")  # a pseudonym is a separate word, even if the entity was a part of a word
             original = text[found.start : found.end]
             put(self.pseudonym(found.kind, found.value or original), original)
             if text[found.end : found.end + 1].isalnum():
@@ -76,10 +76,10 @@ class Disguise:
         return self.text(text).text
 
     def value(self, value: Any) -> tuple[Any, list[tuple[Place, ...]]]:
-        """A value of metadata, masked, and the places in it: those of each member of a list, or of the one value.
+        """Mask a metadata value. Return it with the places in it, listed for each member of a list, or for a single value.
 
-        A whole number that is found from end to end becomes a pseudonym, which is a text; so do then all whole numbers of
-        a list become texts.
+        If a whole number is one entity, it becomes a pseudonym, which is a text. Then all whole numbers of the same list
+        become texts.
         """
         if not isinstance(value, list | tuple):
             masked, places = self._scalar(value)
@@ -107,10 +107,10 @@ class Disguise:
         return (Place(0, self.pseudonym(found[0].kind, found[0].value or text), value),)
 
     def metadata(self, metadata: Mapping[Any, Any], notes: Notes) -> tuple[dict[Any, Any], dict[str, Any]]:
-        """Metadata with masked keys and values, and the places in them by masked key.
+        """Mask the keys and values of metadata. Return them with the places in each value, by masked key.
 
         Raises:
-            InvalidDocument: if two keys would become the same.
+            InvalidDocument: if two keys become the same key.
         """
         masked: dict[Any, Any] = {}
         noted: dict[str, Any] = {}
@@ -120,7 +120,7 @@ class Disguise:
                 continue
             name, in_key = self.text(key)
             if name in masked:
-                raise InvalidDocument(f"two metadata keys are {name!r} when they are masked: rename one of them")
+                raise InvalidDocument(f"two metadata keys are {name!r} after masking: rename one of them")
             masked[name], in_value = self.value(value)
             if in_key or any(in_value):
                 noted[name] = [notes.met(in_key), [notes.met(places) for places in in_value]]
@@ -128,5 +128,5 @@ class Disguise:
 
 
 def places_of(note: Sequence[Sequence[Any]]) -> tuple[Place, ...]:
-    """The places that ``Notes.met`` noted."""
+    """Restore the places from the values that ``Notes.met`` stored."""
     return tuple(Place(*each) for each in note)

@@ -1,4 +1,4 @@
-"""Documents with pseudonyms in place of entities, and what is noted of what stood there."""
+"""Masks documents, and restores them from the notes on what was masked."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def mask_document(
     flatten_metadata: bool = False,
     volatile_keys: Collection[str] = (),
 ) -> tuple[Document, Notes]:
-    """The document as it will be stored, without its record's id, and what was masked.
+    """Return the document as it will be stored, without its record's id, and the notes on what was masked.
 
-    An id that leafspan makes is made of the masked document: of a hash of the clear one, entities could be guessed.
+    leafspan makes its own ids from the masked document. A hash of the clear document would let others guess entities.
 
     Raises:
-        InvalidDocument: if it cannot be stored, or has metadata of its own under one of our keys.
+        InvalidDocument: if the document cannot be stored, or already has one of the private view's metadata keys.
         FinderFailed: if a finder fails.
     """
     clear = check_document(_without_ours(given, entities_field), flatten_metadata=flatten_metadata)
@@ -51,7 +51,7 @@ def mask_document(
 
 
 def _without_ours(given: Document | GivenDocument, entities_field: str) -> Document | GivenDocument:
-    """The document without a list of pseudonyms, which one has that comes from a private view."""
+    """The document without its list of pseudonyms, which it has if it comes from a private view."""
     if not isinstance(given.metadata, Mapping):
         return given
     metadata = dict(given.metadata)
@@ -93,7 +93,7 @@ def _mask_id(
 def _mask_chunks(
     clear: Document, disguise: Disguise, text: Restoring, of_document: Mapping[str, Any], notes: Notes
 ) -> tuple[Chunk, ...]:
-    """The chunks of the masked text. One that would lie within a pseudonym becomes part of the one after it."""
+    """The chunks of the masked text. A chunk that would lie within a pseudonym becomes part of the next chunk."""
     chunks: list[Chunk] = []
     noted: list[dict[str, Any]] = []
     moved, last = False, 0
@@ -114,7 +114,7 @@ def _mask_chunks(
 
 
 class Unmasking:
-    """What a reader may see of a masked document."""
+    """Restores the parts of a masked document that a reader may see."""
 
     def __init__(self, notes: Mapping[str, Any], reveals: Any, *, everything: bool) -> None:
         self._notes = notes
@@ -134,7 +134,7 @@ class Unmasking:
         return None if title is None else self._restoring(self._notes.get("title", [])).text(title)
 
     def heading(self, heading: str) -> str:
-        """One of its headings. What stands for a pseudonym is written as it is where the document first has it."""
+        """One of its headings. An original appears as the document first spells it."""
         first: dict[str, Place] = {}
         for each in places_of(self._notes.get("text", [])):
             first.setdefault(each.pseudonym, each)
@@ -142,9 +142,9 @@ class Unmasking:
         return Restoring(Place(each.start, each.word, first[each.word].original) for each in met).text(heading)
 
     def metadata(self, metadata: Mapping[str, Any], chunk: int | None = None) -> dict[str, Any]:
-        """Its metadata, or those of a leaf that is one of its chunks, given by number.
+        """The metadata of the document, or of a leaf that is one of its chunks, given by number.
 
-        Where both have the same key, such a leaf has the document's value.
+        If both have the same key, the document's value wins.
         """
         shared = self._notes.get("shared", ())
         own = {} if chunk is None else {key: note for key, note in self._of_chunk(chunk).items() if key not in shared}

@@ -1,4 +1,4 @@
-"""How a vault is encrypted: its own random keys lock what is in it, and the user's key locks these."""
+"""A vault's encryption: its own random keys encrypt its content, and the user's key encrypts these keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from leafspan.errors import MissingExtra
 from leafspan.private.pseudonyms._keys import Key
 
-_NONCE = 12  # bytes, random for each encryption, as AES-GCM needs it: good for four billion under one key
+_NONCE = 12  # random bytes for each encryption; AES-GCM allows four billion encryptions with one key
 _PURPOSE = b"leafspan vault 2: key of keys"
 
 
@@ -16,8 +16,8 @@ class VaultKeys(NamedTuple):
     """The keys of a vault.
 
     Attributes:
-        data: What entries are encrypted with. Rotation makes a new one.
-        pseudonyms: What pseudonyms are made with. It stays as it is.
+        data: Encrypts entries. Rotation makes a new one.
+        pseudonyms: Makes pseudonyms. It never changes.
     """
 
     data: bytes
@@ -25,32 +25,32 @@ class VaultKeys(NamedTuple):
 
     @classmethod
     def new(cls) -> VaultKeys:
-        """New random ones."""
+        """Make new random keys."""
         return cls(os.urandom(32), os.urandom(32))
 
     def with_new_data_key(self) -> VaultKeys:
-        """Another key for the entries, and the same for pseudonyms."""
+        """Make another key for the entries, and keep the key for pseudonyms."""
         return VaultKeys(os.urandom(32), self.pseudonyms)
 
     def locked(self, key: Key, salt: bytes, bound_to: bytes) -> bytes:
-        """Both, encrypted with the user's key."""
+        """Encrypt both keys with the user's key."""
         return encrypt(key.derived(salt, _PURPOSE), self.data + self.pseudonyms, bound_to)
 
     @classmethod
     def unlocked(cls, locked: bytes, key: Key, salt: bytes, bound_to: bytes) -> VaultKeys | None:
-        """Both, if the key is that which locked them. Otherwise None."""
+        """Decrypt both keys. Return None if another key encrypted them."""
         both = decrypt(key.derived(salt, _PURPOSE), locked, bound_to)
         return None if both is None else cls(both[:32], both[32:])
 
 
 def encrypt(key: bytes, content: bytes, bound_to: bytes) -> bytes:
-    """The content, encrypted by AES-256-GCM."""
+    """Encrypt the content by AES-256-GCM."""
     nonce = os.urandom(_NONCE)
     return bytes(nonce + _aes(key).encrypt(nonce, content, bound_to))
 
 
 def decrypt(key: bytes, content: bytes, bound_to: bytes) -> bytes | None:
-    """What was encrypted with this key, for this place. None if it was not, or was changed since."""
+    """Decrypt what this key encrypted for this place. Return None if key or place differ, or the content was changed."""
     aes = _aes(key)
     from cryptography.exceptions import InvalidTag
 

@@ -1,4 +1,4 @@
-"""What a finder returns: entities in a text, and which of those that overlap count."""
+"""The entities that finders return, and the choice between overlapping ones."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Finder: TypeAlias = Callable[[str], Iterable[Found | tuple[int, int, str]]]
 
 
 def find_all(finders: Sequence[Finder], text: str, kept: Iterable[tuple[int, int]] = ()) -> list[Found]:
-    """The entities that any of the finders finds, in the order of the text, none of which overlap.
+    """Return the entities that the finders find, in the order of the text, without overlaps.
 
-    Of entities that overlap the longest counts; of equally long ones the first in the text, then that of the first finder.
-    What it does not cover of another one counts as an entity of its own, so that no part of an entity is left.
+    Of overlapping entities the longest wins; of equally long ones the first in the text, then the first finder's entity.
+    What remains of the others becomes separate entities, so that no part of an entity stays in the text.
 
     Raises:
-        FinderFailed: if a finder fails, or returns anything but entities in the text.
+        FinderFailed: if a finder fails, or returns something other than entities in the text.
     """
     found = [each for finder in finders for each in _checked(finder, text)]
     chosen: list[Found] = []
@@ -48,7 +48,7 @@ def find_all(finders: Sequence[Finder], text: str, kept: Iterable[tuple[int, int
         for start, end in _free_runs(taken, each):
             if (start, end) == (each.start, each.end):
                 chosen.append(each)
-            elif piece := text[start:end].strip():  # what is left of white space around it tells nothing
+            elif piece := text[start:end].strip():  # white space alone needs no pseudonym
                 first = start + text[start:end].index(piece)
                 chosen.append(Found(first, first + len(piece), each.kind))
             taken[each.start : each.end] = b"\1" * (each.end - each.start)
@@ -56,7 +56,7 @@ def find_all(finders: Sequence[Finder], text: str, kept: Iterable[tuple[int, int
 
 
 def _free_runs(taken: bytearray, each: Found) -> list[tuple[int, int]]:
-    """The parts of an entity that no other one covers."""
+    """The parts of an entity that no chosen entity covers."""
     runs, position = [], each.start
     while (start := taken.find(0, position, each.end)) >= 0:
         end = taken.find(1, start, each.end)
@@ -71,7 +71,7 @@ def _checked(finder: Finder, text: str) -> list[Found]:
     found: list[Found] = []
     try:
         found = [_to_found(each, len(text)) for each in finder(text)]
-    except Exception as error:  # its message may quote the text, and so may that of a cause
+    except Exception as error:  # its message or its cause may quote the text
         problem = f"the finder {name} failed with {type(error).__name__}"
         if isinstance(error, _NoEntity):
             problem = f"the finder {name} must return (start, end, kind) of entities in the text, got something else"
@@ -81,7 +81,7 @@ def _checked(finder: Finder, text: str) -> list[Found]:
 
 
 class _NoEntity(Exception):
-    """A finder returned something else."""
+    """A finder returned something that is not an entity."""
 
 
 def _to_found(given: Any, length: int) -> Found:

@@ -10,7 +10,7 @@ from typing import Never
 from leafspan.errors import InvalidArgument
 
 _SHORTEST = 32  # bytes
-_FEWEST_DIFFERENT = 8  # 32 random hexadecimal digits have about 14, and fewer than 8 once in 25 million keys
+_FEWEST_DIFFERENT = 8  # 32 random hexadecimal digits have about 14; only one key in 25 million has fewer than 8
 
 
 class Key:
@@ -34,29 +34,29 @@ class Key:
         self._secret = secret.encode() if isinstance(secret, str) else bytes(secret)
         if len(self._secret) < _SHORTEST or len(set(self._secret)) < _FEWEST_DIFFERENT:
             raise InvalidArgument(
-                f"a key must be at least {_SHORTEST} random bytes or characters, got {len(self._secret)}, of which "
-                f"{len(set(self._secret))} are different: make one with secrets.token_urlsafe(32)"
+                f"a key must be at least {_SHORTEST} random bytes or characters, got {len(self._secret)}, "
+                f"{len(set(self._secret))} of them different: make one with secrets.token_urlsafe(32)"
             )
 
     @classmethod
     def from_environment(cls, name: str) -> Key:
-        """The key in an environment variable. White space around it is ignored.
+        """Read the key from an environment variable, without white space around it.
 
         Raises:
-            InvalidArgument: if there is no such variable, or it holds no key.
+            InvalidArgument: if the variable is not set, or does not contain a key.
         """
         if not isinstance(name, str) or not name:
             raise InvalidArgument(f"the name of an environment variable must be a text, got {type(name).__name__}")
         value = os.environ.get(name, "").strip()
         if not value:
-            raise InvalidArgument(f"the environment variable {name} must have the key of a vault, and is not set")
+            raise InvalidArgument(f"the environment variable {name} must have the key of a vault, but is not set")
         try:
             return cls(value)
         except InvalidArgument as error:
             raise InvalidArgument(f"the environment variable {name}: {error}") from None
 
     def derived(self, salt: bytes, purpose: bytes) -> bytes:
-        """32 bytes for one purpose, from which the key cannot be found out (HKDF with SHA-256, RFC 5869)."""
+        """Derive 32 bytes for one purpose. The key cannot be computed from them (HKDF with SHA-256, RFC 5869)."""
         extracted = hmac.digest(salt, self._secret, sha256)
         return hmac.digest(extracted, purpose + b"\x01", sha256)
 
@@ -64,14 +64,14 @@ class Key:
         return "Key(...)"
 
     def __reduce__(self) -> Never:
-        """Raises: a pickled key would be a stored one."""
+        """Raise a TypeError: pickling would store the key."""
         raise TypeError("a Key cannot be pickled or copied: make it again from where it is kept")
 
 
 def to_key(key: object) -> Key:
-    """The key, from one or from its secret.
+    """Return a key, or make one from its secret.
 
     Raises:
-        InvalidArgument: if it is none.
+        InvalidArgument: if the secret cannot be a key.
     """
     return key if isinstance(key, Key) else Key(key)  # type: ignore[arg-type]

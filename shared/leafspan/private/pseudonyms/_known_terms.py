@@ -1,4 +1,4 @@
-"""Names, addresses and other terms that the user knows, found in texts."""
+"""Finds names, addresses and other terms that the user lists."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from leafspan.private.pseudonyms._pseudonyms import SEPARATORS
 from leafspan.text import INVISIBLE, WITHOUT_SPACES, fold, fold_with_places
 
 _RUN = re.compile(SEPARATORS.pattern.replace("[", "[^", 1))
-# Scripts in which a name needs no space around it; Hangul also in the parts of its syllables, as folded texts have it.
+# Scripts in which a name needs no space around it. Folded texts have Hangul syllables in parts.
 _ANYWHERE = re.compile(f"[{WITHOUT_SPACES}\u1100-\u11ff\u3005-\u3007]")
-_SYLLABLE = re.compile("[\u1100-\u115f][\u1160-\u11a7]|[\u1160-\u11a7][\u11a8-\u11ff]")  # two parts of one
-_PARTING = re.compile("[\u115f\u1160\u200b\u200c\u3164\uffa0]")  # invisible characters that part words
-# Arabic and Hebrew write "and", "in", "to", "the" and their like in one word with a name.
+_SYLLABLE = re.compile("[\u1100-\u115f][\u1160-\u11a7]|[\u1160-\u11a7][\u11a8-\u11ff]")  # two parts of one syllable
+_PARTING = re.compile("[\u115f\u1160\u200b\u200c\u3164\uffa0]")  # invisible characters that separate words
+# Arabic and Hebrew join words such as "and", "in", "to" and "the" to a name.
 _PREFIXES = re.compile(
     "[\u0648\u0641]?[\u0628\u0643\u0644\u0633]?(?:\u0627?\u0644)?|[\u05d5\u05d4\u05d1\u05db\u05dc\u05de\u05e9]{1,3}"
 )
 _LONGEST_PREFIX = 4
-_FIRST_LETTERS = 4  # of a term, by which it is looked up
+_FIRST_LETTERS = 4  # a term is looked up by its first letters
 _OF_PREFIXES = "[\u0628\u0641\u0643\u0644\u0633\u0648\u05d1\u05d4\u05d5\u05db\u05dc\u05de\u05e9]"
 _BEGINS_WITHIN = re.compile(f"{_ANYWHERE.pattern}|{_OF_PREFIXES}")
-_ARTICLE, _TO_THE = "\u0627\u0644", "\u0644\u0644"  # what the Arabic article becomes after "to"
+_ARTICLE, _TO_THE = "\u0627\u0644", "\u0644\u0644"  # the Arabic article, and its form after "to"
 
 
 class _Term(NamedTuple):
-    """A term, without its letters: the places among them where its words must and may be parted, and what it stands for."""
+    """A term without its letters: where its words must and may be separated, and the entity that it names."""
 
     parted: frozenset[int]
     may_be_parted: frozenset[int]
@@ -42,15 +42,15 @@ class _Term(NamedTuple):
 
 
 class KnownTerms:
-    """A finder of terms that are known. How they are written does not matter.
+    """A finder of terms that the user lists, in any spelling.
 
-    Case, accents, Unicode's form of letters, invisible characters, and the kind of white space, ``_`` or ``-`` between
-    words do not matter. Terms are found as whole words: ``Smith`` in ``Smith's``, and not in ``Smithson``. Arabic and
-    Hebrew terms are also found after the prefixes that are joined to words. In scripts without spaces, and in Korean, terms
-    are found anywhere, with or without blanks in them.
+    Differences in case, accents, Unicode form, invisible characters, and white space, ``_`` or ``-`` between words do not
+    matter. Terms match whole words: ``Smith`` matches in ``Smith's``, but not in ``Smithson``. Arabic and Hebrew terms also
+    match after the prefixes that these languages join to words. In scripts without spaces, and in Korean, terms match
+    anywhere, with or without blanks in them.
 
     Raises:
-        InvalidArgument: if it is anything else, or a term is blank.
+        InvalidArgument: if the terms are not lists of texts by kind, or a term is blank.
     """
 
     def __init__(self, terms: Mapping[str, Iterable[str | Sequence[str]]]) -> None:
@@ -80,7 +80,7 @@ class KnownTerms:
         return list(self._matches(_Letters(text)))
 
     def _matches(self, letters: _Letters) -> Iterator[Found]:
-        text, ends = letters.text, dict[str, int]()  # where what was found last ends, by its letters
+        text, ends = letters.text, dict[str, int]()  # the end of the last match, by its letters
         for start in letters.possible_beginnings():
             firsts = (text[start : start + first] for first in self._first_letters)
             lengths = [length for first in firsts for length in self._lengths.get(first, ())]
@@ -99,11 +99,11 @@ class KnownTerms:
 
 
 class _Letters:
-    """The letters of a text, folded, with punctuation and without separators; places are numbers of letters.
+    """The letters of a text, folded, with punctuation and without separators. A place is a number of letters.
 
     Attributes:
         text: The letters.
-        beginnings: The places that separators stand before, and that of the first letter.
+        beginnings: The places after separators, and the place of the first letter.
     """
 
     def __init__(self, text: str) -> None:
@@ -125,7 +125,7 @@ class _Letters:
                 yield self._starts[run] + folded - self._in_folded[run]
 
     def possible_beginnings(self) -> Iterator[int]:
-        """The places that words may begin at, in order, as far as a quick look can say."""
+        """The places where words may begin, in order. A quick look finds them, and may find too many."""
         after_parting = sorted(self._after_parting)
         for start, run in zip(self._starts, self._runs, strict=False):
             if not run.isalnum() or (not run.isascii() and _BEGINS_WITHIN.search(run)):
@@ -137,7 +137,7 @@ class _Letters:
                 yield from after_parting[bisect_right(after_parting, start) : bisect_left(after_parting, end)]
 
     def begins_word(self, place: int) -> bool:
-        """Whether a word, or one after a prefix that is joined to it, can begin at a place."""
+        """Whether a word can begin at a place, also after a prefix that is joined to the word."""
         if self.is_parted(place):
             return True
         if not _PREFIXES.fullmatch(self.text, place - 1, place):
@@ -146,7 +146,7 @@ class _Letters:
         return any(self.is_parted(each) and _PREFIXES.fullmatch(self.text, each, place) for each in before)
 
     def is_parted(self, place: int) -> bool:
-        """Whether a word can end before a place, and another one begin there."""
+        """Whether a word can end before a place, and another word begin there."""
         if place in self.beginnings or place == len(self.text):
             return True
         before, after = self.text[place - 1], self.text[place]
@@ -156,27 +156,27 @@ class _Letters:
         return not in_word or place in self._after_parting or bool(_ANYWHERE.search(before + after))
 
     def is_optional_gap(self, place: int) -> bool:
-        """Whether the letters before and after a place are of the same name with and without a separator between them."""
+        """Whether a name may have or lack a separator between the letters before and after a place."""
         before, after = self.text[place - 1], self.text[place]
         if _is_mark(after) or _SYLLABLE.match(before + after):
             return False
         return bool(_ANYWHERE.search(before + after)) or not after.isalnum() or not (before.isalnum() or _is_mark(before))
 
     def has_gap(self, place: int) -> bool:
-        """Whether a separator, or anything invisible, stands before a place."""
+        """Whether a separator or an invisible character is before a place."""
         return place in self.beginnings or bool(INVISIBLE.search(self._behind(place)))
 
     def separators(self, start: int, end: int) -> list[int]:
-        """The places between two others that separators stand before."""
+        """The places of separators between two other places."""
         return self._starts[bisect_right(self._starts, start) : bisect_left(self._starts, end)]
 
     def origin(self, start: int, end: int) -> tuple[int, int]:
-        """What the letters from one place to another are in the text, as (start, end)."""
+        """The part of the text that holds the letters from one place to another, as (start, end)."""
         first, last = self._to_folded(start), self._to_folded(end - 1)
         return (first, last + 1) if self._origins is None else (self._origins[first][0], self._origins[last][1])
 
     def _behind(self, place: int) -> str:
-        """The letter before a place as it stands in the text, with anything invisible that follows it."""
+        """The letter before a place as the text has it, with the invisible characters after it."""
         if self._origins is None or place == 0:
             return ""
         start, end = self._origins[self._to_folded(place - 1)]
@@ -188,12 +188,12 @@ class _Letters:
 
 
 def _is_mark(letter: str) -> bool:
-    """Whether it is written on the letter before it, as vowels of Hindi are."""
+    """Whether the character is written on the letter before it, like vowels of Hindi."""
     return not letter.isascii() and unicodedata.category(letter).startswith("M")
 
 
 def _entries(terms: Mapping[str, Any]) -> Iterator[tuple[str, list[str], str]]:
-    """For each thing its kind, its spellings, and the first of these."""
+    """Each entity's kind, its spellings, and the first spelling."""
     for kind, things in terms.items():
         if not isinstance(kind, str) or not kind.strip():
             raise InvalidArgument(f"the kind of known terms must be a text such as 'PERSON', got {type(kind).__name__}")
@@ -204,7 +204,7 @@ def _entries(terms: Mapping[str, Any]) -> Iterator[tuple[str, list[str], str]]:
             texts = list(spellings) if isinstance(spellings, Iterable) else []
             if not texts or not all(isinstance(text, str) and SEPARATORS.sub("", fold(text)) for text in texts):
                 raise InvalidArgument(
-                    f"a known term of kind {kind!r} must be a text that is not blank, or a list of such, got "
+                    f"a known term of kind {kind!r} must be a text that is not blank, or a list of such texts, got "
                     f"{'a blank text' if isinstance(thing, str) else type(thing).__name__}"
                 )
             yield kind, texts, texts[0]

@@ -1,4 +1,4 @@
-"""Entities that follow a pattern, such as e-mail addresses and account numbers: Presidio's recognisers, without a model."""
+"""Finds entities that follow a pattern, such as e-mail addresses and account numbers, with Presidio and without a model."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ DEFAULT_KINDS = (
 _LONGEST_ADDRESS = 320  # characters of an e-mail address
 _AT = re.compile(r"@")
 _SPACE = re.compile(r"\s")
-_MANY_DIGITS = re.compile(r"(?:\d\W{0,5}){5}\d")  # as every phone number has
-_NOT_IN_ADDRESSES = re.compile(r"[/=?&|{}!#$*^`~]")  # the standard allows them there, nobody has them
-_ACCOUNT = re.compile(r"(?<![^\W_])[A-Za-z]{2}[ -]?\d{2}")  # as every IBAN begins
+_MANY_DIGITS = re.compile(r"(?:\d\W{0,5}){5}\d")  # every phone number matches this
+_NOT_IN_ADDRESSES = re.compile(r"[/=?&|{}!#$*^`~]")  # the standard allows these characters, but no real address has them
+_ACCOUNT = re.compile(r"(?<![^\W_])[A-Za-z]{2}[ -]?\d{2}")  # every IBAN begins like this
 _CAPITALS = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
 _LOADING = Lock()
 
 
 class _PlainLetters(dict[int, str | int]):
-    """Digits, spaces, dashes and letters of other widths, fonts and with accents, as the patterns have them."""
+    """Maps digits, spaces, dashes and letters of other widths, fonts or with accents to those in the patterns."""
 
     def __missing__(self, code: int) -> str | int:
         letter = chr(code).replace("\N{MINUS SIGN}", "-")
@@ -46,7 +46,7 @@ class _PlainLetters(dict[int, str | int]):
         return self[code]
 
 
-_SAME_LETTER = (*"0123456789", "<wide>", "<narrow>", "<small>", "<font>")  # no powers and footnotes
+_SAME_LETTER = (*"0123456789", "<wide>", "<narrow>", "<small>", "<font>")  # without powers and footnotes
 _PLAIN = _PlainLetters()
 
 
@@ -95,18 +95,18 @@ class Patterns:
         if kind == "PHONE_NUMBER":
             return recognizer(supported_regions=self.regions)
         if kind == "EMAIL_ADDRESS":
-            # Presidio's own check of the domain asks the network, and refuses domains of a company's own network.
+            # Presidio's own check of the domain uses the network, and refuses domains of internal networks.
             return _pattern_recognizer()(supported_entity=kind, patterns=recognizer.PATTERNS)
         made = recognizer()
         if type(made).validate_result is _pattern_recognizer().validate_result:
-            # Without a check digit, the score is the pattern's. Patterns that cannot count are mostly the slow ones.
+            # Without a check digit, the score is the pattern's score. Most patterns below the threshold are slow.
             made.patterns = [pattern for pattern in made.patterns if pattern.score >= self.min_score]
         return made
 
     def __call__(self, text: str) -> list[Found]:
         """See Finder."""
         found = self._search(text)
-        # What is not seen, and accents, which are characters of their own in one of two forms of Unicode.
+        # Removes invisible characters, and accents, which one of Unicode's two forms writes as separate characters.
         dropped = set() if text.isascii() else {each for each in set(text) if not each.isascii() and not fold(each)}
         if dropped:
             places = [place for place, letter in enumerate(text) if letter not in dropped]
@@ -120,8 +120,8 @@ class Patterns:
         return found
 
     def _search(self, text: str) -> list[Found]:
-        """What the recognisers find in a text as it stands there."""
-        text = text if text.isascii() else text.translate(_PLAIN)  # each character stays where it is
+        """The recognisers' results in a text as it is."""
+        text = text if text.isascii() else text.translate(_PLAIN)  # each character keeps its position
         found = []
         for kind, recognizer in zip(self.kinds, self._recognizers, strict=True):
             if kind == "PHONE_NUMBER" and not _MANY_DIGITS.search(text):
@@ -135,18 +135,18 @@ class Patterns:
 
 
 def _pieces(kind: str, text: str) -> Iterator[tuple[int, str]]:
-    """What is searched for a kind, each with its place in the text."""
+    """The pieces of the text to search for a kind, each with its position."""
     if kind == "EMAIL_ADDRESS":
         yield from _around_at_signs(text)
         return
     yield 0, text
-    # Presidio takes capitals only; its check of the digits refuses what is no account.
+    # Presidio accepts only capitals; its check of the digits refuses false matches.
     if kind == "IBAN_CODE" and _ACCOUNT.search(text):
         yield 0, text.translate(_CAPITALS)
 
 
 def _around_at_signs(text: str) -> Iterator[tuple[int, str]]:
-    """The pieces of a text that may be e-mail addresses. On a long run of letters, the pattern would take very long."""
+    """The pieces of a text that may be e-mail addresses. The pattern would be very slow on a long run of letters."""
     done = 0
     for sign in _AT.finditer(text):
         if sign.start() >= done:
@@ -164,21 +164,21 @@ def _pattern_recognizer() -> Any:
 
 
 def _path_length(address: str) -> int:
-    """The length of what stands before an address without a space, as in ``mails/ann@example.com`` or ``?to=ann@...``."""
+    """The length of what precedes an address without a space, as in ``mails/ann@example.com`` or ``?to=ann@...``."""
     before = _NOT_IN_ADDRESSES.split(address.partition("@")[0])
     return len(address.partition("@")[0]) - len(before[-1]) if before[-1] else 0
 
 
 @lru_cache(maxsize=1)
 def _classes() -> dict[str, Any]:
-    """Presidio's recognisers of patterns, by the kind that each finds."""
+    """Presidio's pattern recognisers, by the kind that each one finds."""
     with _LOADING:
         try:
             import presidio_analyzer
             from presidio_analyzer import predefined_recognizers as predefined
         except ImportError as error:
             raise MissingExtra.of(
-                "finding entities by patterns needs Presidio", "pii", "or give a finder of your own"
+                "finding entities by patterns needs Presidio", "pii", "or pass a finder of your own"
             ) from error
     found: dict[str, Any] = {}
     for name in sorted(vars(predefined)):

@@ -1,4 +1,4 @@
-"""Where pseudonyms stand in a text, and what stood there: exact, both ways."""
+"""The places of pseudonyms in a text and their originals, with exact positions both ways."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Place(NamedTuple):
 
     Attributes:
         start: Its first character in the masked text.
-        pseudonym: It.
-        original: What stood there. A whole number, where the value was one.
+        pseudonym: The pseudonym.
+        original: The text that it replaced, or the whole number.
     """
 
     start: int
@@ -25,28 +25,28 @@ class Place(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The character after its last one, in the masked text."""
+        """The position after its last character, in the masked text."""
         return self.start + len(self.pseudonym)
 
     @property
     def kind(self) -> str:
-        """Its kind, as it stands in the pseudonym."""
+        """Its kind, as the pseudonym writes it."""
         match = PSEUDONYM.fullmatch(self.pseudonym)
         return match[1] if match else ""
 
 
 class Masked(NamedTuple):
-    """A text with pseudonyms in place of entities, and their places in order."""
+    """A text in which pseudonyms replace entities, with the places in order."""
 
     text: str
     places: tuple[Place, ...]
 
 
 class Restoring:
-    """From a masked text to what a reader may see, and back.
+    """Restores the parts of a masked text that a reader may see, and converts positions both ways.
 
-    A position within a pseudonym stands for the end of what it replaced. So every position has exactly one counterpart,
-    and pieces that partition the masked text partition the restored one, wherever they were cut.
+    A position within a pseudonym maps to the end of its original. So every position has exactly one counterpart,
+    and pieces that partition the masked text partition the restored text, wherever the cuts are.
     """
 
     def __init__(self, places: Iterable[Place]) -> None:
@@ -56,26 +56,26 @@ class Restoring:
         for each in self._places:
             self._shifts.append(self._shifts[-1] + len(str(each.original)) - len(each.pseudonym))
         self._ends = [each.end + shift for each, shift in zip(self._places, self._shifts[1:], strict=True)]  # restored
-        self._totals: dict[Callable[[str], int], list[int]] = {}  # of each count, before each place and at the end
+        self._totals: dict[Callable[[str], int], list[int]] = {}  # each count before each place and at the end
 
     @property
     def growth(self) -> int:
-        """How many characters the whole text grows by."""
+        """How many characters longer the whole restored text is."""
         return self._shifts[-1]
 
     def masked_length(self, length: int) -> int:
-        """The length of the masked text, for that of the restored one."""
+        """The masked text's length, from the restored text's length."""
         return length - self.growth
 
     def outward(self, position: int) -> int:
-        """The position in the restored text, for one in the masked text."""
+        """Convert a position in the masked text to one in the restored text."""
         before = bisect_left(self._starts, position)
         if before and position < self._places[before - 1].end:
             position = self._places[before - 1].end
         return position + self._shifts[before]
 
     def inward(self, position: int) -> int:
-        """The position in the masked text, for one in the restored text. Within what was replaced, that of its start."""
+        """Convert a position in the restored text to one in the masked text; within an original, to its start."""
         before = bisect_right(self._ends, position)
         if before < len(self._places):
             start = self._places[before].start
@@ -94,7 +94,7 @@ class Restoring:
         return "".join([*parts, piece[position - start :]])
 
     def count(self, count: Callable[[str], int], end: int) -> int:
-        """The sum of a count, such as of line ends, over what the pseudonyms that start before a position replaced."""
+        """The sum of a count, such as of line ends, over the originals of the pseudonyms that start before a position."""
         if count not in self._totals:
             self._totals[count] = list(accumulate((count(str(each.original)) for each in self._places), initial=0))
         return self._totals[count][bisect_left(self._starts, end)]

@@ -1,4 +1,4 @@
-"""Pseudonyms: words that stand for entities, the same word for the same entity."""
+"""Makes pseudonyms: a word for each entity, always the same word for the same entity."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ It is one word for every tokenizer and splitter, and ends with a digit, so that 
 """
 
 SEPARATORS = re.compile(r"[\s_\-\u2012-\u2015\u05be\u2800\u30fb]+")
-"""What parts the words of a name in a folded text: white space, ``_``, hyphens, dashes, and the dot of Japanese names."""
+"""Separators of a name's words in a folded text: white space, ``_``, hyphens, dashes, and the dot of Japanese names."""
 
 _BYTES = 10
 _NO_KIND = re.compile(r"[^A-Z1-9]")
 _PUNCTUATION = re.compile(r"[^\w]|_")
-# Japanese and Korean names are written with a blank, or without.
+# Writers put a blank into Japanese and Korean names, or leave it out.
 _OPTIONAL_BLANK = re.compile(rf"(?<=[{WITHOUT_SPACES}]){SEPARATORS.pattern}(?=[{WITHOUT_SPACES}])")
 
 _NUMBERS = frozenset(
@@ -33,20 +33,20 @@ _NUMBERS = frozenset(
         "SG_NRIC_FIN", "MEDICAL_LICENSE", "MAC_ADDRESS",
     }
 )  # fmt: skip
-"""Kinds that are often written with spaces, dashes, dots or brackets, or without."""
+"""Kinds that are often written with or without spaces, dashes, dots or brackets."""
 
 
 def pseudonym(key: bytes, kind: str, value: str) -> str:
-    """The pseudonym of an entity: its kind, and an HMAC-SHA256 of kind and value, which nobody can guess without the key.
+    """Make the pseudonym of an entity: its kind, and an HMAC-SHA256 of kind and value, which needs the key.
 
-    80 bits are kept: among a million entities, two share a pseudonym with a probability of 4 in 10 trillions.
+    It keeps 80 bits: among a million entities, two share a pseudonym with a probability of 4 in 10 trillions.
     """
     digest = hmac.digest(key, f"pseudonym\0{kind}\0{normal_value(kind, value)}".encode(errors="surrogatepass"), sha256)
     return f"{shown_kind(kind)}0{base64.b32encode(digest[:_BYTES]).decode()}0"
 
 
 def normal_value(kind: str, text: str) -> str:
-    """What two ways to write the same entity have in common, so that they get the same pseudonym."""
+    """Reduce the spellings of an entity to one, so that all of them get the same pseudonym."""
     plain = fold(text)
     if kind in _NUMBERS:
         return _PUNCTUATION.sub("", plain) or plain or text
@@ -54,7 +54,7 @@ def normal_value(kind: str, text: str) -> str:
 
 
 def shown_kind(kind: str) -> str:
-    """The kind as it stands in pseudonyms: ``EMAILADDRESS`` for ``EMAIL_ADDRESS``."""
+    """The kind as pseudonyms write it: ``EMAILADDRESS`` for ``EMAIL_ADDRESS``."""
     plain = _NO_KIND.sub("", kind.upper()).lstrip("123456789")
     return plain[:32] or "ENTITY"
 

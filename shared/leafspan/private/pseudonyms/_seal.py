@@ -1,8 +1,8 @@
-"""The seal of a vault: which rows it has, said under its key, so that rows cannot be changed, dropped or moved unnoticed.
+"""The seal of a vault: a keyed sum of its rows, which shows whether somebody changed, removed or moved rows.
 
-A seal is the sum of keyed digests of all rows, encrypted. A writer adds and subtracts the digests of the rows that it
-changes, in the same transaction. So a write costs no more in a large vault, and one that follows a change from outside
-leaves a seal that still does not fit (an incremental multiset hash: Clarke et al., ASIACRYPT 2003).
+A seal is the encrypted sum of keyed digests of all rows. A writer adds and subtracts the digests of the rows that it
+changes, in the same transaction. So a write costs the same in a large vault. After a change from outside, the seal does
+not match, also after further writes (an incremental multiset hash: Clarke et al., ASIACRYPT 2003).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _COLUMNS = {
 
 
 class Seal(NamedTuple):
-    """What a vault has as a whole.
+    """The numbers that describe the whole vault.
 
     Attributes:
         writes: The number of transactions that changed the vault.
@@ -35,13 +35,13 @@ class Seal(NamedTuple):
     rows: int = 0
 
     def locked(self, keys: VaultKeys, vault: bytes, generation: int) -> bytes:
-        """The seal, encrypted."""
+        """Encrypt the seal."""
         plain = self.writes.to_bytes(8, "big") + self.rows.to_bytes(32, "big")
         return encrypt(keys.data, plain, _bound(vault, generation))
 
     @classmethod
     def unlocked(cls, locked: object, keys: VaultKeys, vault: bytes, generation: int) -> Seal | None:
-        """The seal that was encrypted; None if it was changed."""
+        """Decrypt a seal. Return None if it was changed."""
         plain = decrypt(keys.data, locked, _bound(vault, generation)) if isinstance(locked, bytes) else None
         return None if plain is None else cls(int.from_bytes(plain[:8], "big"), int.from_bytes(plain[8:], "big"))
 
@@ -56,7 +56,7 @@ def sum_of_rows(database: sqlite3.Connection, keys: VaultKeys) -> int:
 
 
 class Tally:
-    """Adds up what the changes of a transaction add to a seal, from when it is made."""
+    """Adds up the changes that a transaction makes to the seal, from the moment when the tally is made."""
 
     def __init__(self, database: sqlite3.Connection, keys: VaultKeys) -> None:
         self._key = _key(keys)
@@ -71,13 +71,13 @@ class Tally:
         self._total += sign * _digest(self._key, table, row)
 
     def after(self, seal: Seal) -> Seal:
-        """The seal after the transaction, for the one before it."""
+        """The seal after the transaction, from the seal before it."""
         return Seal(seal.writes + 1, (seal.rows + self._total) % _MODULUS)
 
 
 @lru_cache(maxsize=1)
 def _triggers() -> list[str]:
-    """The statements that make this connection tell a tally of each row that it adds and removes."""
+    """The statements that make this connection report each row that it adds or removes to a tally."""
     made = []
     for table, columns in _COLUMNS.items():
         added, removed = (
@@ -94,7 +94,7 @@ def _key(keys: VaultKeys) -> bytes:
 
 
 def _digest(key: bytes, table: str, row: tuple[Any, ...]) -> int:
-    """The keyed digest of a row. Its content, which is its last value, can be long, and has no zero byte before it."""
+    """The keyed digest of a row. Its last value, the content, may be long; the values before it have no zero byte."""
     content = row[-1] if type(row[-1]) is bytes else None
     head = repr((table, row[:-1], row[-1] if content is None else True)).encode()
     return int.from_bytes(blake2b(head + b"\0" + (content or b""), key=key, digest_size=32).digest(), "big")

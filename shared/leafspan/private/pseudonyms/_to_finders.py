@@ -1,4 +1,4 @@
-"""Finders of any kind as functions: the default patterns, known terms, Presidio's analyzers, functions."""
+"""Turns finders of any kind into functions: the default patterns, known terms, Presidio's analyzers, functions."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ class Analyzed:
 
 
 def to_finders(finder: Any, known: Mapping[str, Iterable[str | Sequence[str]]] | None) -> tuple[Finder, ...]:
-    """The finders that a user wants.
+    """Return the finders that a user wants.
 
     Raises:
-        InvalidArgument: if it is anything else, or nothing would be looked for.
+        InvalidArgument: if a finder is anything else, or there is neither a finder nor a known term.
         MissingExtra: if Presidio is needed, and not installed.
     """
     given = [Patterns()] if finder is None else finder if isinstance(finder, list | tuple) else [finder]
     finders = ([] if known is None else [KnownTerms(known)]) + [_to_finder(each) for each in given]
     if not finders:
-        raise InvalidArgument("a private view must look for something: give a finder, or known terms")
+        raise InvalidArgument("a private view needs entities to look for: pass a finder, or known terms")
     return tuple(finders)
 
 

@@ -1,4 +1,4 @@
-"""The vault: what pseudonyms stand for, encrypted, in one file for each tenant."""
+"""The vault: the originals of pseudonyms, encrypted, in one file for each tenant."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _AT_ONCE = 500  # parameters of one statement
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What was masked in one version of a document.
+    """The notes on what was masked in one version of a document.
 
     Attributes:
-        id: Its id, which the masked document has in its metadata. Empty if nothing was masked.
+        id: Its id, which is also in the masked document's metadata. Empty if nothing was masked.
         home: The index that the document is in.
         stored_ids: The ids that the document can have there, masked; the first says which document it is.
-        notes: What stood in each part of the document, as plain values.
-        originals: For each pseudonym in the document what it stands for.
+        notes: The originals in each part of the document, as plain values.
+        originals: For each pseudonym in the document its original.
         document: The masked id of the document, as views show it.
-        alias: ``Vault.alias`` of its clear id, if that was masked. Empty if it was not.
+        alias: ``Vault.alias`` of the clear id, if the id was masked. Otherwise empty.
     """
 
     id: str
@@ -62,29 +62,28 @@ class Vault:
     def __init__(self, file: VaultFile, key: Key, keys: VaultKeys, generation: int, vault: bytes, timeout: float) -> None:
         self._file = file
         self._key = key
-        self._keys = {generation: keys}  # by the number of rotations: another thread may be rotating
+        self._keys = {generation: keys}  # by the number of rotations, since another thread may be rotating
         self._pseudonyms = keys.pseudonyms
         self._id = vault
         self._timeout = timeout
-        self._writes = 0  # the most that were seen
-        self._checked: tuple[bytes, tuple[object, ...]] | None = None  # the seal and the file that were found to fit
+        self._writes = 0  # the highest number of writes that was seen
+        self._checked: tuple[bytes, tuple[object, ...]] | None = None  # the last seal and file that matched
 
     @classmethod
     def open(cls, path: str | Path, key: Key | bytes | str, *, create: bool = True, timeout: float = 30.0) -> Vault:
-        """The vault in a file.
+        """Open the vault in a file.
 
         Args:
             path: The file.
             key: The key that locks it, which the caller keeps: a ``Key``, or its secret.
-            create: Whether to make the vault if there is none. Default: True.
-            timeout: Seconds, >= 0, to wait for other processes. Default: 30.
+            create: Whether to make the vault if the file does not exist. Default: True.
+            timeout: Time to wait for other processes, >= 0. Unit: seconds. Default: 30.
 
         Raises:
             InvalidArgument: if an option is out of its range.
-            VaultNotFound: if there is no vault, and ``create`` is False.
-            WrongKey: if the vault was locked with another key. Nothing was changed then.
-            DamagedVault: if the file is no vault, is incomplete, was changed without its key, or was replaced by an
-                older one.
+            VaultNotFound: if the file does not exist, and ``create`` is False.
+            WrongKey: if another key locked the vault. The vault is not changed.
+            DamagedVault: if the file is not a vault, is incomplete, was changed without its key, or is an older copy.
             MissingExtra: if the package cryptography is not installed.
         """
         if not isinstance(path, str | Path) or not str(path):
@@ -101,14 +100,14 @@ class Vault:
                 raise VaultNotFound(f"there is no vault {str(place)!r}")
             if file.mark.exists():
                 raise DamagedVault(
-                    f"the vault {str(place)!r} is gone, and {str(file.mark)!r} says that it was there; restore it from a "
+                    f"the vault {str(place)!r} is gone, and {str(file.mark)!r} shows that it existed; restore it from a "
                     "backup, or delete that file to begin with an empty vault"
                 )
             file.make(_header(given, VaultKeys.new(), os.urandom(16), 1))
         with file.reading() as database:
             keys, generation, vault = _unlocked(file, database, given)
         opened = cls(file, given, keys, generation, vault, timeout)
-        with opened._reading():  # which checks all of it
+        with opened._reading():  # this checks all rows
             return opened
 
     @property
@@ -117,14 +116,14 @@ class Vault:
         return self._file.path
 
     def rotate(self, new_key: Key | bytes | str) -> None:
-        """Lock the vault with another key, and encrypt everything in it again. Pseudonyms and indexes do not change.
+        """Lock the vault with another key, and encrypt all of its content again. Pseudonyms, and so indexes, stay the same.
 
-        Everything is encrypted again or nothing is, even if the process is killed. Other processes that have the vault
-        open get a ``WrongKey`` from then on. Copies of the file that were made before still open with the old key.
+        The rotation is complete or has no effect, even if the process is killed. Other processes that have the vault open
+        get a ``WrongKey`` afterwards. Earlier copies of the file still open with the old key.
 
         Raises:
-            InvalidArgument: if ``new_key`` is no key.
-            WrongKey: if the key was rotated by another process meanwhile.
+            InvalidArgument: if ``new_key`` is not a key.
+            WrongKey: if another process rotated the key in the meantime.
             WriterBusy: if another process writes for longer than the timeout.
         """
         given = to_key(new_key)
@@ -140,7 +139,7 @@ class Vault:
                 header = _header(given, keys, self._id, generation, Seal(old.seal.writes + 1, sum_of_rows(database, keys)))
                 database.execute("DELETE FROM header")
                 database.execute(f"INSERT INTO header VALUES (1,{','.join('?' * len(header))})", header)
-                self._keys[generation] = keys  # other threads need it as soon as the transaction has ended
+                self._keys[generation] = keys  # other threads need it as soon as the transaction ends
                 self._file.make_mark()
             self._written(old.seal.writes + 1)
         except BaseException:
@@ -150,16 +149,16 @@ class Vault:
         self._keys = {generation: keys}
 
     def pseudonym(self, kind: str, value: str) -> str:
-        """The pseudonym of an entity. It is the same whether or not the entity is in the vault."""
+        """Make the pseudonym of an entity, which does not depend on whether the vault has the entity."""
         return pseudonym(self._pseudonyms, kind, value)
 
     def record_id(self, content: object) -> str:
-        """An id for a record of this content, which tells nothing of it."""
+        """Make an id for a record of this content. The id reveals nothing about the content."""
         canonical = json.dumps(content, ensure_ascii=True, sort_keys=True).encode()
         return self._digest(b"record\0" + canonical)
 
     def alias(self, document_id: str) -> str:
-        """What is stored of the clear id of a document, so that the document is found by it."""
+        """Make the stored form of a document's clear id, by which the document can be found."""
         return self._digest(b"id\0" + document_id.encode(errors="surrogatepass"))
 
     def _digest(self, content: bytes) -> str:
@@ -167,18 +166,18 @@ class Vault:
 
     @property
     def timeout(self) -> float:
-        """Seconds to wait for others that use the vault."""
+        """Seconds to wait for other users of the vault."""
         return self._timeout
 
     def writers_lock(self) -> WritersLock:
-        """A new lock of those who write documents, not acquired yet.
+        """Make a lock for writers of documents. It is not acquired yet.
 
-        Who writes shares it: what is unsettled is not cleaned up meanwhile. Who cleans up takes it alone.
+        Writers share the lock, so that their unsettled records are not cleaned up. A cleaner takes the lock alone.
         """
         return WritersLock(self.path)
 
     def save(self, records: Iterable[Record]) -> None:
-        """Save records, unless they are there, before an index has the documents. Those without notes are not kept.
+        """Save records before an index has their documents. Existing records, and records without notes, are skipped.
 
         They are unsettled until the index has their documents; so are other records of the same documents from now on.
 
@@ -215,19 +214,19 @@ class Vault:
                 )
 
     def notes(self, records: Collection[str]) -> dict[str, dict[str, Any]]:
-        """What stood in the documents of these records, by record. One that is not there is left out."""
+        """The notes of these records, by record. Missing records are left out."""
         with self._reading() as vault:
             rows = _chosen(vault.database, "SELECT record, content FROM records WHERE record", records)
             return {name: json.loads(vault.decrypted("records", name, content)) for name, content in rows}
 
     def originals(self, pseudonyms: Collection[str]) -> dict[str, str]:
-        """What these pseudonyms stand for, as it was first written. One that is not there is left out."""
+        """The originals of these pseudonyms, in their first spelling. Missing pseudonyms are left out."""
         with self._reading() as vault:
             rows = _chosen(vault.database, "SELECT pseudonym, content FROM entries WHERE pseudonym", pseudonyms)
             return {name: vault.decrypted("entries", name, content).decode() for name, content in rows}
 
     def masked_ids(self, home: str, document_ids: Collection[str]) -> dict[str, str]:
-        """The masked ids of the documents of an index that were added under these ids, as far as they were masked."""
+        """The masked ids of an index's documents with these clear ids. Ids that were not masked are left out."""
         with self._reading() as vault:
             found = {}
             for document_id in document_ids:
@@ -239,24 +238,24 @@ class Vault:
             return found
 
     def unsettle(self, records: Collection[str]) -> None:
-        """Note that the documents of these records are about to be deleted."""
+        """Mark the records of documents that are about to be deleted as unsettled."""
         with self._writing() as vault:
             vault.database.executemany("UPDATE records SET settled = 0 WHERE record = ?", ((each,) for each in records))
 
     def unsettle_all(self, home: str) -> None:
-        """Note that any document of an index may be gone."""
+        """Mark all records of an index as unsettled, since any document may be gone."""
         with self._writing() as vault:
             vault.database.execute("UPDATE records SET settled = 0 WHERE home = ?", (home,))
 
     def unsettled(self, home: str) -> dict[str, list[str]]:
-        """The records of an index of which it is not known whether it has their documents, with the ids of these."""
+        """The unsettled records of an index, with their documents' ids: the index may have these documents or not."""
         with self._reading() as vault:
             select = "SELECT record, stored_ids FROM records WHERE home = ? AND NOT settled"
             rows = vault.database.execute(select, (home,))
             return {record: json.loads(stored_ids) for record, stored_ids in rows}
 
     def settle(self, kept: Collection[str], gone: Collection[str]) -> None:
-        """Settle records: the index has those of ``kept``. Those of ``gone`` are forgotten, with what only they used."""
+        """Settle the records in ``kept``. Delete the records in ``gone``, and entries that only they used."""
         with self._writing() as vault:
             database = vault.database
             database.executemany("UPDATE records SET settled = 1 WHERE record = ?", ((each,) for each in kept))
@@ -280,7 +279,7 @@ class Vault:
     def _writing(self) -> Iterator[_Unlocked]:
         """A transaction that writes, and seals the vault again.
 
-        What others wrote is not checked before: a seal that did not fit does not fit afterwards either.
+        It does not check earlier writes of others: if the seal did not match before, it does not match afterwards.
         """
         with self._file.writing() as database:
             vault = self._unlocked(database)
@@ -299,10 +298,10 @@ class Vault:
             self._checked = (locked, self._file.fingerprint()) if is_checked else None
 
     def _check(self, vault: _Unlocked) -> None:
-        """Check that the vault has the rows that its seal says, unless the file is as it was when this was checked last.
+        """Check that the rows match the seal, unless the file is unchanged since the last check.
 
         Raises:
-            DamagedVault: if it has others.
+            DamagedVault: if they do not match.
         """
         is_settled = self._file.is_settled()
         state = (vault.locked_seal, self._file.fingerprint())
@@ -317,7 +316,7 @@ class Vault:
         self._checked = state if is_settled else None
 
     def _written(self, writes: int) -> None:
-        """Note how often the vault was written, here and in its mark."""
+        """Store the number of writes, in this object and in the mark."""
         self._file.stamp()
         self._writes = max(self._writes, writes)
         if writes > (self._marked(self._file.read_mark()) or 0):
@@ -328,19 +327,19 @@ class Vault:
         return number + digest(self._pseudonyms, b"mark\0" + self._id + number, sha256)
 
     def _marked(self, mark: bytes) -> int | None:
-        """How often the vault was written according to its mark, 0 without a mark. None if it is the mark of another."""
+        """The number of writes in the mark; 0 without a mark, None if the mark belongs to another vault."""
         writes = int.from_bytes(mark[:8], "big")
         return 0 if not mark else writes if compare_digest(mark, self._mark(writes)) else None
 
     def _unlocked(self, database: sqlite3.Connection) -> _Unlocked:
-        """The file in a transaction, with the keys that it has now.
+        """The file in a transaction, with its current keys.
 
         Raises:
-            WrongKey: if another process has rotated the key, or the file is another vault now.
-            DamagedVault: if it is older than it was.
+            WrongKey: if another process rotated the key, or replaced the file by another vault.
+            DamagedVault: if the file is an older copy.
         """
         if not self._file.has_its_schema(database):
-            raise self._file.damaged("its tables are missing, or others than those of a vault")
+            raise self._file.damaged("its tables are missing, or are not a vault's tables")
         row = database.execute("SELECT generation, vault, seal FROM header").fetchone()
         if row is None:
             raise self._file.damaged("its header is missing")
@@ -361,12 +360,12 @@ class Vault:
         return _Unlocked(self._file, database, self._id, keys, generation, seal, locked_seal)
 
     def _check_age(self, seal: Seal) -> None:
-        """Check that the file is not older than it was. While a transaction reads it, nobody writes it or its mark."""
+        """Check that the file is not an older copy. While a transaction reads it, nobody writes the file or its mark."""
         for attempt in range(4):
             marked = self._marked(self._file.read_mark())
             if marked is not None:
                 break
-            time.sleep(0.01 * attempt)  # another process may be in the middle of writing it
+            time.sleep(0.01 * attempt)  # another process may be writing the mark
         else:
             raise DamagedVault(
                 f"the file {str(self._file.mark)!r} was changed, or belongs to another vault than {str(self.path)!r}; if "
@@ -375,7 +374,7 @@ class Vault:
         most = max(marked or 0, self._writes)
         if seal.writes < most:
             raise DamagedVault(
-                f"the vault {str(self.path)!r} is older than it was: it was written {most} times, and this file has "
+                f"the vault {str(self.path)!r} is older than it was: it was written {most} times, but this file has only "
                 f"{seal.writes} of these; if you have restored a backup yourself, delete {str(self._file.mark)!r}, and "
                 "open the vault again"
             )
@@ -385,13 +384,13 @@ class Vault:
         return f"Vault({str(self.path)!r})"
 
     def __reduce__(self) -> Never:
-        """Raises: its keys must not be stored."""
-        raise TypeError("a Vault cannot be pickled or copied, nor what holds it: open it again where it is needed")
+        """Raise a TypeError: pickling would store the keys."""
+        raise TypeError("a Vault cannot be pickled or copied, and neither can its views: open it again where it is needed")
 
 
 @dataclass(frozen=True, slots=True)
 class _Unlocked:
-    """The file in a transaction, with the keys that it has now."""
+    """The file in a transaction, with its current keys."""
 
     file: VaultFile
     database: sqlite3.Connection
@@ -402,18 +401,18 @@ class _Unlocked:
     locked_seal: bytes
 
     def encrypted(self, table: str, name: str, content: bytes) -> bytes:
-        """What a row has, encrypted for this row alone."""
+        """Encrypt the content of a row, for this row only."""
         return encrypt(self.keys.data, content, self._bound(table, name))
 
     def decrypted(self, table: str, name: str, content: bytes) -> bytes:
-        """What a row has.
+        """Decrypt the content of a row.
 
         Raises:
-            DamagedVault: if it was changed.
+            DamagedVault: if the content was changed.
         """
         plain = decrypt(self.keys.data, content, self._bound(table, name)) if isinstance(content, bytes) else None
         if plain is None:
-            raise self.file.damaged(f"what {table} have of {name!r} was changed")
+            raise self.file.damaged(f"the entry {name!r} of its table {table} was changed")
         return plain
 
     def _bound(self, table: str, name: str) -> bytes:
@@ -421,7 +420,7 @@ class _Unlocked:
 
 
 def _encrypt_again(table: str, column: str, old: _Unlocked, new: _Unlocked) -> None:
-    """Encrypt the rows of a table with the new keys, row by row, so that it needs little memory."""
+    """Encrypt the rows of a table with the new keys, one by one, so that this needs little memory."""
     database = old.database
     for (name,) in database.execute(f"SELECT {column} FROM {table}").fetchall():
         (content,) = database.execute(f"SELECT content FROM {table} WHERE {column} = ?", (name,)).fetchone()
@@ -437,7 +436,7 @@ def _header(key: Key, keys: VaultKeys, vault: bytes, generation: int, seal: Seal
 
 
 def _checksum(locked: bytes, salt: bytes, vault: bytes, generation: int) -> bytes:
-    """What tells a header that was damaged from one that was locked with another key."""
+    """A checksum that tells a damaged header from a header that another key locked."""
     return sha256(locked + salt + _bound(vault, generation)).digest()
 
 
@@ -446,7 +445,7 @@ def _bound(vault: bytes, generation: int) -> bytes:
 
 
 def _unlocked(file: VaultFile, database: sqlite3.Connection, key: Key) -> tuple[VaultKeys, int, bytes]:
-    """The keys of a vault, the number of its rotations, and its id."""
+    """The keys of a vault, its number of rotations, and its id."""
     vault, salt, locked, generation = _header_of(file, database)
     keys = VaultKeys.unlocked(locked, key, salt, _bound(vault, generation))
     if keys is None:
@@ -455,7 +454,7 @@ def _unlocked(file: VaultFile, database: sqlite3.Connection, key: Key) -> tuple[
 
 
 def _header_of(file: VaultFile, database: sqlite3.Connection) -> tuple[bytes, bytes, bytes, int]:
-    """The id of a vault, its salt, its locked keys, and the number of its rotations."""
+    """The id of a vault, its salt, its locked keys, and its number of rotations."""
     tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if "header" not in tables:
         raise file.damaged("its tables are missing")
@@ -468,7 +467,7 @@ def _header_of(file: VaultFile, database: sqlite3.Connection) -> tuple[bytes, by
             "made it, or make a new vault, and add the documents to a new index"
         )
     if not file.has_its_schema(database):
-        raise file.damaged("its tables are missing, or others than those of a vault")
+        raise file.damaged("its tables are missing, or are not a vault's tables")
     _, _, vault, salt, locked, checksum, generation, _ = row
     if (
         not all(isinstance(each, bytes) for each in (vault, salt, locked))
@@ -480,7 +479,7 @@ def _header_of(file: VaultFile, database: sqlite3.Connection) -> tuple[bytes, by
 
 
 def _chosen(database: sqlite3.Connection, select: str, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    """The rows of a statement for some names, in groups."""
+    """The rows that a statement selects by name, with the names in groups."""
     wanted: Sequence[str] = list(names)
     for start in range(0, len(wanted), _AT_ONCE):
         some = wanted[start : start + _AT_ONCE]

@@ -1,4 +1,4 @@
-"""The file of a vault: SQLite, opened for each use, so that threads and processes can share it, also after a fork."""
+"""A vault's SQLite file. Each use opens it, so that threads and processes can share it, also after a fork."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _UNMAKEABLE = {
     errno.EROFS: StorageReadOnly,
 }
 
-# What is deleted is overwritten. The journal holds pages as they were, which are as encrypted as those of the file.
+# Deleted data is overwritten. The journal holds older pages, which are encrypted like those in the file.
 _PRAGMAS = "PRAGMA secure_delete = ON; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY"
 _TABLES = """
 CREATE TABLE header (
@@ -51,7 +51,7 @@ CREATE INDEX by_pseudonym ON uses (pseudonym);
 """
 
 
-_STEP = 0.05  # seconds, more than a step of the clock of any file system of today
+_STEP = 0.05  # seconds, longer than one step of any current file system's clock
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM main.sqlite_master"
 
 
@@ -71,7 +71,7 @@ class VaultFile:
         self._stamped = 0
 
     def make(self, header: tuple[object, ...]) -> None:
-        """Make the file with its header, unless it is there. It is whole as soon as it has its name."""
+        """Make the file with its header, unless it exists. The file gets its name only when it is complete."""
         draft = self.path.with_name(f"{self.path.name}.{os.getpid()}-{os.urandom(4).hex()}.new")
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -96,7 +96,7 @@ class VaultFile:
 
         Raises:
             VaultNotFound: if the file is not there.
-            DamagedVault: if it is no database any more.
+            DamagedVault: if the file is not a database.
             WriterBusy: if another process writes for longer than the timeout.
         """
         with self._transaction("BEGIN") as database:
@@ -104,7 +104,7 @@ class VaultFile:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that is written as a whole or not at all, whenever the process ends. It raises like ``reading``."""
+        """A transaction that is written completely or not at all, even if the process ends. It raises like ``reading``."""
         with self._transaction("BEGIN IMMEDIATE") as database:
             yield database
 
@@ -118,36 +118,36 @@ class VaultFile:
             database.execute("COMMIT")
 
     def has_its_schema(self, database: sqlite3.Connection) -> bool:
-        """Whether the file has the tables and indexes that it was made with, and nothing else, such as triggers."""
+        """Whether the file has only its original tables and indexes, and nothing else, such as triggers."""
         return set(database.execute(_SCHEMA)) == _schema()
 
     def fingerprint(self) -> tuple[object, ...]:
-        """What changes when the file is written, by whomever.
+        """Values that change when anybody writes the file.
 
-        The file must not be opened for this: closing it again would release SQLite's locks of this process.
+        This must not open the file: closing it again would release this process's SQLite locks.
         """
         wal = self.path.with_name(f"{self.path.name}-wal")
         written = [os.stat(each) for each in (self.path, wal) if each.exists()]
         return tuple((each.st_dev, each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for each in written)
 
     def is_settled(self) -> bool:
-        """Whether another change of the file would change its times: the clock of a file system moves in steps."""
+        """Whether another write would change the file's times. A file system's clock moves in steps."""
         status = os.stat(self.path)
         return status.st_mtime_ns == self._stamped or time.time() - max(status.st_mtime, status.st_ctime) > _STEP
 
     def stamp(self) -> None:
-        """Give the file a time of its own, which no other change within the same step of the clock has."""
+        """Give the file a unique time, which differs from any other write in the same step of the clock."""
         self._stamped = time.time_ns() // 1000 * 1000 + random.randrange(1000)
         with suppress(OSError):
             os.utime(self.path, ns=(self._stamped, self._stamped))
 
     @property
     def mark(self) -> Path:
-        """The file that says how often the vault was written, so that an older copy of it is noticed."""
+        """The file with the number of writes to the vault, which shows whether the vault is an older copy."""
         return self.path.with_name(f"{self.path.name}.mark")
 
     def read_mark(self) -> bytes:
-        """What the mark has. Empty if there is no mark."""
+        """Read the mark. Return empty bytes if there is no mark."""
         try:
             return self.mark.read_bytes()
         except FileNotFoundError:
@@ -156,7 +156,7 @@ class VaultFile:
             raise StorageFailed(f"the file {str(self.mark)!r} cannot be read: {error.strerror}") from error
 
     def make_mark(self) -> None:
-        """Make the mark, unless it is there, and see that it can be written, before a transaction ends."""
+        """Make the mark unless it exists, and check that it can be written, before a transaction ends."""
         try:
             os.close(os.open(self.mark, os.O_CREAT | os.O_RDWR, 0o600))
         except OSError as error:
@@ -164,12 +164,12 @@ class VaultFile:
             raise kind(f"the file {str(self.mark)!r} cannot be written: {error.strerror}") from error
 
     def write_mark(self, mark: bytes) -> None:
-        """Write the mark in one go. One that could not be written says less, and does no harm."""
+        """Write the mark in one step. If this fails, the mark has a lower number, which does no harm."""
         with suppress(OSError), open(self.mark, "r+b", buffering=0) as file:
             file.write(mark)
 
     def _connection(self, path: Path) -> sqlite3.Connection:
-        uri = f"{path.resolve().as_uri()}?mode=rw"  # never makes an empty file where there was none
+        uri = f"{path.resolve().as_uri()}?mode=rw"  # a missing file is an error; SQLite does not make an empty one
         database = sqlite3.connect(uri, uri=True, timeout=self._timeout, isolation_level=None)
         try:
             database.executescript(_PRAGMAS)
@@ -180,7 +180,7 @@ class VaultFile:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Errors of SQLite as ours."""
+        """Turn SQLite's errors into leafspan's."""
         try:
             yield
         except sqlite3.Error as error:
@@ -192,9 +192,9 @@ class VaultFile:
             if code in _UNUSABLE:
                 raise _UNUSABLE[code](f"the vault {str(self.path)!r} cannot be used: {error}") from error
             raise self.damaged(str(error)) from error
-        except (UnicodeDecodeError, OverflowError) as error:  # so Python's sqlite3 reads what is no text or number any more
+        except (UnicodeDecodeError, OverflowError) as error:  # from sqlite3, for damaged texts or numbers
             raise self.damaged(str(error)) from error
 
     def damaged(self, reason: str) -> DamagedVault:
-        """The error that says that the file is not whole."""
-        return DamagedVault(f"the vault {str(self.path)!r} is damaged, or no vault: {reason}; restore it from a backup")
+        """Make the error for a damaged file."""
+        return DamagedVault(f"the vault {str(self.path)!r} is damaged, or not a vault: {reason}; restore it from a backup")

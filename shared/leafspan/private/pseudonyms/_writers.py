@@ -1,4 +1,4 @@
-"""Who is writing through a vault: many at the same time, or nobody while what killed writers have left is cleaned up."""
+"""The lock of a vault's writers. Many write at the same time, but nobody while a killed writer's records are settled."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from leafspan.errors import StorageFailed, WriterBusy
 
 
 class WritersLock:
-    """A lock that several can share, or one can have alone. The operating system releases that of a killed process.
+    """A lock that several can share or one can have alone. The operating system releases a killed process's lock.
 
-    It is made before it is acquired, so that a task that is cancelled while it waits can release it.
+    The lock object exists before it is acquired, so that a task that is cancelled while it waits can release it.
 
-    SQLite's lock of a file of its own serves for this, since it works on every system.
+    It uses SQLite's lock of a separate file, since that works on every system.
     """
 
     def __init__(self, vault: Path) -> None:
@@ -23,16 +23,16 @@ class WritersLock:
         self._database: sqlite3.Connection | None = None
 
     def share(self, timeout: float) -> None:
-        """Acquire it together with other writers.
+        """Acquire the lock together with other writers.
 
         Raises:
-            WriterBusy: if somebody has it alone for longer than the timeout.
+            WriterBusy: if another process has it alone for longer than the timeout.
         """
         if not self._acquire("BEGIN", timeout):
-            raise WriterBusy(f"the vault {str(self._vault)!r} is cleaned up for longer than the timeout of {timeout:g} s")
+            raise WriterBusy(f"the vault {str(self._vault)!r} is cleaned up longer than the timeout of {timeout:g} s")
 
     def take_alone(self) -> bool:
-        """Try to acquire it for the caller alone. False if somebody else has it."""
+        """Try to acquire the lock alone. Return False if another process has it."""
         return self._acquire("BEGIN EXCLUSIVE", 0)
 
     def _acquire(self, begin: str, timeout: float) -> bool:
@@ -40,7 +40,7 @@ class WritersLock:
         try:
             database = sqlite3.connect(self._file, timeout=timeout, isolation_level=None, check_same_thread=False)
             database.execute(begin)
-            database.execute("SELECT count(*) FROM sqlite_master").fetchone()  # a shared lock is taken by reading
+            database.execute("SELECT count(*) FROM sqlite_master").fetchone()  # reading takes a shared lock
         except sqlite3.Error as error:
             if database is not None:
                 database.close()
@@ -51,7 +51,7 @@ class WritersLock:
         return True
 
     def release(self) -> None:
-        """Let others have it. Does nothing if it is not held."""
+        """Release the lock, if it is held."""
         database, self._database = self._database, None
         if database is not None:
             with suppress(sqlite3.Error):

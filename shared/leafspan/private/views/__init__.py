@@ -1,4 +1,4 @@
-"""An index as it looks through pseudonyms: what goes in is masked, what comes out is masked or restored."""
+"""Views of an index that mask all input, and mask or restore all output."""
 
 import lazy_loader
 

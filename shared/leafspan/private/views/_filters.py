@@ -1,4 +1,4 @@
-"""Filters as they are asked of masked metadata."""
+"""Masks filters, so that they match masked metadata."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def masked_filter(
     masked_id: Callable[[str], str],
     met: Callable[[tuple[Place, ...]], object] = lambda _: None,
 ) -> Where | None:
-    """The filter with pseudonyms in its keys and values. Masking it again changes nothing.
+    """Replace entities in the filter's keys and values by pseudonyms. Masking twice gives the same filter.
 
     Raises:
-        InvalidArgument: if texts with entities would have to be ordered.
+        InvalidArgument: if the filter compares the order of texts with entities.
     """
 
     def value(clear: object) -> object:

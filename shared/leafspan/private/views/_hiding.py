@@ -1,4 +1,4 @@
-"""Errors that quote nothing in the clear."""
+"""Removes clear texts from errors."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from leafspan.errors import (
 )
 from leafspan.private.pseudonyms import Disguise
 
-_SAFE = (FinderFailed, WrongKey, DamagedVault, VaultNotFound, WriterBusy, MissingExtra)  # they quote paths and rules alone
+_SAFE = (FinderFailed, WrongKey, DamagedVault, VaultNotFound, WriterBusy, MissingExtra)  # only with paths and rules
 _QUOTED = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
-_LONG = 40  # characters: longer quotations may be cut off, and a finder does not know half a name
+_LONG = 40  # characters: longer quotations may be cut off, and finders do not find half a name
 _CUT = re.compile(r"(,? got ).*\.\.\..*", re.DOTALL)
 
 
 def hidden(error: LeafspanError, disguise: Disguise) -> LeafspanError:
-    """An error of the same class whose message and notes are masked. Quotations that may be cut off are left out."""
+    """An error of the same class with masked message and notes. Quotations that may be cut off are left out."""
     if isinstance(error, _SAFE):
         return error
-    if isinstance(error, FunctionFailed):  # what it was given, and what the function said, may quote a part of a name
+    if isinstance(error, FunctionFailed):  # the function's argument and its message may quote a part of a name
         return type(error)(hidden_message(error.quoting_nothing or "a function failed", disguise))
     masked = type(error)(hidden_message(str(error), disguise))
     if isinstance(error, DamagedIndex) and isinstance(masked, DamagedIndex) and error.document_id is not None:
@@ -38,7 +38,7 @@ def hidden(error: LeafspanError, disguise: Disguise) -> LeafspanError:
 
 
 def hidden_message(message: str, disguise: Disguise) -> str:
-    """A message without anything in the clear."""
+    """A message without clear entities."""
     try:
         masked = disguise.name(_QUOTED.sub(_without_cut, message))
     except FinderFailed as error:

@@ -1,4 +1,4 @@
-"""How documents get into a private view: masked, and what was masked saved in the vault before the index has anything."""
+"""Masks documents on their way into an index, and saves the originals in the vault before the index gets any document."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ class PrivateIntake:
         self._originals = originals
         self._save = save
         self._volatile_keys = volatile_keys
-        self._masked: dict[str, Notes] = {}  # of the document that is being read, by its masked id
-        self._file_names: dict[str, str] = {}  # by what is stored of them
+        self._masked: dict[str, Notes] = {}  # for the document that is being read, by its masked id
+        self._file_names: dict[str, str] = {}  # by their masked names
         reading = FileReading(self._check, root, self._stored_name)
-        # The list of all entities of a long document is long, and filters look at rows.
+        # The list of a long document's entities is long, and filters read whole rows.
         self.intake = Intake(reading, self._keep, self._known, frozenset({privacy.entities_field}), remembers_files=False)
 
     def _check(self, given: Document | GivenDocument, *, flatten_metadata: bool = False) -> Document:
@@ -58,8 +58,8 @@ class PrivateIntake:
         return masked
 
     def _keep(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The documents with the ids of their records, which are saved group by group."""
-        noted = map(self._noted, documents)  # one by one, so that notes are those of the document just read
+        """Yield the documents with their records' ids, and save the records in groups."""
+        noted = map(self._noted, documents)  # one by one, so that the notes belong to the document just read
         while group := list(islice(noted, _AT_ONCE)):
             if self._save:
                 self._privacy.vault.save(record for _, record in group)
@@ -86,7 +86,7 @@ class PrivateIntake:
         return replace(document, metadata={**document.metadata, RECORD_KEY: id_}), record
 
     def _known(self, rows: Sequence[Row]) -> list[Row]:
-        """Rows of the index with the names that their files have on the disk."""
+        """Rows of the index with the files' real names on disk."""
         records = {row.metadata[RECORD_KEY] for row in rows if FILE_KEY in row.extra and RECORD_KEY in row.metadata}
         notes = self._privacy.vault.notes({str(each) for each in records}) if records else {}
         return [_with_file(row, notes.get(str(row.metadata.get(RECORD_KEY)), {}).get("file")) for row in rows]

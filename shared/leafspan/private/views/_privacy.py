@@ -1,4 +1,4 @@
-"""What a private view masks with, and what it shows."""
+"""The options of a private view: what it masks, and what it shows."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Privacy:
     """The options of a private view.
 
     Attributes:
-        vault: What maps pseudonyms back.
-        finders: What finds entities.
+        vault: Maps pseudonyms back.
+        finders: Find entities.
         clear: Metadata keys whose values are not masked.
         entities_field: Metadata key that lists the pseudonyms of a document.
-        reveals: Kinds of entities that are shown, as they stand in pseudonyms. None for all.
+        reveals: Kinds of entities that the view shows, as pseudonyms write them. None for all kinds.
     """
 
     vault: Vault
@@ -49,10 +49,10 @@ class Privacy:
         clear: Collection[str],
         entities_field: str,
     ) -> Privacy:
-        """The options that a user gave.
+        """Check and convert the user's options.
 
         Raises:
-            InvalidArgument: if one is of a wrong type.
+            InvalidArgument: if an option has the wrong type.
             MissingExtra: if Presidio is needed, and not installed.
         """
         if not isinstance(vault, Vault):
@@ -69,25 +69,25 @@ class Privacy:
 
     @property
     def disguise(self) -> Disguise:
-        """What masks texts."""
+        """The disguise that masks texts."""
         return Disguise(self.finders, self.vault.pseudonym, self.clear)
 
     @property
     def shows_all(self) -> bool:
-        """Whether everything is shown as it was added."""
+        """Whether the view shows everything as it was added."""
         return self.reveals is None
 
     @property
     def shows_none(self) -> bool:
-        """Whether everything is shown masked."""
+        """Whether the view shows everything masked."""
         return self.reveals is not None and not self.reveals
 
     def shows(self, place: Place) -> bool:
-        """Whether what a pseudonym stands for is shown. Blanks that were added beside pseudonyms go with the first one."""
+        """Whether the view shows a pseudonym's original. Blanks that were added around pseudonyms follow the first one."""
         return self.reveals is None or (bool(self.reveals) and (not place.kind or place.kind in self.reveals))
 
     def revealing(self, reveal: bool | Collection[str]) -> Privacy:
-        """The same options, but for what is shown."""
+        """The same options, except what the view shows."""
         return replace(self, reveals=_kinds(reveal, self.finders))
 
 
@@ -100,7 +100,7 @@ def _kinds(reveal: Any, finders: Iterable[Finder]) -> frozenset[str] | None:
     found: set[str] = set()
     for finder in finders:
         if not isinstance(finder, Patterns | KnownTerms):
-            return kinds  # what else it finds is not known
+            return kinds  # leafspan does not know all kinds that this finder finds
         found |= {shown_kind(kind) for kind in finder.kinds}
     if unknown := sorted(kinds - found):
         raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""A view of an index in which names, addresses and numbers are pseudonyms."""
+"""A view of an index that shows pseudonyms instead of names, addresses and numbers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PrivateView(View):
     ) -> None:
         super().__init__(sources, settings, timeout, scope)
         self._privacy = privacy
-        self._originals = originals or {}  # what the pseudonyms in the filter of the scope stand for
+        self._originals = originals or {}  # of the pseudonyms in the scope's filter
 
     @property
     def vault(self) -> Vault:
@@ -62,11 +62,11 @@ class PrivateView(View):
 
     @property
     def is_private(self) -> bool:
-        """Whether names and numbers are pseudonyms here: always True."""
+        """Whether names and numbers are pseudonyms in this view: always True."""
         return True
 
     def revealing(self, reveal: bool | Collection[str] = True) -> PrivateView:
-        """The same view for a reader who may see more, or less: see ``reveal`` of ``private_view``.
+        """Return the same view for a reader who may see more or less: see ``reveal`` of ``private_view``.
 
         Raises:
             InvalidArgument: if ``reveal`` is neither True nor False nor a list of kinds.
@@ -75,11 +75,9 @@ class PrivateView(View):
         return PrivateView(self._sources, self._settings, self._timeout, privacy, self._scope, self._originals)
 
     def clean(self) -> int:
-        """Delete the vault's records of documents that are no longer in the index, such as those deleted without this
-        view.
+        """Delete the vault's records of documents that are no longer in the index, such as those deleted without this view.
 
-        It looks at all documents of the index. While somebody adds or deletes through a private view, nothing is
-        deleted.
+        It reads all documents of the index. While another private view adds or deletes documents, it deletes no records.
 
         Returns:
             The number of documents whose records were deleted.
@@ -94,7 +92,7 @@ class PrivateView(View):
         return (*super()._what_it_shows(), self._privacy)
 
     def scoped(self, where: object, *, share_statistics: bool = False) -> View:
-        """A private view of the documents that match a filter: see ``View.scoped``. Its values are masked, too."""
+        """Return a private view of the documents that match a filter: see ``View.scoped``. The filter is masked, too."""
         return run(self._hiding(self._narrowed(where, share_statistics)))
 
     def _narrowed(self, where: object, share_statistics: bool) -> Flow[View]:
@@ -105,7 +103,7 @@ class PrivateView(View):
         return PrivateView(self._sources, self._settings, self._timeout, self._privacy, scope, originals)
 
     def _hiding(self, flow: Flow[T]) -> Flow[T]:
-        """The flow, whose errors quote nothing in the clear."""
+        """Run the flow, and remove clear texts from its errors."""
         try:
             return (yield from flow)
         except LeafspanError as error:
@@ -113,7 +111,7 @@ class PrivateView(View):
         raise (yield Call(hidden, (problem, self._privacy.disguise)))
 
     def _masked_id(self, document_id: str) -> str:
-        """The masked id of a document: that under which it was added, or what it would be masked to."""
+        """The masked id of a document: the one it was added with, or else the one that masking gives."""
         known: dict[str, str] = self.vault.masked_ids(self._store.id, [document_id])
         return known.get(document_id) or self._privacy.disguise.name(document_id)
 
@@ -123,7 +121,7 @@ class PrivateView(View):
     def _showing(self) -> Showing:
         return Showing(self._privacy, self._store, self._scope)
 
-    # what goes in
+    # Input
 
     def _intake(self, volatile_keys: object, *, dry_run: bool = False) -> Intake:
         return self._private_intake(checked_keys(volatile_keys), dry_run=dry_run).intake
@@ -174,22 +172,22 @@ class PrivateView(View):
         return (yield from self._writing(super()._delete(ids, where, dry_run), partial(self._shown_deleted, given)))
 
     def _forget(self, ids: Sequence[str]) -> Flow[None]:
-        """Before documents are deleted: what the vault has of them is forgotten as soon as they are gone."""
+        """Before documents are deleted, mark their records, so that they are deleted when the documents are gone."""
         rows = yield from read_consistently(self._store, partial(Reader.rows, ids=list(ids)))
         if records := records_of(rows):
             yield Call(self.vault.unsettle, (records,), finish=True)
         yield from super()._forget(ids)
 
     def _writing(self, flow: Flow[T], shown: Any) -> Flow[T]:
-        """A flow that writes, with the vault's lock of writers. Afterwards, what is no longer needed is forgotten."""
+        """Run a flow that writes, with the writers' lock. Then delete the records that are no longer needed."""
         lock = self.vault.writers_lock()
         try:
             yield Call(lock.share, (self.vault.timeout,), finish=True)
             result = yield from flow
         finally:
             lock.release()
-        result = yield from shown(result)  # before anything that is needed for it is forgotten
-        with suppress(LeafspanError):  # what was written is there; the next writer cleans up
+        result = yield from shown(result)  # before the records that it needs are deleted
+        with suppress(LeafspanError):  # the documents are written; the next writer cleans up
             yield from settle_records(self._store, self.vault)
         return result
 
@@ -197,7 +195,7 @@ class PrivateView(View):
         yield Call(self.vault.unsettle_all, (self._store.id,))
         return (yield from settle_records(self._store, self.vault))
 
-    # what is asked
+    # Questions
 
     def _limits(self, options: CallOptions) -> Limits:
         return self._checked(partial(super()._limits, options))
@@ -206,7 +204,7 @@ class PrivateView(View):
         return self._checked(partial(super()._strategy_of, strategy))
 
     def _checked(self, check: Callable[[], T]) -> T:
-        """What ``check`` returns. Its error is raised without the texts that are not shown, and without what caused it."""
+        """Return what ``check`` returns. Its error is raised without hidden texts and without its cause."""
         problem: LeafspanError
         try:
             return check()
@@ -229,7 +227,7 @@ class PrivateView(View):
             rows: list[list[Passage]] = [*given]
             if not self._privacy.shows_all:
                 rows = yield Call(lambda: [[asking.outside(passage) for passage in row] for row in rows])
-            if recording.is_on:  # what leaves the process has pseudonyms only, also where this view reveals what they are
+            if recording.is_on:  # telemetry gets only pseudonyms, even if this view reveals their originals
                 noted = yield Call(lambda: [[asking.masked(passage) for passage in row] for row in rows])
                 recording.note(masked, noted)
             showing = self._showing()
@@ -250,7 +248,7 @@ class PrivateView(View):
         return (yield from self._with_records(attempt))
 
     def _with_records(self, attempt: Callable[[], Flow[tuple[T, Showing]]]) -> Flow[T]:
-        """What is read and restored; again, if a document was replaced or deleted before its record was read."""
+        """Read and restore; repeat this if a document was replaced or deleted before its record was read."""
         for _ in range(_ATTEMPTS - 1):
             result, showing = yield from attempt()
             if not showing.lacks_records:
@@ -258,7 +256,7 @@ class PrivateView(View):
         return (yield from attempt())[0]
 
     def _traced(self, passage: Passage, asking: Asking) -> Passage:
-        """The passage, whose trace may quote phrasings of the question."""
+        """The passage with a masked trace, which may quote phrasings of the question."""
         return passage if self._privacy.shows_all else replace(passage, trace=passage.trace.with_texts(asking.text))
 
     def _surroundings(self, passage: object, before: int | None, after: int | None, words: int | None) -> Flow[Passage]:
@@ -276,7 +274,7 @@ class PrivateView(View):
         return (yield from self._with_records(lambda: self._shown_passages(found())))[0]
 
     def _masked_passage(self, passage: object) -> Flow[object]:
-        """A passage that a view of this index has shown, as the index knows it: by its id, or by its citation."""
+        """Convert a passage that this view has shown to the index's own passage, by its id or its citation."""
         id_ = passage if isinstance(passage, str) else getattr(passage, "node_id", None) or getattr(passage, "id", None)
         if isinstance(id_, str) and run_of_id(id_) is not None:
             asking = Asking(self._privacy.disguise, self._masked_id)
@@ -315,7 +313,7 @@ class PrivateView(View):
         failed = tuple(replace(each, tree=showing.id(each.tree)) for each in built.failed)
         return replace(built, built=tuple(map(showing.id, built.built)), failed=failed)
 
-    # what comes out
+    # Output
 
     def _list_leaves(self, document_id: str | None) -> Flow[list[Passage]]:
         return self._hiding(self._shown_list(super()._list_leaves, document_id))
@@ -380,20 +378,20 @@ class PrivateView(View):
         return [given.get(id_) or names[id_] for id_ in deleted]
 
     def _shown_ids(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
-        """Ids of documents as this view shows them, by masked id."""
+        """The documents' ids as this view shows them, by masked id."""
         showing = self._showing()
         yield from showing.load([], texts=ids, documents=ids)
         return {id_: showing.id(id_) for id_ in ids}
 
     def _shown_left_out(self, left_out: Mapping[str, int]) -> dict[str, int]:
-        """The number of files that are not read: what follows the dot in a file's name may be a name."""
+        """The numbers of files that were not read. The part after the dot in a file's name may be a name, and is masked."""
         shown: Counter[str] = Counter()
         for kind, count in left_out.items():
             shown[kind if self._privacy.shows_all else self._privacy.disguise.name(kind)] += count
         return dict(shown)
 
     def _shown_skipped(self, skipped: Any) -> Any:
-        """Files that were not read: their names and the reasons quote what is in them."""
+        """Files that were not read. Their names and the reasons quote what is in them."""
         if self._privacy.shows_all:
             return skipped
         disguise = self._privacy.disguise
@@ -412,31 +410,31 @@ def private_view(
     clear: Collection[str] = (),
     entities_field: str = "entities",
 ) -> PrivateView:
-    """A view of the index in which names, addresses and numbers are pseudonyms: see docs/privacy.md.
+    """Return a view of the index that shows pseudonyms instead of names, addresses and numbers: see docs/privacy.md.
 
-    Texts, titles, metadata, ids and names of files are masked before the embedder, the index or a language model gets
-    them. So are questions and filters. The vault keeps the originals, encrypted.
+    The view masks what you add before the embedder, the index or a language model gets it: texts, titles, metadata, ids
+    and file names. It masks questions and filters, too. The originals go into the vault, encrypted.
 
     Args:
-        index: The index. For a part of the index, scope the result: ``private_view(index, vault).scoped(...)``.
-        vault: What maps pseudonyms back, opened with ``Vault.open``. Each tenant has their own.
-        finder: What finds entities: a function from a text to (start, end, kind), an ``AnalyzerEngine`` of Presidio,
+        index: The whole index. For a part of it, write ``private_view(index, vault).scoped(...)``.
+        vault: Maps pseudonyms back, opened with ``Vault.open``. Each tenant needs a separate vault.
+        finder: Finds entities: a function from a text to (start, end, kind), an ``AnalyzerEngine`` of Presidio,
             or a list of these. Default: ``Patterns()``, Presidio's recognisers of addresses and numbers that follow
             a pattern. They find no names.
-        known: Names, addresses and other terms to find, by kind: ``{"PERSON": ["Alice Smith"]}``. A list inside the
-            list holds several spellings of one thing. Default: none.
-        reveal: Whether results show the originals; or the kinds to restore, such as ``["PERSON"]``. Default: False.
-        clear: Metadata keys whose values stay as they are, such as numbers that look like those of phones.
+        known: Names, addresses and other terms to find, by kind: ``{"PERSON": ["Alice Smith"]}``. An inner list has
+            several spellings of one entity. Default: none.
+        reveal: Whether to restore originals in the output, or the kinds to restore, such as ``["PERSON"]``. Default: False.
+        clear: Metadata keys whose values are not masked, such as numbers that look like phone numbers.
             Default: none.
         entities_field: Metadata key under which each document has a list of its pseudonyms. Default: ``"entities"``.
 
     Raises:
-        InvalidArgument: if an option is of a wrong type, or no finder finds a kind to reveal.
-        MissingExtra: if ``Patterns()`` is used, and Presidio is not installed.
+        InvalidArgument: if an option has the wrong type, or no finder finds a kind in ``reveal``.
+        MissingExtra: if the default finder is used, but Presidio is not installed.
     """
     if not isinstance(index, View) or index.is_private or index._scope is not None:
         raise InvalidArgument(
-            f"index must be an Index, got {shown(index)}: of a part of it, private_view(index, vault).scoped(...) is a view"
+            f"index must be an Index, got {shown(index)}: for a part of it, write private_view(index, vault).scoped(...)"
         )
     privacy = Privacy.of(vault, finder, known, reveal, clear, entities_field)
     return PrivateView(index._sources, index._settings, index._timeout, privacy)

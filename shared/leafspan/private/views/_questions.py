@@ -1,4 +1,4 @@
-"""What is asked through a private view: queries and the requests of strategies, masked."""
+"""Masks queries and the requests of strategies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from leafspan.values import Candidate, Passage, Query, run_of_id
 
 
 class Asking:
-    """Masks what belongs to one retrieval, and remembers what it has masked."""
+    """Masks everything in one retrieval, and remembers the masked texts."""
 
     def __init__(self, disguise: Disguise, masked_id: Callable[[str], str]) -> None:
         self._disguise = disguise
@@ -50,7 +50,7 @@ class Asking:
         return masked.text
 
     def asked(self, thing: Any) -> Any:
-        """What a user asks with, masked as far as it is text."""
+        """Mask the texts in a user's query."""
         if isinstance(thing, str):
             return self.text(thing)
         if isinstance(thing, Query):
@@ -88,7 +88,7 @@ class Asking:
         return request
 
     def results(self, results: Any, *, here: bool) -> Any:
-        """The masked results of a host's retriever: only the ids of our passages, and all fields of other results."""
+        """Mask a host retriever's results: leafspan's own passages only in their ids, other results in all fields."""
         if not isinstance(results, Sequence) or not all(isinstance(each, HostResult) for each in results):
             return results
         return [self._result(each, here=here) for each in results]
@@ -104,7 +104,7 @@ class Asking:
         return replace(result, id=name, text=self.text(result.text), metadata=masked, origin=None)
 
     def outside(self, passage: Passage) -> Passage:
-        """A passage of another source, masked. Those of the index are masked already."""
+        """Mask a passage of another source. The index's own passages are masked already."""
         if passage.summary is not None or (passage.kind == "text" and passage.start is not None):
             return passage
         metadata = {self.text(key): self._value(value) for key, value in passage.metadata.items()}
@@ -113,7 +113,7 @@ class Asking:
         return replace(passage, id=id_, text=text, metadata=metadata, title=title, origin=None)
 
     def masked(self, passage: Passage) -> Passage:
-        """A passage with nothing in the clear, also in its trace, which may quote phrasings of the question."""
+        """Mask a passage and its trace, which may quote phrasings of the question."""
         return replace(self.outside(passage), trace=passage.trace.with_texts(self.text))
 
     def _value(self, value: object) -> object:
@@ -123,7 +123,7 @@ class Asking:
         return masked
 
     def passage_id(self, id_: str) -> str:
-        """The id of a passage, with the masked id of its document. Anything else as it is."""
+        """Mask the document's id in a passage's id. Other ids stay as they are."""
         run = run_of_id(id_)
         if run is None:
             return id_
@@ -133,7 +133,7 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class MaskedHost:
-    """A retriever of a host, whose results are masked."""
+    """A host's retriever with masked results."""
 
     asking: Asking
     ask: Callable[[str], Any]
@@ -146,7 +146,7 @@ class MaskedHost:
 
 @dataclass(frozen=True, slots=True)
 class MaskedAsyncHost:
-    """The same, awaited."""
+    """A host's asynchronous retriever with masked results."""
 
     asking: Asking
     ask: Callable[[str], Awaitable[Any]]
@@ -159,7 +159,7 @@ class MaskedAsyncHost:
 
 @dataclass(frozen=True, slots=True)
 class MaskedStrategy(OverBase):
-    """What ``base`` finds, which asks for nothing in the clear: texts of its own, such as phrasings, are masked, too."""
+    """The strategy ``base`` with masked requests, including texts that it makes itself, such as phrasings."""
 
     configurable: ClassVar[bool] = False
     base: Strategy
@@ -174,5 +174,5 @@ class MaskedStrategy(OverBase):
                 request: Request | tuple[Request, ...] = flow.send(answer)
             except StopIteration as stop:
                 return stop.value  # type: ignore[no-any-return]
-            # Finders take their time, and filters on ids ask the vault: not in the event loop.
+            # Finders are slow, and filters on ids read the vault, so that this must not run in the event loop.
             answer = yield (yield CallFunction(self.asking.request, (request,)))

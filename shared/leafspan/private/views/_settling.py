@@ -1,4 +1,4 @@
-"""What the vault has for documents that are no longer in the index is forgotten."""
+"""Deletes the vault's records of documents that are no longer in the index."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from leafspan.store import Reader, Row, Store, read_consistently
 
 
 def settle_records(store: Store, vault: Vault) -> Flow[int]:
-    """Settle what writers have left unsettled, unless somebody is writing; the number of records that were forgotten.
+    """Settle the records that writers left unsettled, unless somebody is writing. Return the number of deleted records.
 
-    A record is unsettled from before its document is written or deleted until the index is known to have it or not. So
-    nothing is lost if a writer is killed, and nothing stays for long.
+    A record is unsettled from before its document is written or deleted until leafspan knows whether the index has it. So
+    a killed writer loses no record, and leaves none behind permanently.
     """
     lock = vault.writers_lock()
     try:
@@ -26,7 +26,7 @@ def settle_records(store: Store, vault: Vault) -> Flow[int]:
         ids = sorted({id_ for stored_ids in unsettled.values() for id_ in stored_ids})
         rows = yield from read_consistently(store, partial(Reader.rows, ids=ids))
         needed = records_of(rows)
-        # The row of a damaged document does not say which record it needs: that of any may be it.
+        # A damaged document's row does not name its record, so that no record may be deleted.
         damaged = {id_ for id_, row in rows.items() if row.damage is not None}
         gone = {record for record in unsettled.keys() - needed if damaged.isdisjoint(unsettled[record])}
         yield Call(vault.settle, (unsettled.keys() & needed, gone), finish=True)
@@ -36,6 +36,6 @@ def settle_records(store: Store, vault: Vault) -> Flow[int]:
 
 
 def records_of(rows: Mapping[str, Row]) -> set[str]:
-    """The records of the documents that are there."""
+    """The records of the documents that the index has."""
     found = (row.metadata.get(RECORD_KEY) for row in rows.values() if row.version is not None)
     return {str(each) for each in found if each is not None}

@@ -1,4 +1,4 @@
-"""What comes out of a private view: passages, documents and ids, restored as far as the reader may see it."""
+"""Restores passages, documents and ids as far as the reader may see them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from leafspan.text import count_words
 from leafspan.values import Covered, Document, LeafId, Outline, Passage, Summary
 
 Records = Mapping[str, str]
-"""The records of documents, by the masked ids of these."""
+"""The documents' records, by the documents' masked ids."""
 
 
 class Showing:
-    """Restores what one call returns. What it needs of the vault is read once, by ``load``."""
+    """Restores the results of one call. ``load`` reads everything from the vault at once."""
 
     def __init__(self, privacy: Privacy, store: Store, scope: Scope | None) -> None:
         self._privacy = privacy
         self._store = store
         self._scope = scope
         self._unmaskings: dict[str, Unmasking] = {}
-        self._records: dict[str, str] = {}  # by the masked id of a document
+        self._records: dict[str, str] = {}  # by a document's masked id
         self._originals: dict[str, str] = {}
-        self.lacks_records = False  # whether the vault does not have what it should have
+        self.lacks_records = False  # whether the vault lacks a record that it should have
 
     def load(
         self,
@@ -40,7 +40,7 @@ class Showing:
         documents: Iterable[str] = (),
         originals: Mapping[str, str] | None = None,
     ) -> Flow[None]:
-        """Read what is needed to restore."""
+        """Read everything that restoring needs."""
         if self._privacy.shows_none:
             return
         if ids := list(dict.fromkeys(documents)):
@@ -70,7 +70,7 @@ class Showing:
         return None if record is None else self._unmaskings.get(str(record))
 
     def words(self, text: str) -> str:
-        """A text of which it is not known where pseudonyms stand in it."""
+        """Restore a text whose places of pseudonyms are not known."""
         met = (
             Place(each.start, each.word, self._originals[each.word])
             for each in pseudonyms_in(text)
@@ -79,18 +79,18 @@ class Showing:
         return Restoring(place for place in met if self._privacy.shows(place)).text(text)
 
     def metadata(self, metadata: Mapping[str, object], chunk: int | None = None) -> dict[str, object]:
-        """Metadata, without what a private view has added."""
+        """Restore metadata, without the private view's own keys."""
         unmasking = self._unmasking(metadata)
         shown = copy_metadata(metadata) if unmasking is None else unmasking.metadata(metadata, chunk)
-        # Such as what the filter of a scope has added.
+        # For example a value that the scope's filter added.
         shown = {key: value if self._is_list(key, metadata) else self._value(value) for key, value in shown.items()}
         shown.pop(RECORD_KEY, None)
-        if self._privacy.shows_all and RECORD_KEY in metadata:  # otherwise it was not added through a private view
+        if self._privacy.shows_all and RECORD_KEY in metadata:  # without the key, it was not added through a private view
             shown.pop(self._privacy.entities_field, None)
         return shown
 
     def _is_list(self, key: str, metadata: Mapping[str, object]) -> bool:
-        """Whether under this key is the list of a document's pseudonyms, which stay as they are, and can be thousands."""
+        """Whether the key has the document's list of pseudonyms, which stays as it is and can have thousands of entries."""
         return key == self._privacy.entities_field and RECORD_KEY in metadata
 
     def _value(self, value: object) -> Any:
@@ -99,17 +99,17 @@ class Showing:
         return self.words(value) if isinstance(value, str) else value
 
     def id(self, document_id: str, metadata: Mapping[str, object] | None = None) -> str:
-        """The id of a document."""
+        """Restore a document's id."""
         unmasking = self._unmasking(metadata or {}, document_id)
         return self.words(document_id) if unmasking is None else unmasking.id(document_id)
 
     def inward(self, document_id: str, position: object) -> object:
-        """A position in a document as this view shows it, as one in the masked text. Anything else as it is."""
+        """Convert a position in the shown document to one in the masked text. Anything else stays as it is."""
         unmasking = self._unmasking({}, document_id)
         return position if unmasking is None or type(position) is not int else unmasking.text.inward(position)
 
     def passage(self, passage: Passage) -> Passage:
-        """A passage. Its characters are those of the document as this view shows it."""
+        """Restore a passage. Its positions are positions in the shown document."""
         if passage.summary is not None:
             return self._summary(passage, passage.summary)
         if passage.kind != "text" or passage.start is None or passage.end is None:
@@ -172,7 +172,7 @@ class Showing:
         return self.id(owner) + id_[len(owner) :]
 
     def document(self, document: Document) -> Document:
-        """A document. With everything shown, it is as it was added."""
+        """Restore a document. If the view shows everything, the document is as it was added."""
         unmasking = self._unmasking(document.metadata)
         metadata = self.metadata(document.metadata)
         if unmasking is None:
@@ -181,7 +181,7 @@ class Showing:
         return replace(unmasking.document(document), metadata=metadata, outline=outline)
 
     def info(self, info: DocumentInfo) -> DocumentInfo:
-        """What is known of a document without its text."""
+        """Restore the information on a document, which does not have its text."""
         metadata = self.metadata(info.metadata)
         unmasking = self._unmasking(info.metadata)
         if unmasking is None:
@@ -198,7 +198,7 @@ class Showing:
 
 
 def _outline(outline: Outline | None, text: Restoring, start: int = 0) -> Outline | None:
-    """The shape of a document as the view shows it, without its headings: to restore all of them takes too long."""
+    """The outline of a document as the view shows it, without its headings: restoring all headings takes too long."""
     if outline is None:
         return None
     begin = text.outward(start)
@@ -207,7 +207,7 @@ def _outline(outline: Outline | None, text: Restoring, start: int = 0) -> Outlin
 
 
 def _lines(passage: Passage, text: Restoring) -> tuple[int, int] | None:
-    """The lines of a passage, with those that were within what pseudonyms have replaced."""
+    """The lines of a passage, with the lines inside the originals of its pseudonyms."""
     if passage.lines is None or passage.start is None or passage.end is None:
         return passage.lines
     blank = len(passage.text) - len(passage.text.lstrip())
@@ -220,7 +220,7 @@ def _line_ends(text: str) -> int:
 
 
 def everything_in(passages: Sequence[Passage]) -> tuple[list[Mapping[str, object]], list[str], list[str]]:
-    """What ``Showing.load`` needs of passages: their metadata, texts without known places, documents under summaries."""
+    """All that ``Showing.load`` needs of passages: metadata, texts without known places, documents under summaries."""
     texts: list[str] = []
     documents: list[str] = []
     for passage in passages:
@@ -233,6 +233,6 @@ def everything_in(passages: Sequence[Passage]) -> tuple[list[Mapping[str, object
 
 
 def texts_in(value: object) -> list[str]:
-    """The texts in a value of metadata."""
+    """The texts in a metadata value."""
     members = value if isinstance(value, list) else [value]
     return [each for each in members if isinstance(each, str)]
