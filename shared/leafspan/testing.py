@@ -1,4 +1,4 @@
-"""What holds of every engine, as tests to run over one of your own: docs/write-an-engine.md."""
+"""Tests for your own engine: laws that hold for every engine, see docs/write-an-engine.md."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _METADATA: tuple[dict[str, Any], ...] = (
     {"Schlüssel": "Wert", "a b": "c", "日本": "語", "k" * 200: "v", "json": '{"a":[1,"\\n"]}', "long": "v" * 100_000},
 )
 _VECTORS = ((1.0, 0.0, 0.0), (0.1, -0.2, 0.3), (1e-3, 1e3, -1.0), (0.0, 0.0, 1.0))
-_SECONDS = 60.0  # in which a thread or process of a test must end
+_SECONDS = 60.0  # a test's thread or process must end within this time
 _KILLED = """
 import os
 from leafspan.engines import Record, to_engine
@@ -47,11 +47,11 @@ asyncio.run(main())
 
 
 class EngineLaws:
-    """Tests of an engine for pytest, as a class to derive from.
+    """Tests of an engine for pytest, as a base class.
 
-    The class needs a fixture ``connect``: a function without arguments that opens the engine, or a client of Chroma. The
-    engine is empty when a test begins. Each further call of ``connect`` opens the same tables once more, as another process
-    does. What it returns may be asynchronous: then ``await`` it with ``self.runner``.
+    Your class needs a fixture ``connect``: a function without arguments that opens the engine, or a client of Chroma. When
+    a test begins, the engine must be empty. Each further call of ``connect`` opens the same tables again, like another
+    process. ``connect`` may return an awaitable: then ``await`` it with ``self.runner``.
 
     Attributes:
         other_process: Python code that defines ``connect`` for another process, which is then killed. Default: none, and no
@@ -64,23 +64,23 @@ class EngineLaws:
 
     @cached_property
     def runner(self) -> Runner:
-        """What runs coroutines of this test."""
+        """The runner of this test's coroutines."""
         return Runner()
 
     def do(self, engine: FlowEngine, flow: Flow[T]) -> T:
-        """The result of a flow, of an engine of either kind."""
+        """Return the result of a flow, for an engine of either kind."""
         return self.runner.run(arun(flow)) if engine.caller.native else run(flow)
 
     def open(self, connect: Callable[[], Any]) -> FlowEngine:
-        """The engine, as leafspan calls it."""
+        """Open the engine as leafspan does."""
         return to_engine(connect(), 30.0)
 
     def made(self, engine: FlowEngine, name: str = "laws", *, searched: bool = True) -> FlowTable:
-        """A table of the engine."""
+        """Make a table of the engine."""
         return self.do(engine, engine.create(name, {"of": "laws"}, searched=searched))
 
     def test_a_table_is_made_once_and_keeps_its_notes(self, connect: Callable[[], Any]) -> None:
-        """``create`` returns the table that there is. Names and notes come back to the letter."""
+        """``create`` returns the existing table. Names and notes come back unchanged."""
         engine = self.open(connect)
         assert self.do(engine, engine.table("laws")) is None
         table = self.made(engine)
@@ -97,7 +97,7 @@ class EngineLaws:
         assert listed == {"laws": notes, "laws-2": {"of": "laws"}}
 
     def test_records_come_back_to_the_letter(self, connect: Callable[[], Any]) -> None:
-        """Texts, metadata and ids are as they were, and vectors have their directions."""
+        """Texts, metadata and ids come back unchanged, and vectors keep their directions."""
         engine = self.open(connect)
         table = self.made(engine)
         records = [
@@ -117,7 +117,7 @@ class EngineLaws:
                     _check_equal(found[each.id], each)
 
     def test_a_record_without_text_or_metadata_is_one(self, connect: Callable[[], Any]) -> None:
-        """A record may have no text, and a record may have metadata alone."""
+        """A record may have no text, and a record may have only metadata."""
         engine = self.open(connect)
         table = self.made(engine, searched=False)
         self.do(engine, table.put([Record("a", metadata={"row": "1"}), Record("b", "text", {"of": "x"})]))
@@ -127,7 +127,7 @@ class EngineLaws:
         assert found["b"].text == "text"
 
     def test_unknown_ids_and_empty_lists_are_no_error(self, connect: Callable[[], Any]) -> None:
-        """Nothing is there, nothing is deleted, and nothing is put."""
+        """Unknown ids are not found, deleting them does no harm, and empty lists have no effect."""
         engine = self.open(connect)
         table = self.made(engine)
         assert self.do(engine, table.get([], ["text"])) == {}
@@ -142,7 +142,7 @@ class EngineLaws:
         assert sorted(self.do(engine, table.scan([]))) == ["0"]
 
     def test_a_put_replaces_the_whole_record_and_can_be_repeated(self, connect: Callable[[], Any]) -> None:
-        """A record that is put twice is there once. leafspan always puts the same keys of metadata to an id."""
+        """A record that is put twice exists once. leafspan always puts the same metadata keys for an id."""
         engine = self.open(connect)
         table = self.made(engine)
         self.do(engine, table.put([Record("a", "one", {"x": 1, "y": "a"}, _VECTORS[0])]))
@@ -155,7 +155,7 @@ class EngineLaws:
         assert self.do(engine, table.find("y", ["a"])) == set()
 
     def test_any_number_of_records_goes_in_and_out(self, connect: Callable[[], Any]) -> None:
-        """As many as the engine takes at once, and more."""
+        """Any number works: as many records as the engine takes at once, and more."""
         engine = self.open(connect)
         table = self.made(engine)
         many = min(engine.batch, 3_000) * 2 + 1
@@ -166,7 +166,7 @@ class EngineLaws:
         assert sorted(self.do(engine, table.scan([]))) == ["0"]
 
     def test_what_was_put_and_deleted_is_so_for_everybody(self, connect: Callable[[], Any]) -> None:
-        """What begins after a put or a delete has returned sees it, by another connection, too."""
+        """A call that begins after a put or a delete has returned sees its effect, also through another connection."""
         engine, other = self.open(connect), self.open(connect)
         table = self.made(engine)
         seen = self.do(other, other.table("laws"))
@@ -179,7 +179,7 @@ class EngineLaws:
         assert self.do(other, seen.scan([])) == {}
 
     def test_records_are_found_by_a_string_of_their_metadata(self, connect: Callable[[], Any]) -> None:
-        """By the whole string, and by no other."""
+        """A search finds records by the whole string only."""
         engine = self.open(connect)
         table = self.made(engine)
         owners = ["a", "A", "a ", "ä", "'\";--", "%", "1"]
@@ -190,7 +190,7 @@ class EngineLaws:
         assert self.do(engine, table.find("other", ["a"])) == set()
 
     def test_the_nearest_records_come_first(self, connect: Callable[[], Any]) -> None:
-        """By the cosine, whatever the lengths of the vectors. Fields come with them where they are asked for."""
+        """The cosine decides, whatever the vectors' lengths. Fields come with the records if they are requested."""
         import numpy as np
 
         engine = self.open(connect)
@@ -215,7 +215,7 @@ class EngineLaws:
         assert found >= self.least_recall * 10 * len(queries), f"{found} of {10 * len(queries)} were found"
 
     def test_a_search_finds_what_was_put_and_not_what_was_deleted(self, connect: Callable[[], Any]) -> None:
-        """At once, and at most as many as there are."""
+        """A search sees changes at once, and returns at most the existing records."""
         engine = self.open(connect)
         table = self.made(engine)
         self.do(engine, table.put([Record("a", "t", {"n": 1}, (1.0, 0.0)), Record("b", "t", {"n": 1}, (0.0, 1.0))]))
@@ -227,7 +227,7 @@ class EngineLaws:
         assert [[near.record.id for near in row] for row in rows] == [["b"], ["a"]]
 
     def test_a_search_among_some_records_finds_the_best_of_these_alone(self, connect: Callable[[], Any]) -> None:
-        """Exactly, where the engine can: an engine of your own is not asked to."""
+        """The search is exact if the engine can be. An engine of your own need not be."""
         engine = self.open(connect)
         table = self.made(engine)
         self.do(engine, table.put([Record(str(n), "t", {"n": n}, (1.0, n / 100)) for n in range(50)]))
@@ -236,7 +236,7 @@ class EngineLaws:
             assert [near.record.id for near in row] == ["20", "21", "22"]
 
     def test_writers_of_different_records_do_not_disturb_each_other(self, connect: Callable[[], Any]) -> None:
-        """What each of four threads has put and deleted is so in the end. Readers meanwhile see whole records only."""
+        """After four threads put and delete records, all effects are there. Readers see only whole records."""
         engine = self.open(connect)
         if engine.caller.native:
             import pytest
@@ -285,7 +285,7 @@ class EngineLaws:
         assert {id_: each.text for id_, each in left.items()} == {f"{w}-{n}": "3" for w in range(4) for n in range(1, 10)}
 
     def test_what_was_put_stays_when_the_process_is_killed(self, connect: Callable[[], Any]) -> None:
-        """Calls that have returned hold, though the process ends at once. Needs ``other_process``."""
+        """Effects of calls that have returned last, even if the process ends at once. Needs ``other_process``."""
         if self.other_process is None:
             import pytest
 
@@ -308,15 +308,15 @@ def _numbered(numbers: Sequence[int]) -> list[Record]:
 
 
 def _check_equal(found: Record, put: Record) -> None:
-    """Check that a record is as it was put, types included: True is not 1."""
+    """Check that a record is as it was put, including types: True is not 1."""
     import numpy as np
 
-    assert found.text == put.text, f"the text of {shown(put.id)} is another one"
+    assert found.text == put.text, f"the text of {shown(put.id)} was changed"
     metadata = ({key: _typed(value) for key, value in (each.metadata or {}).items()} for each in (found, put))
-    assert next(metadata) == next(metadata), f"the metadata of {shown(put.id)} are others"
+    assert next(metadata) == next(metadata), f"the metadata of {shown(put.id)} were changed"
     if put.vector is not None:
         there, expected = (_unit(np.asarray([each.vector], np.float32)) for each in (found, put))
-        assert np.allclose(there, expected, rtol=0, atol=1e-6), f"the vector of {shown(put.id)} is another one"
+        assert np.allclose(there, expected, rtol=0, atol=1e-6), f"the vector of {shown(put.id)} was changed"
 
 
 def _typed(value: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Why a passage was returned: the hits in it, and what was done with them, step by step.
+"""Explains why a passage was returned: the hits in it, and what each step did with them.
 
-Every step has a ``query``: the phrasing of the question that it was done for, None if there was only one phrasing.
+Every step has a ``query``: the phrasing of the question that it belongs to, or None if there was only one phrasing.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_SHOWN = 200  # characters of a filter in a sentence
-_OF_LARGER_NODES = "bm25 of the "  # parent, section or document: the beginning of a source's name
+_SHOWN = 200  # longest filter in a sentence, in characters
+_OF_LARGER_NODES = "bm25 of the "  # the beginning of a source's name; parent, section or document follows
 _SOFT = "soft matches"
 
 
 @dataclass(frozen=True, slots=True)
 class TracedHit:
-    """A step: a leaf was found.
+    """A step: a search found a leaf.
 
     Attributes:
         ordinal: Ordinal of the leaf.
         score: Its score.
-        source: What found it: ``"vector"``, ``"bm25"``, ``"tree"``, ``"filter"``, or the name of a host retriever.
-        rank: Its rank there, from 1. None if the trace does not show it.
-        query: Phrasing of the question. None if there was only one.
+        source: The search: ``"vector"``, ``"bm25"``, ``"tree"``, ``"filter"``, or the name of a host retriever.
+        rank: Its rank in the search, from 1, or None if the trace does not show it.
+        query: Phrasing of the question, or None if there was only one.
     """
 
     ordinal: int
@@ -37,15 +37,15 @@ class TracedHit:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What one list of results contributed to a fused score.
+    """One list's contribution to a fused score.
 
     Attributes:
         source: Name of the list.
         rank: Rank of the result in the list, from 1.
-        score: Score of the result in the list, also if the method of fusion uses only ranks.
-        share: Part of the fused score that comes from this list.
-        weight: How much the list counts. The weights of all lists add up to 1, unless the best score of any list counts.
-            For summaries a list counts more if one of them matches better than any leaf: as much as it gives to the best.
+        score: Score of the result in the list, even if the method of fusion uses only ranks.
+        share: The list's part of the fused score.
+        weight: Weight of the list. The weights of all lists add up to 1, unless fusion takes the best score of any list.
+            For summaries, a list weighs more if one of them matches better than any leaf: as much as for the best summary.
     """
 
     source: str
@@ -57,12 +57,12 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What a leaf got since another leaf mentions its document.
+    """The bonus of a leaf whose document another leaf mentions.
 
     Attributes:
-        leaf: Id of the leaf that mentions it.
-        written: The title, alias, link or path by which it is mentioned.
-        bonus: What that added to the score.
+        leaf: Id of the leaf that mentions the document.
+        written: The title, alias, link or path in that leaf.
+        bonus: The bonus that was added to the score.
     """
 
     leaf: str
@@ -72,18 +72,18 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """A step: a result was found in one or more lists, and got one score.
+    """A step: fusion gave one score to a result of one or more lists.
 
     Attributes:
         first: Ordinal of its first leaf.
         last: Ordinal of its last leaf (inclusive).
         method: Method of fusion.
-        contributions: What each list contributed.
+        contributions: Each list's contribution.
         score: The sum of all contributions and bonuses.
-        neighbour_bonus: What the score of the better neighbour added.
-        summary_bonus: What the score of the best summary above the leaf added.
-        query: Phrasing of the question. None if there was only one.
-        reference: What a leaf of another document added that mentions this one. None if none did.
+        neighbour_bonus: The bonus from the better neighbour.
+        summary_bonus: The bonus from the best summary above the leaf.
+        query: Phrasing of the question, or None if there was only one.
+        reference: The bonus from a leaf that mentions this document, or None.
     """
 
     first: int
@@ -103,24 +103,24 @@ class Fused:
 
     @property
     def has_parts_beside_lists(self) -> bool:
-        """Whether more than the lists that found it make up the score, such as larger nodes or neighbours."""
+        """Whether the score has more parts than the lists that found the result, such as larger nodes or neighbours."""
         given = any(each.source.startswith(_OF_LARGER_NODES) or each.source == _SOFT for each in self.contributions)
         return given or self.neighbour_bonus > 0 or self.summary_bonus > 0 or self.reference is not None
 
     @property
     def reference_bonus(self) -> float:
-        """What a leaf of another document added that mentions this one."""
+        """The bonus from a leaf of another document that mentions this one."""
         return 0.0 if self.reference is None else self.reference.bonus
 
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A step: the score of a leaf became the probability that it holds what was asked for.
+    """A step: calibration turned a leaf's score into the probability that the leaf holds the answer.
 
     Attributes:
         ordinal: Ordinal of the leaf.
         probability: The probability, in [0, 1].
-        query: Phrasing of the question. None if there was only one.
+        query: Phrasing of the question, or None if there was only one.
     """
 
     ordinal: int
@@ -130,13 +130,13 @@ class Calibrated:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A step: leaves that were not found were added, since they lie between two that were.
+    """A step: leaves between two found leaves were added.
 
     Attributes:
-        first: Ordinal of the first leaf that was added.
-        last: Ordinal of the last one (inclusive).
-        score: The mean of the scores of the two leaves that were found; 0 in a relevant segment.
-        query: Phrasing of the question. None if there was only one.
+        first: Ordinal of the first added leaf.
+        last: Ordinal of the last added leaf (inclusive).
+        score: The mean of the two found leaves' scores, or 0 in a relevant segment.
+        query: Phrasing of the question, or None if there was only one.
     """
 
     first: int
@@ -147,16 +147,16 @@ class Filled:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A step: a node of the hierarchy took the place of its children.
+    """A step: a node of the hierarchy replaced its children.
 
     Attributes:
         level: Level of the node, >= 1 (the parents of leaves).
         first: Ordinal of its first leaf.
         last: Ordinal of its last leaf (inclusive).
-        present: Number of its children that were there.
+        present: Number of its children among the results.
         children: Number of all its children.
         score: Score of the node.
-        query: Phrasing of the question. None if there was only one.
+        query: Phrasing of the question, or None if there was only one.
     """
 
     level: int
@@ -169,24 +169,24 @@ class Merge:
 
     @property
     def ratio(self) -> float:
-        """The share of its children that were there, in (0, 1]."""
+        """The share of its children among the results, in (0, 1]."""
         return self.present / self.children
 
 
 @dataclass(frozen=True, slots=True)
 class KeptApart:
-    """A step: a node of the hierarchy did not take the place of its children.
+    """A step: a node of the hierarchy did not replace its children.
 
     Attributes:
         level: Level of the node, >= 1 (the parents of leaves).
         first: Ordinal of its first leaf.
         last: Ordinal of its last leaf (inclusive).
-        present: Number of its children that were there.
+        present: Number of its children among the results.
         children: Number of all its children.
         words: Its length in words.
-        option: The option that kept it from merging: ``"threshold"``, ``"max_words"`` or ``"max_level"``.
-        limit: The value of that option. A budget of the call counts as ``max_words``.
-        query: Phrasing of the question. None if there was only one.
+        option: The option that prevented the merge: ``"threshold"``, ``"max_words"`` or ``"max_level"``.
+        limit: The value of that option. The call's budget appears as ``max_words``.
+        query: Phrasing of the question, or None if there was only one.
     """
 
     level: int
@@ -201,19 +201,19 @@ class KeptApart:
 
     @property
     def ratio(self) -> float:
-        """The share of its children that were there, in (0, 1]."""
+        """The share of its children among the results, in (0, 1]."""
         return self.present / self.children
 
 
 @dataclass(frozen=True, slots=True)
 class United:
-    """A step: results that overlap or touch became one.
+    """A step: results that overlap or touch became one result.
 
     Attributes:
         first: Ordinal of its first leaf.
         last: Ordinal of its last leaf (inclusive).
         pieces: Number of hits, windows or runs in it, >= 2.
-        query: Phrasing of the question. None if there was only one.
+        query: Phrasing of the question, or None if there was only one.
     """
 
     first: int
@@ -224,15 +224,15 @@ class United:
 
 @dataclass(frozen=True, slots=True)
 class CutToBudget:
-    """A step: a passage was cut, since the budget had no room for all of it.
+    """A step: a passage was cut, since the budget had no room for the whole passage.
 
     Attributes:
-        first: Ordinal of the first leaf that was kept.
-        last: Ordinal of the last one (inclusive).
+        first: Ordinal of the first kept leaf.
+        last: Ordinal of the last kept leaf (inclusive).
         whole_first: Ordinal of the first leaf of the whole passage.
         whole_last: Ordinal of its last leaf (inclusive).
-        length: Length of what was kept, in words or whatever the budget counts.
-        whole_length: Length of the whole passage.
+        length: Length of the kept part, in the budget's unit: words, or whatever the budget measures.
+        whole_length: Length of the whole passage, in the same unit.
     """
 
     first: int
@@ -251,22 +251,22 @@ class Trace:
     """How a passage came about.
 
     Attributes:
-        hits: The leaves in it that were found.
-        fused: The results in it that were found in several lists.
-        calibrated: The leaves in it whose scores became probabilities.
-        filled: The leaves that were added between hits.
-        merges: The nodes that took the place of their children.
-        kept_apart: The nodes above it that did not take the place of their children, and why.
-        united: The results in it that became one.
-        cut: How it was cut to the budget. None if it was not.
-        filters: The filters that its document has matched, as ``Where``s.
-        window: Number of neighbours that were added before and after. None if none were.
-        parent_level: Level of the parent that it was widened to, >= 1. None if it was not widened.
-        notes: Remarks, such as what a strategy of your own did, or what did not go as planned.
+        hits: Its leaves that a search found.
+        fused: Its results that several lists found.
+        calibrated: Its leaves whose scores became probabilities.
+        filled: Leaves that were added between hits.
+        merges: Nodes that replaced their children.
+        kept_apart: Nodes above it that did not replace their children, and why.
+        united: Its results that became one.
+        cut: How it was cut to the budget, or None.
+        filters: The filters that its document matched, as ``Where``s.
+        window: Number of neighbours that were added before and after, or None.
+        parent_level: Level of the parent that it was widened to, >= 1, or None.
+        notes: Remarks, such as those of your own strategy, or on problems.
         layer: Layer of a summary, >= 1; the ordinals in the steps are then numbers of summaries. 0 for a piece of a
             document.
         kind: Kind of a passage of another source, such as ``"row"``. "" for a piece of a document and for a summary.
-        left_out: Ids of damaged documents that the retrieval went on without (``on_damage="skip"``).
+        left_out: Ids of damaged documents that the retrieval skipped (``on_damage="skip"``).
     """
 
     hits: tuple[TracedHit, ...] = ()
@@ -295,7 +295,7 @@ class Trace:
         return f"Trace({', '.join(steps)})"
 
     def __add__(self, other: Trace) -> Trace:
-        """The trace of a passage that is made of two. A step that both have comes once."""
+        """The trace of a passage that two results make up. A step that both traces have appears once."""
         if self is EMPTY_TRACE:
             return other
         return Trace(
@@ -317,15 +317,15 @@ class Trace:
         )
 
     def not_merged(self, node: KeptApart) -> Trace:
-        """The same trace with a node that did not take the place of its children."""
+        """The same trace with a node that did not replace its children."""
         return self._with(self.parent_level, (*self.kept_apart, node))
 
     def at_parent(self, level: int) -> Trace:
-        """The same trace of a passage that was widened to the parent of this level."""
+        """The trace of a passage that was widened to its parent at this level."""
         return self._with(level, self.kept_apart)
 
     def _with(self, parent_level: int | None, kept_apart: tuple[KeptApart, ...]) -> Trace:
-        # Without ``replace``, which takes three times as long, as long as reading a leaf, and this is done to each hit.
+        # ``replace`` would take three times as long, which is as long as reading a leaf, and each hit needs this.
         return Trace(
             self.hits,
             self.fused,
@@ -345,7 +345,7 @@ class Trace:
         )
 
     def done_for(self, query: str) -> Trace:
-        """The same trace, whose steps are marked as done for this phrasing, unless they are marked already.
+        """The same trace with this phrasing in all steps that have no phrasing yet.
 
         Args:
             query: Phrasing of the question.
@@ -362,10 +362,10 @@ class Trace:
         )
 
     def with_texts(self, change: Callable[[str], str]) -> Trace:
-        """The same trace with other phrasings, names of sources and notes, and without the filters, which have texts, too.
+        """The same trace with changed phrasings, source names and notes, and without filters, which contain texts too.
 
         Args:
-            change: Function from a text to what takes its place.
+            change: Function that returns the new text for a text.
         """
 
         def changed(steps: tuple[Step, ...]) -> tuple[Step, ...]:
@@ -392,9 +392,9 @@ class Trace:
         )
 
     def explain(self) -> list[str]:
-        """A sentence for each step, in the order in which the steps were done, followed by the notes.
+        """Explain each step in a sentence, in the order of the steps, followed by the notes.
 
-        Where ``Hybrid`` has added up many parts, a sentence in plain words comes first, about the leaf that counts most.
+        If ``Hybrid`` added many parts, the first sentence is a short summary in plain words, about the most important leaf.
         """
         kind = f"layer {self.layer}, summary" if self.layer else "leaf"
 
@@ -442,11 +442,11 @@ class Trace:
 
 
 EMPTY_TRACE = Trace()
-"""The trace of a result to which nothing has happened yet."""
+"""The trace of a new result, without steps."""
 
 
 def _both(steps: tuple[T, ...], others: tuple[T, ...]) -> tuple[T, ...]:
-    """The steps of both, each once."""
+    """The steps of both traces, each once."""
     if not others:
         return steps
     return tuple(dict.fromkeys(steps + others)) if steps else others
@@ -457,17 +457,17 @@ def _done_for(query: str, steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _each_once(filters: tuple[object, ...], others: tuple[object, ...]) -> tuple[object, ...]:
-    """Filters of both, each once. Whether two are equal takes long for large ones, so only the same object counts."""
+    """The filters of both traces, each once. Comparing large filters takes long, so that only the same object is equal."""
     return tuple({id(each): each for each in filters + others}.values()) if filters and others else filters or others
 
 
 def _shortened(text: str) -> str:
-    """A text with the middle cut out if it is long."""
+    """A text, with its middle cut out if it is long."""
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN // 2]}...{text[-_SHOWN // 2 :]}"
 
 
 def _apart(node: KeptApart) -> str:
-    """Why a node did not take the place of its children."""
+    """Why a node did not replace its children."""
     present = f"{node.present} of {node.children} children ({node.ratio:.0%})"
     if node.option == "threshold":
         why = f"{present} were found, not more than the threshold of {node.limit:.0%}"
@@ -491,7 +491,7 @@ def _query(step: TracedHit | Fused | Calibrated | Filled | Merge | KeptApart | U
 
 
 def _in_short(fused: Fused, leaves: str) -> str:
-    """What makes up a score, in plain words and without numbers but for ranks."""
+    """The parts of a score in plain words, without numbers except ranks."""
     shares = {part.source: part for part in fused.contributions if part.share > 0}
     reasons = []
     if "bm25" in shares:

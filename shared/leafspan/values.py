@@ -1,4 +1,4 @@
-"""The values that every part of the package uses: documents, leaves, spans of leaves, and passages made of them."""
+"""The values that all parts of the package share: documents, leaves, spans of leaves, and passages."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class Document:
         return f"Document({short_id(self.id)}{title}, {len(self.text):,} characters, {first_words(self.text)})"
 
     def _repr_html_(self) -> str | None:
-        """A picture for notebooks: its length, headings and leaves, and its text."""
+        """Draw a picture for notebooks: the document's length, headings, leaves and text."""
         return display("Document", self)
 
 
 class LeafId(NamedTuple):
     """The id of a leaf or of a summary. As text it is ``{document_id}#{version}#{ordinal}``.
 
-    The ids of a leaf's neighbours can be computed, so that they are fetched without a search.
+    The ids of a leaf's neighbours follow from its own id, so that they can be fetched without a search.
 
     Attributes:
         document_id: Id of the document, which may contain ``#`` itself.
@@ -83,37 +83,37 @@ class LeafId(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> LeafId:
-        """The id from its text.
+        """Read an id from its text.
 
         Raises:
-            ValueError: if the text does not have three parts, or the last one is not a whole number.
+            ValueError: if the text does not have three parts, or the last part is not a whole number.
         """
         document_id, version, ordinal = text.rsplit("#", 2)
         return cls(document_id, version, int(ordinal))
 
     @classmethod
     def of(cls, text: str) -> LeafId | None:
-        """The id from its text; None if the text is none that leafspan has written."""
+        """Read an id from its text. Return None if leafspan cannot have written the text."""
         run = run_of_id(text)
         return run[0] if run is not None and run[0].version and str(run[0]) == text else None
 
     @classmethod
     def of_result(cls, text: str | None) -> LeafId | None:
-        """The leaf that a result is, by its id, of which ``...#4-4`` is an older form; None if it is none."""
+        """The leaf that has a result's id, also in the older form ``...#4-4``, or None if the result is not a leaf."""
         run = run_of_id(text)
         return run[0] if run is not None and run[0].ordinal == run[1] else None
 
     @property
     def is_summary(self) -> bool:
-        """Whether this is the id of a summary, and not of a leaf."""
+        """Whether this is the id of a summary."""
         return self.version.startswith(SUMMARY_VERSION)
 
 
-_MOST_DIGITS = 9  # of the ordinal of a leaf: no document has a thousand million of them
+_MOST_DIGITS = 9  # digits of a leaf's ordinal: no document has a thousand million leaves
 
 
 def run_of_id(text: str | None) -> tuple[LeafId, int] | None:
-    """The first leaf, and the ordinal of the last one, of the passage with this id; None if it is no passage's id."""
+    """The first leaf and the last ordinal of the passage with this id, or None if it is not a passage's id."""
     document_and_version, _, place = (text or "").rpartition("#")
     document_id, _, version = document_and_version.rpartition("#")
     first, dash, last = place.partition("-")
@@ -125,25 +125,25 @@ def run_of_id(text: str | None) -> tuple[LeafId, int] | None:
 
 
 SUMMARY_VERSION = "t"
-"""The first character of the version of a tree, which no version of a document begins with."""
+"""The first character of a tree's version. No document's version begins with it."""
 
 OUTSIDE_VERSION = "outside"
-"""Stands for the version where a result is from another source than the index."""
+"""The version of results from a source other than the index."""
 
 
 def leaf_ids(document_id: str, version: str, ordinals: Iterable[int]) -> list[str]:
-    """The ids, as texts, of several leaves of one document."""
+    """The ids of several leaves of one document, as texts."""
     prefix = f"{document_id}#{version}#"
     return [f"{prefix}{ordinal}" for ordinal in ordinals]
 
 
 class Section(NamedTuple):
-    """A heading, or the header of a table, with the leaves that stand below it.
+    """A heading, or the header of a table, with the leaves below it.
 
     Attributes:
         first: Ordinal of the first leaf below the heading.
-        last: Ordinal of the last one (inclusive).
-        depth: Depth of the heading, 1 to 6. 7 for the header of a table.
+        last: Ordinal of the last leaf (inclusive).
+        depth: Depth of the heading, 1 to 6, or 7 for the header of a table.
         text: Text of the heading.
     """
 
@@ -155,7 +155,7 @@ class Section(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The shape of a document, and where a piece of it stands: what is needed to draw it without reading the document.
+    """The shape of a document and the place of a piece in it, so that both can be drawn without reading the document.
 
     Attributes:
         leaves: Length of the document in leaves.
@@ -180,7 +180,7 @@ class Outline:
 
 
 class Ancestor(NamedTuple):
-    """A node of the hierarchy above a leaf.
+    """A node above a leaf in the hierarchy.
 
     Attributes:
         first: Ordinal of its first leaf.
@@ -210,7 +210,7 @@ class Leaf:
         start: Its first character in the document.
         end: The character after its last one.
         words: Its length in words.
-        ancestors: The nodes above it: the first is its parent, the last the whole document.
+        ancestors: The nodes above it. The first is its parent, the last the whole document.
     """
 
     document_id: str
@@ -228,16 +228,16 @@ class Leaf:
 
     @property
     def span(self) -> Span:
-        """It as a span of one leaf."""
+        """The leaf as a span of one leaf."""
         return Span(self.document_id, self.version, self.ordinal, self.ordinal, (self.ordinal, self.start))
 
 
 class Hit(NamedTuple):
-    """A leaf or summary as a search finds it, before anything of it is loaded.
+    """A leaf or summary in the results of a search, before its text is loaded.
 
     Attributes:
         leaf: Its id.
-        score: Its score. A higher one is better.
+        score: Its score. Higher is better.
     """
 
     leaf: LeafId
@@ -250,13 +250,13 @@ class Hit(NamedTuple):
 
     @property
     def order(self) -> tuple[float, str, int]:
-        """The sorting key of lists of hits: score, then document, then position."""
+        """The sorting key for lists of hits: score, then document, then position."""
         return (-self.score, self.leaf.document_id, self.leaf.ordinal)
 
 
 def to_hits(leaves: Iterable[LeafId], scores: Iterable[float]) -> list[Hit]:
-    """The hits of leaves with their scores."""
-    # As Hit(leaf, score) for each, in half the time: a search finds hundreds.
+    """Make hits of leaves and scores."""
+    # Twice as fast as Hit(leaf, score) for each; a search finds hundreds.
     return list(map(tuple.__new__, repeat(Hit), zip(leaves, scores, strict=True)))
 
 
@@ -269,8 +269,8 @@ class Span:
         version: Version of the document.
         first: Ordinal of the first leaf.
         last: Ordinal of the last leaf (inclusive).
-        anchor: A leaf whose place in the text is known, as (ordinal, first character). Since leaves partition the text, the
-            place of every other leaf follows from it, once their texts are known.
+        anchor: A leaf whose place in the text is known, as (ordinal, first character). Leaves partition the text, so
+            that the places of all other leaves follow from their texts.
     """
 
     document_id: str
@@ -281,7 +281,7 @@ class Span:
 
     @property
     def id(self) -> str:
-        """The id of a single leaf; of more, ``{document_id}#{version}#{first}-{last}``."""
+        """The id of a single leaf; for several leaves ``{document_id}#{version}#{first}-{last}``."""
         first = str(LeafId(self.document_id, self.version, self.first))
         return first if self.first == self.last else f"{first}-{self.last}"
 
@@ -333,7 +333,7 @@ class Summary:
     Attributes:
         layer: Number of layers above the leaves, >= 1.
         children: Ids of the leaves and summaries that it was made from.
-        covers: The leaves below it as runs, by document and position, no two of which touch.
+        covers: The leaves below it as runs that do not touch, by document and position.
     """
 
     layer: int
@@ -346,29 +346,29 @@ class Summary:
 
     @property
     def leaf_ids(self) -> list[str]:
-        """The ids of the leaves that it covers, by document and position."""
+        """The ids of all covered leaves, by document and position."""
         return [id_ for run in self.covers for id_ in run.leaf_ids]
 
     @property
     def size(self) -> int:
-        """The number of leaves that it covers."""
+        """The number of covered leaves."""
         return sum(run.size for run in self.covers)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A scored result of a strategy, before its text is fetched.
+    """A strategy's result with a score, before its text is loaded.
 
     Attributes:
-        span: Its leaves. For a summary, a span of one, whose ordinal is the number of the summary in its tree.
-        score: Its score. A higher one is better.
-        trace: How it came about.
+        span: Its leaves. For a summary, a span of one, with the summary's number in its tree.
+        score: Its score. Higher is better.
+        trace: How the result came about.
         metadata: Metadata of its document. Empty for a summary of several documents.
-        words: Its length in words, None if that is not known before its text is fetched.
-        leaf: The leaf, if the result is a single one, so that another strategy can merge or widen it. Otherwise None.
-        summary: The summary, if the result is one. Otherwise None.
-        outside: The passage, if the result is from another source than the index, ready but for its score and trace. Its
-            span stands for no leaves then. Otherwise None.
+        words: Its length in words, or None if the length is not known before the text is loaded.
+        leaf: The leaf, if the result is a single leaf, so that another strategy can merge or widen it. Otherwise None.
+        summary: The summary, if the result is a summary. Otherwise None.
+        outside: The passage, if it comes from a source other than the index. Only its score and trace are missing. Its
+            span then has no leaves. Otherwise None.
     """
 
     span: Span
@@ -387,22 +387,22 @@ class Candidate:
 
     @property
     def order(self) -> tuple[float, str, int]:
-        """The sorting key of lists of candidates: score, then document, then position."""
+        """The sorting key for lists of candidates: score, then document, then position."""
         return (-self.score, self.span.document_id, self.span.first)
 
 
 def scored(candidate: Candidate, score: float, source: str, rank: int | None = None) -> Candidate:
-    """A loaded leaf or summary as a search found it: with the score, and a trace that says so.
+    """Return a loaded leaf or summary with a search's score and a trace of the search.
 
     Args:
         candidate: The leaf or summary.
-        score: Its score.
-        source: What found it, such as ``"vector"``.
-        rank: Its rank there, from 1. Default: None, no rank in the trace.
+        score: The search's score.
+        source: Name of the search, such as ``"vector"``.
+        rank: Its rank in the search, from 1. Default: None, without a rank in the trace.
     """
     span, summary = candidate.span, candidate.summary
     trace = Trace(hits=(TracedHit(span.first, score, source, rank),), layer=summary.layer if summary else 0)
-    # Without ``replace``, which takes four times as long, and a search scores each of its hits.
+    # ``replace`` would take four times as long, and a search scores each of its hits.
     return Candidate(span, score, trace, candidate.metadata, candidate.words, candidate.leaf, summary, candidate.outside)
 
 
@@ -462,22 +462,22 @@ class Passage:
         return f"Passage({short_id(self.id)}{score}{kind}, {first_words(self.text)})"
 
     def _repr_html_(self) -> str | None:
-        """A picture for notebooks: where it stands in its document, its text with what was found, and why."""
+        """Draw a picture for notebooks: the passage's place in its document, its text with the found leaves, and why."""
         return display("Passage", self)
 
     @property
     def layer(self) -> int:
-        """The layer of a summary, >= 1. 0 for a piece of a document."""
+        """The layer of a summary, >= 1, or 0 for a piece of a document."""
         return self.summary.layer if self.summary else 0
 
     @property
     def is_scored(self) -> bool:
-        """Whether the score means something. What is only listed, such as leaves and summaries, has the score 0."""
+        """Whether the score has a meaning. Leaves and summaries that are only listed have the score 0."""
         return self.score != 0 or self.trace != Trace()
 
     @property
     def whole(self) -> bool:
-        """Whether the passage is the whole document."""
+        """Whether the passage is a whole document."""
         shape = self.outline
         return shape is not None and self.summary is None and shape.runs == ((0, shape.leaves - 1),)
 
@@ -486,21 +486,21 @@ _MOST_OF_ID = 80  # characters of an id in a ``repr``
 
 
 def short_id(id_: str) -> str:
-    """An id as a literal of Python. A long id loses its middle, since paths and versions differ at the end."""
+    """An id as a Python literal. A long id loses its middle, since paths and versions differ at the end."""
     half = (_MOST_OF_ID - 3) // 2
     return repr(id_ if len(id_) <= _MOST_OF_ID else f"{id_[:half]}...{id_[-half:]}")
 
 
 def id_of_text(text: str) -> str:
-    """The id of a passage of another source that has none there. It is the same for the same text."""
+    """Make an id for another source's passage without an id. The same text gets the same id."""
     return f"text-{hashlib.sha256(text.encode(errors='surrogatepass')).hexdigest()[:16]}"
 
 
 def outside_candidate(passage: Passage) -> Candidate:
-    """A passage of another source as a result of a strategy, with its score and trace.
+    """Make a strategy's result of another source's passage, with its score and trace.
 
     Args:
-        passage: The passage. Its ``kind`` says what it is, and two of the same id are the same result.
+        passage: The passage. Its ``kind`` says what it is. Passages with the same id are the same result.
     """
     span = Span(passage.id, OUTSIDE_VERSION, 0, 0, (0, 0))
     words = count_words(passage.text)
