@@ -1,43 +1,43 @@
-# Each target sets up what it needs in .venv, on a machine that has only Python 3.11 or later and make.
+# Each target sets up .venv itself. The machine needs only make and Python 3.11 or later.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-# Neighbours share their indexes, so a worker gets a run of them, and takes from another one only when it has nothing left.
+# Neighbouring tests share their indexes, so each worker gets a run of tests, and takes tests of another worker only at the end.
 TEST := $(BIN)/pytest -n auto --dist worksteal
 
 MINUTES ?= 20
 
 .PHONY: help demo docs pictures test test-all soak mutants bench bench-quick check audit lint types contracts format wheel-test release benchmarks clean
 
-help: ## Show what there is to make
+help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-demo: .venv/demo ## Index some Wikipedia articles and ask them through both frameworks
+demo: .venv/demo ## Index some Wikipedia articles, and ask questions through both frameworks
 	$(BIN)/leafspan demo
 
-docs: .venv/docs ## Build the pages as a site, in the folder site: a link or an anchor that leads nowhere is an error
+docs: .venv/docs ## Build the pages as a site in the folder site. Fails at a broken link or anchor
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
-pictures: .venv/dev ## Draw the pictures of the strategies' pages anew
+pictures: .venv/dev ## Draw the pictures of the strategies' pages again
 	$(BIN)/python -m tools.site.pictures
 
-test: .venv/dev ## Run the tests, but for the slow ones: about five minutes
+test: .venv/dev ## Run all tests except the slow ones, in about five minutes
 	$(TEST) -m "not slow"
 
-test-all: .venv/dev ## Run all tests: also kills at length, servers, browsers, notebooks, scale, and long runs of the property tests
+test-all: .venv/dev ## Run all tests, including long kill and property tests, servers, browsers, notebooks and large indexes
 	LEAFSPAN_TESTS=thorough $(TEST)
 
-soak: .venv/dev ## Look for faults for MINUTES (20): simulated runs, kills, a full disk, a hostile server, many readers
+soak: .venv/dev ## Search for faults for MINUTES (20): simulated runs, kills, a full disk, a hostile server, many readers
 	$(BIN)/python -m tests.simulation.soak --minutes $(MINUTES)
 
 # All changes of a module or room: make mutants MODULE=spans/_packing.py. Some of all: make mutants SAMPLE=640 SEED=1.
-# The list made by hand: make mutants LIST=1. AGAIN=1 tries again what no test has noticed; ROOM=1 runs no wider tests.
-mutants: .venv/mutants ## Make single changes to the code, and count those that tests notice: make mutants SAMPLE=640
+# The list made by hand: make mutants LIST=1. AGAIN=1 repeats changes that no test has noticed; ROOM=1 runs no wider tests.
+mutants: .venv/mutants ## Make single changes to the code, and count how many the tests notice: make mutants SAMPLE=640
 	$(BIN)/python -m tools.mutants $(if $(MODULE),--module $(MODULE)) $(if $(SAMPLE),--sample $(SAMPLE)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(LIST),--by-hand) $(if $(AGAIN),--again) $(if $(ROOM),--only-room)
 
-check: lint types contracts ## Check style, types and the contracts between rooms
+check: lint types contracts ## Check style, types and the import rules
 
-audit: .venv/dev ## Look up known vulnerabilities of what is installed, if the network allows it
+audit: .venv/dev ## Look up known vulnerabilities of the installed packages (needs the network)
 	$(BIN)/python tools/audit.py
 
 lint: .venv/dev ## Check style
@@ -47,14 +47,14 @@ lint: .venv/dev ## Check style
 types: .venv/dev ## Check types
 	$(BIN)/mypy
 
-contracts: .venv/dev ## Check that imports run one way
+contracts: .venv/dev ## Check the import rules between rooms
 	$(BIN)/lint-imports
 
-format: .venv/dev ## Repair style
+format: .venv/dev ## Format the code, and repair style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-wheel-test: .venv/dev ## Try the built wheel with each framework alone, at the lowest and the newest supported versions
+wheel-test: .venv/dev ## Test the built wheel with each framework alone, with the oldest and newest supported versions
 	bash tests/wheel/run.sh $(PYTHON)
 
 release: .venv/pip ## Build the files of a release, check them, and use them from a local index as docs/publishing.md says
@@ -85,14 +85,14 @@ benchmarks: .venv/dev ## Measure everything: make benchmarks DATA=FOLDER
 	$(BIN)/python benchmarks/embedders.py --data "$(DATA)"
 	$(BIN)/python benchmarks/tuning.py --data "$(DATA)"
 
-# All figures anew take some ten minutes and 2 GB of disk; make bench FULL=1 some hours, and 12 GB.
-bench: .venv/bench ## Measure beside the peers, and write docs/benchmarks.md: make bench FULL=1 with 100,000 leaves
+# All figures take about ten minutes and 2 GB of disk; make bench FULL=1 takes some hours and 12 GB.
+bench: .venv/bench ## Compare with the peers, and write docs/benchmarks.md: make bench FULL=1 for 100,000 leaves
 	$(BIN)/python benchmarks/bench.py --page $(if $(FULL),--full)
 
-bench-quick: .venv/bench ## The same with a few thousand leaves: whether everything runs
+bench-quick: .venv/bench ## Check that make bench runs, with a few thousand leaves
 	$(BIN)/python benchmarks/bench.py --quick
 
-clean: ## Remove what the other targets have made
+clean: ## Delete everything that the other targets have made
 	rm -rf .venv .mutants dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/pip:
@@ -116,7 +116,7 @@ clean: ## Remove what the other targets have made
 	$(BIN)/python -m pip install --quiet --editable ".[mutants]"
 	touch $@
 
-# The last one asks for a PyStemmer below 3, and works with the newer one that is measured.
+# The last package requires PyStemmer below 3, but works with the newer version that the benchmarks use.
 .venv/bench: .venv/pip pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	$(BIN)/python -m pip install --quiet --no-deps "llama-index-retrievers-bm25>=0.8,<0.9"

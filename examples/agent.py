@@ -1,4 +1,4 @@
-"""An agent's way through an index, by the Model Context Protocol: python examples/agent.py"""
+"""An agent that searches an index through the Model Context Protocol: python examples/agent.py"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 
 
 async def ask(kb: Path) -> None:
-    """Find, read and cite, as a language model would: each call is one that a model writes."""
+    """Find, read and cite, with the calls that a language model would write."""
     command = ["-m", "leafspan", "mcp", "--kb", str(kb), "--about", "articles of an encyclopedia"]
     server = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
     async with Client(stdio_client(server)) as client:

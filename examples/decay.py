@@ -17,7 +17,7 @@ NOTES = [
 
 
 def main() -> None:
-    """Ask one question, with and without regard to dates."""
+    """Ask one question, with and without scores that depend on dates."""
     question = "When does the ferry to the island leave?"
     ways: dict[str, Strategy] = {
         "whatever the date": Hybrid(),

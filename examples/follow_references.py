@@ -1,4 +1,4 @@
-"""References that are followed: from overviews to the documents that they stand for, to another index, and to a function.
+"""References that retrieval follows: from overviews to their documents, to another index, and to a function.
 
     python examples/follow_references.py
 
@@ -23,7 +23,7 @@ OVERVIEWS = [
 
 
 def forecasts(question: str) -> Sequence[HostResult]:
-    """In the place of a service: what it returns are passages like all others."""
+    """Instead of a service. Its results become passages like all others."""
     return [HostResult("tomorrow", "Tomorrow it will rain in the west.", 1.0, kind="forecast")]
 
 
@@ -44,7 +44,7 @@ def show(question: str, found: list[Passage]) -> None:
 
 
 def main() -> None:
-    """Ask the overviews, and read what they stand for."""
+    """Ask the overviews, and read the documents that they refer to."""
     with (
         tempfile.TemporaryDirectory() as folder,
         Index.open(Path(folder) / "kb") as index,
@@ -53,7 +53,7 @@ def main() -> None:
         index.add([*example_documents(), *OVERVIEWS])
         notes.add(Document("umbrella", "My umbrella is at the office. Forecasts of rain: take it home."))
         targets = {"weather service": HostRetriever("weather", forecasts, aforecasts), "notes": notes.as_strategy()}
-        # Only overviews are searched at first; what they refer to is read afterwards.
+        # The search looks only at overviews, and then reads the documents that they refer to.
         overviews = filtered(Vector(), F("reference").exists())
         following = FollowReferences(base=overviews, targets=targets, per_reference=2)
 

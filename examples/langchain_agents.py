@@ -2,8 +2,8 @@
 
     pip install ".[langchain,agents,deepagents]"
 
-An agent with RetrievalMiddleware gets the sources with the question. A deep agent finds a passage with a tool, and reads on
-in the file.
+An agent with RetrievalMiddleware gets the sources with the question. A deep agent finds a passage with a tool, and then
+reads more of its file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ QUESTION = EXAMPLE_QUESTIONS[1]
 
 
 class Scripted(GenericFakeChatModel):
-    """A model that follows a script. Yours is ChatOpenAI(...), ChatAnthropic(...), ChatOllama(...), or another one."""
+    """A model that follows a script. Use ChatOpenAI(...), ChatAnthropic(...), ChatOllama(...) or another model instead."""
 
     def bind_tools(self, tools: Any, **options: Any) -> Scripted:
         """Take any tools."""
@@ -34,7 +34,7 @@ class Scripted(GenericFakeChatModel):
 
 
 def cited_answer(index: Index) -> None:
-    """The middleware retrieves once for the question; the result says what the answer cites."""
+    """The middleware retrieves once for the question. The result has the passages that the answer cites."""
     retriever = RelevantSegmentsRetriever(index=index, budget=200)
     model = Scripted(messages=iter([AIMessage("As the first source says [1].")]))
     agent = create_agent(model, middleware=[RetrievalMiddleware(retriever)])
@@ -47,8 +47,8 @@ def cited_answer(index: Index) -> None:
 
 
 def deep_agent(index: Index) -> None:
-    """The documents are files below /articles/. The tool finds a passage and its lines; the agent reads on in the file."""
-    best = index.retrieve(QUESTION, k=1)[0]  # the script knows what the search will find; a real model reads it
+    """Documents are files in /articles/. The tool finds a passage and its lines; the agent reads more of the file."""
+    best = index.retrieve(QUESTION, k=1)[0]  # the script needs to know the tool's result in advance; a real model reads it
     assert best.lines is not None
     lines = {"file_path": f"/articles/{best.document_id}", "offset": best.lines[0] - 1, "limit": 3}
     script = [

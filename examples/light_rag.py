@@ -1,9 +1,9 @@
-"""A LightRAG over the articles of the demo: entities, relations, and the sentences that they come from.
+"""A LightRAG over the demo's articles: entities, relations, and the sentences that they come from.
 
     python examples/light_rag.py
 
-It needs no network and no key: a function stands in for the language model. It takes a few names for entities, and says
-that two of them in one sentence belong together. With a real model, put it in the place of ``language_model``.
+It needs no network and no key: a function replaces the language model. It finds a few names as entities, and relates two
+names if they are in one sentence. To use a real model, replace ``language_model``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NAME = re.compile(r"(?:[A-Z][a-zé]+ )+(?:von |van |de )?[A-Z][a-zé]+")
 
 
 def language_model(prompt: str) -> str:
-    """What a language model would answer to LightRAG's prompts."""
+    """Answer LightRAG's prompts like a language model."""
     if "high_level_keywords" in prompt:
         question = re.findall(r"User Query: (.*)", prompt)[-1]
         return json.dumps({"high_level_keywords": [question], "low_level_keywords": NAME.findall(question)})
@@ -50,7 +50,7 @@ def language_model(prompt: str) -> str:
 
 
 class Bytes:
-    """A tokenizer that downloads nothing, as LightRAG's own would: a token is a byte."""
+    """A tokenizer without a download, which LightRAG's own tokenizer needs. Each byte is a token."""
 
     def encode(self, content: str) -> list[int]:
         """The tokens of a text."""
@@ -62,7 +62,7 @@ class Bytes:
 
 
 async def embed(texts: list[str], **_: Any) -> Any:
-    """Vectors of the words in texts; yours come from a real embedder."""
+    """Return vectors made of the words in the texts. Use a real embedder instead."""
     vectors = np.zeros((len(texts), 256))
     for vector, text in zip(vectors, texts, strict=True):
         for word in re.findall(r"\w+", text.lower()):

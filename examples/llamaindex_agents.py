@@ -2,7 +2,7 @@
 
     pip install ".[llamaindex]"
 
-In an AgentWorkflow the model calls a retriever as a tool. In a Workflow of your own, retrieval is a step.
+In an AgentWorkflow the model calls a retriever as a tool. In your own Workflow, retrieval is a step.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ QUESTION = EXAMPLE_QUESTIONS[1]
 
 
 def scripted() -> MockFunctionCallingLLM:
-    """A model that searches and then answers. Yours is OpenAI(...), Anthropic(...), Ollama(...), or another one."""
+    """A model that searches and then answers. Use OpenAI(...), Anthropic(...), Ollama(...) or another model instead."""
     script = iter(
         [
             ChatMessage(blocks=[ToolCallBlock(tool_name="articles", tool_kwargs={"question": QUESTION})], role="assistant"),
@@ -51,7 +51,7 @@ async def with_a_tool(index: Index) -> None:
 
 
 class Found(Event):
-    """What the retrieval step has found."""
+    """The results of the retrieval step."""
 
     question: str
     nodes: list[NodeWithScore]
@@ -67,19 +67,19 @@ class Answering(Workflow):
 
     @step
     async def retrieve(self, event: StartEvent) -> Found:
-        """A retriever does not block the event loop, so other runs go on."""
+        """Retrieve. A retriever does not block the event loop, so that other runs continue."""
         return Found(question=event.question, nodes=await self.retriever.aretrieve(event.question))
 
     @step
     async def answer(self, event: Found) -> StopEvent:
-        """The model gets the texts and their numbers."""
+        """Answer from the texts and their numbers."""
         sources = "\n\n".join(f"[{number}] {each.text}" for number, each in enumerate(event.nodes, 1))
         prompt = f"Answer from these sources, and cite them like [1].\n\n{sources}\n\nQuestion: {event.question}"
         return StopEvent(result={"answer": (await self.llm.acomplete(prompt)).text, "sources": event.nodes})
 
 
 async def as_a_step(index: Index) -> None:
-    """MockLLM repeats the first words of its prompt."""
+    """Run the workflow. MockLLM repeats the first words of its prompt."""
     workflow = Answering(RelevantSegmentsRetriever(index, budget=200), MockLLM(max_tokens=8), timeout=30)
     result = await workflow.run(question=QUESTION)
     print(f"\n{result['answer']}")
@@ -88,7 +88,7 @@ async def as_a_step(index: Index) -> None:
 
 
 def main() -> None:
-    """Index some articles, and ask them in both ways."""
+    """Index some articles, and ask both agents."""
     with tempfile.TemporaryDirectory() as folder, Index.open(Path(folder) / "kb") as index:
         index.add(example_documents())
         asyncio.run(with_a_tool(index))

@@ -1,4 +1,4 @@
-"""Letters with names in them, in an index that never sees a name.
+"""Letters with names, in an index that never gets a name.
 
     python examples/pii.py
 

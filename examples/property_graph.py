@@ -1,9 +1,9 @@
-"""A property graph of LlamaIndex over the articles of the demo, asked through LangChain.
+"""A LlamaIndex property graph over the demo's articles, asked through LangChain.
 
     python examples/property_graph.py
 
-It needs no network and no key: names that stand in one sentence are connected by a rule, where a language model would read
-relations. The graph is in memory.
+It needs no network and no key: instead of a language model, a rule relates names that are in one sentence. The graph is in
+memory.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ NAME = re.compile(r"(?:[A-Z][a-zé]+ )+(?:von |van |de )?[A-Z][a-zé]+")
 
 
 class NamesTogether(TransformComponent):
-    """Finds names in each leaf, and relations between names in one leaf."""
+    """Finds names in each leaf, and relates all names in one leaf."""
 
     def __call__(self, nodes: Sequence[BaseNode], **_: Any) -> Sequence[BaseNode]:
-        """The nodes, with names and relations in their metadata, where LlamaIndex looks for them."""
+        """Return the nodes, with names and relations in their metadata, where LlamaIndex expects them."""
         for node in nodes:
             names = list(dict.fromkeys(NAME.findall(node.get_content())))
             node.metadata[KG_NODES_KEY] = [EntityNode(name=name, label="name") for name in names]
@@ -44,14 +44,14 @@ class NamesTogether(TransformComponent):
 
 
 def main() -> None:
-    """Index the articles, connect the names in them, and ask for what is around one of them."""
+    """Index the articles, connect their names, and ask about one of the names."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, Index.open(Path(folder, "kb")) as index:
         index.add(example_documents())
         graph = PropertyGraphIndex(
             leaf_nodes(index),
             property_graph_store=SimplePropertyGraphStore(),
             kg_extractors=[NamesTogether()],
-            embed_model=MockEmbedding(1),  # leafspan compares questions with entities by itself
+            embed_model=MockEmbedding(1),  # leafspan compares questions with entities itself
             use_async=False,
         )
         retriever = PropertyGraphRetriever(index=index, graph=graph, depth=2, k=8)

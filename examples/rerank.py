@@ -1,6 +1,6 @@
-"""Results in another order: by a function, by a document compressor of LangChain, and for diversity.
+"""Results in another order: by a function, by a LangChain document compressor, and for diversity.
 
-A count of common words stands for a cross-encoder, so that this runs without one: python examples/rerank.py
+A count of common words replaces a cross-encoder, so that the example needs no model: python examples/rerank.py
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from leafspan.examples import example_documents
 
 
 def judge(question: str, texts: list[str]) -> list[float]:
-    """In the place of a cross-encoder, such as ``model.predict([(question, text) for text in texts])``."""
+    """Replaces a cross-encoder, such as ``model.predict([(question, text) for text in texts])``."""
     wanted = {word.strip("?.,").lower() for word in question.split()}
     return [len(wanted.intersection(text.lower().split())) / len(wanted) for text in texts]
 
 
 class ShortestFirst(BaseDocumentCompressor):
-    """In the place of a compressor of LangChain's, such as one over the interface of a reranking service."""
+    """Replaces a LangChain compressor, such as one that calls a reranking service."""
 
     def compress_documents(
         self, documents: Sequence[LangChainDocument], query: str, callbacks: Callbacks | None = None
     ) -> Sequence[LangChainDocument]:
-        """The three shortest ones."""
+        """Return the three shortest documents."""
         return sorted(documents, key=lambda document: len(document.page_content))[:3]
 
 

@@ -1,6 +1,6 @@
-"""Something else searched in place of a question: an imagined answer, simpler questions, or what a function returns.
+"""Search for another text than the question: an imagined answer, simpler questions, or the result of a function.
 
-A scripted model stands for a language model, so that this runs without one: python examples/rewrite_query.py
+A scripted model replaces a language model, so that the example needs none: python examples/rewrite_query.py
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ ANSWERS = {
 
 
 def ask_model(prompt: str) -> str:
-    """In the place of a language model: any function from a prompt to a text will do."""
+    """Replaces a language model: any function from a prompt to a text works."""
     return next(answer for words, answer in ANSWERS.items() if words in prompt)
 
 
 def in_other_words(question: str) -> str:
-    """A rule of one's own."""
+    """A rule of your own."""
     return question.replace("the man born who understood the bees", "Karl von Frisch born")
 
 

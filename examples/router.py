@@ -1,8 +1,8 @@
-"""Questions that are routed to the source that can answer them: by their descriptions, by a rule, or by a language model.
+"""Route each question to the source that can answer it: by descriptions, by a rule, or by a language model.
 
     python examples/router.py
 
-It needs no network and no key. A function stands in for the language model.
+It needs no network and no key. A function replaces the language model.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ DESCRIPTIONS = {
 
 
 def by_code(question: str) -> str | None:
-    """A rule: what names an error is for the incidents. None stands for the default."""
+    """A rule: questions with an error's name go to the incidents. None means the default source."""
     return "incidents" if any(word[:1] == "E" and word[1:5].isdigit() for word in question.split()) else None
 
 
 def model(prompt: str) -> str:
-    """In the place of a language model: it is shown names and descriptions, and answers with a name."""
+    """Replaces a language model: it gets names and descriptions, and answers with a name."""
     question = prompt.rpartition("Question: ")[2]
     return "Best source: **incidents**" if "E1107" in question else "handbook"
 
 
 def show(question: str, found: list[Passage]) -> None:
-    """Print the best passage, and why it was looked for there."""
+    """Print the best passage, and why its source was chosen."""
     print(question)
     print(f"  {found[0].text.strip()}")
     print(f"  {found[0].trace.explain()[-1]}")
@@ -54,7 +54,7 @@ def main() -> None:
     ):
         handbook.add(HANDBOOK)
         incidents.add(INCIDENTS)
-        # The handbook is searched here; the incidents are in an index of their own.
+        # The handbook is this index; the incidents are in another index.
         retrievers: dict[str, Strategy] = {"handbook": Hybrid(), "incidents": incidents.as_strategy(BM25())}
 
         for name, router in {

@@ -1,4 +1,4 @@
-"""Questions to a database, offline: the language model is a function that knows two answers.
+"""Ask a database offline: the language model is a function that knows two answers.
 
 Run it with ``python examples/sql.py``. It needs ``pip install ".[sql]"``.
 """
@@ -22,7 +22,7 @@ INSERT INTO orders VALUES (1, 1, 20), (2, 1, 5), (3, 2, 12);
 
 
 def scripted_model(prompt: str) -> str:
-    """A language model that first gets a column wrong, and repairs it when it is shown the error."""
+    """A language model that first names a wrong column, and repairs the query when it sees the error."""
     if "no such column: amount" in prompt:
         return (
             "```sql\nSELECT c.name, SUM(o.total) AS spent FROM customers c JOIN orders o ON o.customer_id = c.id "
@@ -32,7 +32,7 @@ def scripted_model(prompt: str) -> str:
 
 
 def main() -> None:
-    """Ask a question, and try to read what is not allowed."""
+    """Ask a question, and try to read a column that is not allowed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "shop.db"
         connection = sqlite3.connect(path)

@@ -1,7 +1,7 @@
-"""Looks up known vulnerabilities of what is installed, with pip-audit.
+"""Looks up known vulnerabilities of the installed packages, with pip-audit.
 
-The exit code is 1 if there are some. Where the service that knows them cannot be reached, it says so, and is 0: nothing is
-known then, and the work goes on.
+The exit code is 1 if there are vulnerabilities. If the service cannot be reached, the program says so and exits with 0, so
+that work can go on.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _MOST_SECONDS = 300
 
 
 def main(command: tuple[str, ...] = (sys.executable, "-m", "pip_audit")) -> int:
-    """Audit, and print what was found.
+    """Audit, and print the vulnerabilities.
 
     Args:
-        command: What runs pip-audit.
+        command: The command that runs pip-audit.
     """
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "audit.json"

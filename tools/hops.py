@@ -1,4 +1,4 @@
-"""How many files and functions of the project one call enters, counted by a profiler hook.
+"""Counts the project's files and functions that one call enters, with a profiler hook.
 
 ``python tools/hops.py`` counts a warm ``RelevantSegmentsRetriever.invoke``, a warm ``index.retrieve`` and ``index.add``.
 """
@@ -16,7 +16,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 FOLDERS = tuple(str(ROOT / name) for name in ("shared", "langchain_ext", "llamaindex_ext"))
 MOST = {"invoke": (65, 330), "add": (55, 270)}
-"""The most files and functions, as CONTRIBUTING.md asks for."""
+"""The largest numbers of files and functions that CONTRIBUTING.md allows."""
 
 
 def entered(call: Callable[[], object]) -> tuple[int, int, int]:

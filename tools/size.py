@@ -1,4 +1,4 @@
-"""How large the house is: lines, rooms and public names, beside what CONTRIBUTING.md asks for.
+"""Measures the size of the code: lines, rooms and public names, and compares it with the limits in CONTRIBUTING.md.
 
 python tools/size.py
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CORE = ROOT / "shared" / "leafspan"
-APART = ("lab", "sources", "private")  # public modules of their own, which the core does not import
+APART = ("lab", "sources", "private")  # separate public modules, which the core does not import
 
 
 def lines(*folders: Path) -> int:
@@ -25,7 +25,7 @@ def rooms() -> list[Path]:
 
 
 def figures() -> Iterator[tuple[str, int, int | None]]:
-    """What is counted, how much there is of it, and the most that there may be."""
+    """Each measurement, its value, and its limit."""
     apart = [CORE / name for name in APART]
     yield "lines of the core", lines(CORE) - lines(*apart), 41_000
     for folder in apart:

@@ -1,10 +1,10 @@
-"""A service over an index: ask, stream an answer with its sources, sync a folder, health.
+"""A service over an index: ask, stream an answer with its sources, sync a folder, and check health.
 
     pip install ".[files]" fastapi uvicorn
     LEAFSPAN_INDEX=kb LEAFSPAN_DOCS=docs uvicorn app:app --app-dir examples/service --workers 2
 
-Each worker opens the index when it starts, and sees what others write at its next question. One writer at a time syncs. Put
-your model into ``answer``: here that repeats the best source, so that the service runs without a model.
+Each worker opens the index at its start. At each question, a worker sees what others have written. Only one writer syncs at
+a time. Call your model in ``answer``: the example repeats the best source, so that it runs without a model.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from pydantic import BaseModel, Field
 from leafspan import F, Index, InvalidArgument, Passage
 from leafspan.errors import LeafspanError, RetrievalTimeout, StorageFailed, WriterBusy
 
-SECONDS = 5.0  # that a question may take
+SECONDS = 5.0  # for one question
 
 
 @asynccontextmanager
 async def opened(app: FastAPI) -> AsyncIterator[None]:
-    """Open the index before the first request, and close it after the last."""
+    """Open the index before the first request, and close it after the last request."""
     with Index.open(os.environ.get("LEAFSPAN_INDEX", "kb")) as index:
         index.warm()
         app.state.index = index
@@ -46,7 +46,7 @@ class Asked(BaseModel):
 
 
 def index_of(request: Request, tenant: Annotated[str | None, Header(alias="X-Tenant")] = None) -> Any:
-    """The index, or what a tenant sees of it. Take the tenant from your login, not from a header that anybody can send."""
+    """The index, or the view for a tenant. Take the tenant from your login, not from a header that anybody can send."""
     index: Index = request.app.state.index
     return index if tenant is None else index.scoped(F("tenant") == tenant)
 
@@ -61,7 +61,7 @@ def source(number: int, passage: Passage) -> dict[str, Any]:
 
 
 async def answer(question: str, passages: Sequence[Passage]) -> AsyncIterator[str]:
-    """The words of an answer, one after the other. Put your model here."""
+    """Yield the words of an answer one by one. Call your model here."""
     if not passages:
         yield "The documents do not say."
         return
@@ -72,7 +72,7 @@ async def answer(question: str, passages: Sequence[Passage]) -> AsyncIterator[st
 
 @app.post("/ask")
 async def ask(asked: Asked, view: View) -> dict[str, Any]:
-    """The answer with its sources."""
+    """Return the answer with its sources."""
     passages = await view.aretrieve(asked.question, k=asked.k, timeout=SECONDS)
     words = [word async for word in answer(asked.question, passages)]
     return {"answer": "".join(words).strip(), "sources": [source(n, each) for n, each in enumerate(passages, 1)]}
@@ -80,7 +80,7 @@ async def ask(asked: Asked, view: View) -> dict[str, Any]:
 
 @app.post("/stream")
 async def stream(asked: Asked, view: View) -> StreamingResponse:
-    """The same as events: the sources first, so that they can be shown while the words come."""
+    """Stream the answer as events. The sources come first, so that a page can show them while the words arrive."""
     passages = await view.aretrieve(asked.question, k=asked.k, timeout=SECONDS)
 
     async def events() -> AsyncIterator[str]:
@@ -95,7 +95,7 @@ async def stream(asked: Asked, view: View) -> StreamingResponse:
 
 @app.post("/sync")
 async def sync(request: Request) -> dict[str, Any]:
-    """Bring the index up to date with the folder of documents. Protect it, or let a job do it instead."""
+    """Bring the index up to date with the folder of documents. Protect this route, or let a job do it instead."""
     synced = await request.app.state.index.a_sync(Path(os.environ.get("LEAFSPAN_DOCS", "docs")), progress=False)
     counts = {name: len(getattr(synced, name)) for name in ("added", "replaced", "deleted", "unchanged")}
     return {**counts, "skipped": [{"path": each.path, "reason": each.reason} for each in synced.skipped]}
@@ -109,7 +109,7 @@ async def health(request: Request) -> dict[str, int]:
 
 @app.exception_handler(LeafspanError)
 async def refused(_: Request, error: LeafspanError) -> JSONResponse:
-    """What went wrong, as a status that a client can act on."""
+    """Turn an error into a status that a client can act on."""
     statuses: list[tuple[type[Exception], int]] = [
         (InvalidArgument, 422),
         (RetrievalTimeout, 504),

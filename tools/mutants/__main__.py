@@ -5,7 +5,7 @@
     python -m tools.mutants --module spans --list          the changes, without trying them
     python -m tools.mutants --by-hand                      the changes of tests/mutation/by_hand.toml
 
-A run that is stopped goes on where it was. With --again, changes that no test has noticed are tried again.
+A stopped run continues with the next change. With --again, it tries changes again that no test has noticed.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _is_in(change: Change, names: Sequence[str] | None) -> bool:
 
 
 def _draw(names: Sequence[str], sample: int | None, seed: int) -> list[Change]:
-    """Changes drawn from these modules and rooms, each once, in the order of the modules."""
+    """Draw changes from these modules and rooms, each once, in the order of the modules."""
     paths = [path for name in names for path in (sorted((PACKAGE / name).glob("*.py")) or [PACKAGE / name])]
     modules = [Module(PACKAGE, path.relative_to(PACKAGE).as_posix()) for path in dict.fromkeys(paths)]
     places = [(module, number) for module in modules for number in range(len(module))]
@@ -83,7 +83,7 @@ def _draw(names: Sequence[str], sample: int | None, seed: int) -> list[Change]:
 
 
 def _try_all(changes: Sequence[Change], notes: Notes, processes: int, run: str) -> None:
-    """Run tests on all changes that nothing has noticed yet."""
+    """Run tests on all changes that no test has noticed yet."""
     todo = [change for change in changes if notes.is_open(change, run)]
     count = iter(range(1, len(todo) + 1))
 

@@ -1,7 +1,7 @@
 """Puts a change of a module into effect in this process, after everything has been imported.
 
-Each function gets the code and the defaults that it has in the changed module, and each class its plain values. So whoever
-has imported a function has the changed one, and nothing is imported again.
+Each function gets its code and defaults from the changed module, and each class its plain values. So all importers of a
+function get the changed function, without another import.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PLAIN = (bool, int, float, str, bytes, tuple, frozenset, re.Pattern, type(None)
 
 
 def apply(module: str, code: str) -> None:
-    """Give the functions of a module the code that they have in a changed text of it.
+    """Give the functions of a module their code from the module's changed text.
 
     Args:
         module: Path of the module below ``shared/leafspan``.
@@ -54,7 +54,7 @@ def apply(module: str, code: str) -> None:
 
 
 def _default(pair: tuple[Any, Any]) -> Any:
-    """The new value of a default if it is plain. What is not, such as a mark of dataclasses, is made anew each time."""
+    """The new value of a default if the value is plain. Others, such as marks of dataclasses, are new objects each time."""
     old, new = pair
     return new if isinstance(new, _PLAIN) and new != old else old
 
@@ -64,7 +64,7 @@ def _plain(values: Any) -> bool:
 
 
 def _functions(namespace: dict[str, Any], module: str, path: str = "") -> Iterator[tuple[str, FunctionType]]:
-    """The functions of a module and of its classes, by their place, without what decorators have put around them."""
+    """The functions of a module and of its classes, by their place, without their decorators."""
     for name, value in list(namespace.items()):
         place = f"{path}.{name}"
         if isinstance(value, type):

@@ -1,4 +1,4 @@
-"""The changes that mutmut makes to a module, one at a time."""
+"""Makes mutmut's changes to a module, one at a time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Change:
         before: The lines that differ, without indentation, as one text.
         after: The same lines with the change.
         code: The whole module with the change.
-        name: What it does, if that is known.
+        name: The kind of the change, if it is known.
     """
 
     module: str
@@ -40,12 +40,12 @@ class Change:
 
     @property
     def key(self) -> str:
-        """What tells the change apart from others, also after lines above it have changed."""
+        """A key that identifies the change, also after lines above it have changed."""
         return f"{self.module}: {self.before} -> {self.after}"
 
 
 class _Visitor(MutationVisitor):
-    """mutmut's own visitor, which also enters functions with decorators."""
+    """mutmut's visitor, which here also enters functions with decorators."""
 
     METADATA_DEPENDENCIES = (*MutationVisitor.METADATA_DEPENDENCIES, ParentNodeProvider)
 
@@ -59,7 +59,7 @@ class _Visitor(MutationVisitor):
             super()._create_mutations(node)
 
     def _is_text_of_an_error(self, node: cst.CSTNode) -> bool:
-        """Whether a text is part of a statement that raises: no law says how an error is worded."""
+        """Whether a text is part of a raise statement. The wording of errors is free."""
         above: Any = node
         while above is not None:
             if isinstance(above, _NOT_RUN):
@@ -69,7 +69,7 @@ class _Visitor(MutationVisitor):
 
 
 class Module:
-    """A module and the changes that can be made to it, by number.
+    """A module and its possible changes, by number.
 
     Args:
         root: Folder of the package.
@@ -81,7 +81,7 @@ class Module:
         self.code = (root / path).read_text(encoding="utf-8")
         visitor = _Visitor(mutation_operators, IgnoredCode(set(), set(), set()))
         self._tree = MetadataWrapper(cst.parse_module(self.code)).visit(visitor)
-        # What stands outside of functions and classes is constants and lists of names.
+        # Outside of functions and classes, there are only constants and lists of names.
         self._mutations = [each for each in visitor.mutations if each.contained_by_top_level_function is not None]
         self._statement_of = {id(node): each for each in self._tree.body for node in _below(each)}
 
@@ -89,9 +89,9 @@ class Module:
         return len(self._mutations)
 
     def change(self, number: int) -> Change | None:
-        """The change with this number, None if the result is no Python, or cannot be put into effect."""
+        """The change with this number, or None if the result is not valid Python or cannot be put into effect."""
         mutation: Mutation = self._mutations[number]
-        # Only the function or class is written anew, which is much faster than the whole module.
+        # Only the function or class is written again, which is much faster than writing the whole module.
         statement = self._statement_of[id(mutation.original_node)]
         before = self._tree.code_for_node(statement)
         after = self._tree.code_for_node(statement.deep_replace(mutation.original_node, mutation.mutated_node))
@@ -102,7 +102,7 @@ class Module:
         except SyntaxError:
             return None
         change = _change(self.path, self.code, code)
-        # Of these a class makes its methods, once.
+        # A class makes its methods from these only once.
         return None if change is not None and "field(default_factory=" in change.before else change
 
     def changes(self) -> Iterator[Change]:
@@ -113,14 +113,14 @@ class Module:
 
 
 def _below(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The node and all nodes in it."""
+    """The node and all nodes inside it."""
     yield node
     for child in node.children:
         yield from _below(child)
 
 
 def by_hand(root: Path, path: Path) -> Iterator[Change]:
-    """The changes of a list that was made by hand.
+    """The changes in a list that was made by hand.
 
     Args:
         root: Folder of the package.
@@ -128,7 +128,7 @@ def by_hand(root: Path, path: Path) -> Iterator[Change]:
             the module's text.
 
     Raises:
-        ValueError: if ``before`` does not stand in the module exactly once.
+        ValueError: if the module does not contain ``before`` exactly once.
     """
     for each in tomllib.loads(path.read_text(encoding="utf-8"))["change"]:
         code = (root / each["module"]).read_text(encoding="utf-8")
@@ -140,7 +140,7 @@ def by_hand(root: Path, path: Path) -> Iterator[Change]:
 
 
 def _change(path: str, code: str, changed: str, name: str = "") -> Change | None:
-    """A change of a module's text, None if it is none."""
+    """A change of a module's text, or None if the text stays the same."""
     before, after = code.splitlines(), changed.splitlines()
     differ = [each for each in difflib.SequenceMatcher(None, before, after, False).get_opcodes() if each[0] != "equal"]
     if not differ:

@@ -1,4 +1,4 @@
-"""What is known of changes: results of earlier runs, and which changes are equivalent."""
+"""Keeps the results of earlier runs, and knows which changes are equivalent."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from tools.mutants._trying import Outcome
 
 
 class Notes:
-    """Results by change and run, kept in a file, so that a stopped run goes on where it was.
+    """Results by change and run, kept in a file, so that a stopped run continues.
 
     Args:
         path: The file, with a line for each result.
-        again: Whether to forget that changes were not noticed, since tests have been written since.
+        again: Whether to forget which changes no test noticed, since there may be new tests.
     """
 
     def __init__(self, path: Path, *, again: bool) -> None:
@@ -36,21 +36,21 @@ class Notes:
             file.write(json.dumps([_noted_as(change), run, outcome.failed]) + "\n")
 
     def noticed_by(self, change: Change) -> str | None:
-        """The test that noticed a change, None if none has so far."""
+        """The test that noticed a change, or None if no test has noticed it so far."""
         return next((failed for failed in self._failed[_noted_as(change)].values() if failed is not None), None)
 
     def is_open(self, change: Change, run: str) -> bool:
-        """Whether this run is still to be made for the change."""
+        """Whether the change still needs this run."""
         return self.noticed_by(change) is None and run not in self._failed[_noted_as(change)]
 
 
 def _noted_as(change: Change) -> str:
-    """What results are kept under. Changes made by hand may be alike, in several places, but have names of their own."""
+    """The key of a change's results. Changes made by hand can be equal in several places, but have different names."""
     return f"{change.key} ({change.name})" if change.name else change.key
 
 
 class Equivalents:
-    """The changes that cannot be noticed, each with the reason.
+    """The changes that no test can notice, each with the reason.
 
     Args:
         path: A TOML file with a table ``[[change]]`` for each, or for several of one line: ``module``, ``before`` and
@@ -66,12 +66,12 @@ class Equivalents:
                 self._reasons[f"{table['module']}: {table['before']} -> {each}"] = table["reason"]
 
     def reason(self, change: Change) -> str | None:
-        """Why nothing can notice this change, None if something should."""
+        """The reason why no test can notice this change, or None if a test should notice it."""
         return self._reasons.get(change.key)
 
 
 def table(changes: Iterable[Change], notes: Notes, equivalents: Equivalents) -> str:
-    """The results as a table in Markdown, a row for each room."""
+    """The results as a Markdown table, with a row for each room."""
     counts: dict[str, dict[str, int]] = {}
     for change in changes:
         row = counts.setdefault(change.module.partition("/")[0].removesuffix(".py"), dict.fromkeys(_COLUMNS, 0))

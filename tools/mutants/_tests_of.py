@@ -1,4 +1,4 @@
-"""Which tests a changed module is tried against: first those of its room, then wider ones."""
+"""Chooses the tests for a changed module: first the tests of its room, then wider tests."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MODULES = (
     "store",
     "segments",
 )
-"""The modules and rooms that are changed: those without I/O, the store, the search and the segments."""
+"""The modules and rooms to change: those without I/O, the store, the search and the segments."""
 
 _HOSTS = "tests/hosts/test_scenarios.py"
-# The tests of a room that also are about others, and what else a change in the room may be noticed by.
+# Tests of a room that also test other rooms, and other tests that may notice a change in the room.
 _WIDER = {
     "spans": ("tests/strategies", "tests/retrieval", "tests/peers", _HOSTS),
     "lexical": ("tests/segments", "tests/store/test_scoped.py", "tests/strategies", "tests/peers/test_bm25_peers.py"),
@@ -61,7 +61,7 @@ _ABOUT = {
     "strategies/_routes.py": ("router",),
     "strategies/_over_base.py": ("rerank", "decay"),
 }
-# Tests of other rooms that are about a module, too.
+# Tests in other rooms that also test a module.
 _ELSEWHERE = {
     "filters/_haystack.py": ("tests/peers/test_haystack_filters.py",),
     "filters/_llamaindex.py": ("tests/peers/test_llamaindex_filters.py",),
@@ -97,7 +97,7 @@ _OWN = {
 
 
 def own_tests(module: str, root: Path) -> list[str]:
-    """The tests to run first: the file that is named after the module, then the other tests of its room."""
+    """The tests to run first: the file with the module's name, then the other tests of its room."""
     room = module.partition("/")[0]
     folders = [*_OWN.get(room, (f"tests/{room}",)), *_ELSEWHERE.get(module, ())]
     files = [str(file.relative_to(root)) for each in folders for file in _files(root / each)]
@@ -105,14 +105,14 @@ def own_tests(module: str, root: Path) -> list[str]:
 
 
 def is_about(module: str, file: str) -> bool:
-    """Whether a file of tests is named after the module, or after its subject."""
+    """Whether a test file has the name of the module or of its subject."""
     name = Path(module).stem.strip("_")
     subject = Path(file).stem.removeprefix("test_")
     return name in subject or subject in _ABOUT.get(module, ()) or file in _ELSEWHERE.get(module, ())
 
 
 def wider_tests(module: str, root: Path) -> list[str]:
-    """The tests to run if those of the room notice nothing."""
+    """The tests to run if the room's tests notice nothing."""
     room = module.partition("/")[0]
     wanted = _WIDER.get(room, _OF_ALL)
     return [str(file.relative_to(root)) for each in wanted for file in _files(root / each)]

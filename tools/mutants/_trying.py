@@ -1,4 +1,4 @@
-"""Runs tests on changes: everything is imported and collected once, and each change has a process of its own."""
+"""Runs tests on changes: imports and collects everything once, and runs each change in a separate process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tools.mutants._applying import apply
 
 _MOST_MEMORY = 12 * 2**30
 _POLL_SECONDS = 0.02
-# Of processor time and of time, for a test: that of the unchanged code times this, but never less than this.
+# A test's limits of processor time and of time: its own time with the unchanged code times this, but at least this.
 _TIMES, _LEAST_PROCESSOR_SECONDS, _LEAST_SECONDS = 5, 5.0, 60.0
 _UNKNOWN = (3600.0, 7200.0)
 
@@ -32,8 +32,8 @@ class Try:
     """A change, and the tests to run on it until one fails.
 
     Attributes:
-        mark: What the caller knows it by.
-        module: Path of the changed module below the package; None to change nothing, and to run all tests.
+        mark: The caller's name for it.
+        module: Path of the changed module below the package; None to run all tests without a change.
         code: Its text.
         files: The files of tests.
     """
@@ -46,11 +46,11 @@ class Try:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it.
+    """The result of a try.
 
     Attributes:
-        failed: The test that noticed the change. None if none did.
-        seconds: Seconds that it took.
+        failed: The test that noticed the change, or None.
+        seconds: Its time in seconds.
     """
 
     failed: str | None
@@ -58,11 +58,11 @@ class Outcome:
 
 
 class Runner:
-    """Tries changes, several at the same time.
+    """Tries several changes at the same time.
 
     Args:
         root: Root of the repository.
-        folder: Folder for what is kept.
+        folder: Folder for kept results.
         processes: Number of changes to try at the same time.
         slow: Whether to run the slow tests, too.
     """
@@ -73,10 +73,10 @@ class Runner:
         self._processes = processes
         self._slow = slow
         self._items: dict[str, list[pytest.Item]] = {}
-        self._seconds: dict[str, tuple[float, float] | None] = {}  # of each test: processor, all; None if it fails
+        self._seconds: dict[str, tuple[float, float] | None] = {}  # of each test: processor time and time; None if it fails
 
     def run(self, tries: Sequence[Try]) -> Iterator[tuple[Try, Outcome]]:
-        """Try changes. Yields each with what came of it, in the order in which they are done."""
+        """Try changes. Yields each with its outcome, in the order in which they finish."""
         done: list[tuple[Try, Outcome]] = []
         plugin = _Loop(self, tries, done)
         files = sorted({file for each in tries for file in each.files})
@@ -91,7 +91,7 @@ class Runner:
         yield from done
 
     def loop(self, session: pytest.Session, tries: Sequence[Try], done: list[tuple[Try, Outcome]]) -> None:
-        """Fork a process for each change. Everything is collected, and nothing has run yet."""
+        """Fork a process for each change, after everything is collected and before any test runs."""
         _without_shrinking()
         self._items = defaultdict(list)
         for item in session.items:
@@ -106,7 +106,7 @@ class Runner:
             each.mark(outcome)
 
     def _is_known(self, file: str) -> bool:
-        """Read how long the tests of an unchanged file took when it was run before."""
+        """Read the times of the tests of an unchanged file from an earlier run."""
         noted = self._noted(file)
         if not noted.exists() or noted.stat().st_mtime < (self._root / file).stat().st_mtime:
             return False
@@ -114,7 +114,7 @@ class Runner:
         return all(item.nodeid in self._seconds for item in self._items[file])
 
     def _took(self, file: str) -> float:
-        """Seconds that the tests of an unchanged file take: the quickest come first, which notice most changes as well."""
+        """The seconds of the tests of an unchanged file. The quickest tests run first, and notice most changes."""
         return sum(known[1] for item in self._items[file] if (known := self._seconds.get(item.nodeid)) is not None)
 
     def _noted(self, file: str) -> Path:
@@ -137,7 +137,7 @@ class Runner:
                 if done:
                     each, began, noted = running.pop(pid)
                     with contextlib.suppress(ProcessLookupError):
-                        os.killpg(pid, signal.SIGKILL)  # what the tests have started
+                        os.killpg(pid, signal.SIGKILL)  # and the processes that the tests have started
                     yield each, self._outcome(each, os.waitstatus_to_exitcode(status), time.monotonic() - began, noted)
 
     def _outcome(self, each: Try, code: int, seconds: float, noted: Path) -> Outcome:
@@ -163,7 +163,7 @@ class Runner:
         return pid
 
     def _in_child(self, each: Try, noted: Path) -> int:
-        """Run the tests on the change: 0 if nothing failed, 1 at the first test that does."""
+        """Run the tests on the change. Return 0 if all pass, 1 at the first failure."""
         os.setsid()
         resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -187,7 +187,7 @@ class Runner:
                 processor = max(_LEAST_PROCESSOR_SECONDS, _TIMES * known[0])
                 wall = max(_LEAST_SECONDS, _TIMES * known[1])
                 noted.write_text(item.nodeid, encoding="utf-8")
-            signal.setitimer(signal.ITIMER_PROF, processor)  # both end the process
+            signal.setitimer(signal.ITIMER_PROF, processor)  # both signals end the process
             signal.setitimer(signal.ITIMER_REAL, wall)
             began = time.process_time(), time.monotonic()
             reports: list[Any] = []
@@ -211,14 +211,14 @@ def _run_one(item: pytest.Item, following: pytest.Item | None, reports: list[Any
 
 
 def _without_shrinking() -> None:
-    """That a test fails is all that is asked, not on what smallest example."""
+    """Do not search for the smallest failing example, since only the failure matters."""
     from hypothesis.internal.conjecture.engine import ConjectureRunner
 
     ConjectureRunner.shrink_interesting_examples = lambda self: None  # type: ignore[method-assign]
 
 
 class _Loop:
-    """A plugin of pytest that tries changes where pytest would run all tests."""
+    """A pytest plugin that tries changes instead of running all tests."""
 
     def __init__(self, runner: Runner, tries: Sequence[Try], done: list[tuple[Try, Outcome]]) -> None:
         self._runner = runner

@@ -1,4 +1,4 @@
-"""Docstrings that are composed when a module is imported, for the pages of the reference."""
+"""Reads docstrings that leafspan composes at import, for the pages of the reference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ADAPTERS = ("langchain_ext", "llamaindex_ext")
 
 
 class ComposedDocstrings(Extension):
-    """Shows the classes and functions of the adapters with the docstrings that they have at run time."""
+    """Shows the adapters' classes and functions with their docstrings at run time."""
 
     def on_instance(self, *, obj: Object, **_: Any) -> None:
         """Take the docstring of a public class or function from the imported module."""

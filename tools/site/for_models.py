@@ -1,4 +1,4 @@
-"""The pages as Markdown, a list of them (``llms.txt``) and all in one file (``llms-full.txt``), for language models."""
+"""Writes the pages as Markdown, a list of them (``llms.txt``) and all of them in one file (``llms-full.txt``)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 _DOCSTRING = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
 _NO_SENTENCE = ("#", "```", "|", "!", "- ")
-_REFERENCE = "reference/"  # of these pages, the file with everything has none: they are long, and each stands by itself
+_REFERENCE = "reference/"  # the file with all pages leaves these out: they are long and do not need their context
 
 
 class Listed(NamedTuple):
     """A page in the order of the site.
 
     Attributes:
-        section: The section that it stands in, "" for none.
-        title: Its title there.
-        uri: Its place in the site.
+        section: The section that has the page, or "".
+        title: Its title in the site.
+        uri: Its address in the site.
     """
 
     section: str
@@ -47,7 +47,7 @@ def plain(markdown: str) -> str:
 
 
 def write(folder: Path, name: str, description: str, nav: Sequence[Any], pages: Mapping[str, str]) -> None:
-    """Write each page, the list of them, and the file with everything but the reference."""
+    """Write each page, the list of pages, and the file with all pages except the reference."""
     lines, everything = [f"# {name}", "", f"> {description}", ""], []
     before = ""
     for section, title, uri in listed(nav):
@@ -66,14 +66,14 @@ def write(folder: Path, name: str, description: str, nav: Sequence[Any], pages: 
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a page, after its heading, without links."""
+    """The first sentence of a page after its heading, without links."""
     paragraphs = (each for each in text.split("\n\n") if each.strip() and not each.lstrip().startswith(_NO_SENTENCE))
     words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(next(paragraphs, "").split()))
     return re.split(r"(?<=[.!?]) ", words)[0]
 
 
 def _documented(path: str) -> str:
-    """What a name stands for: its call and its docstring, and those of its public methods."""
+    """The documentation of a name: its call, its docstring, and its public methods with theirs."""
     thing = _found(path)
     name = path.rpartition(".")[2]
     parts = [f"## {name}", "", f"```python\n{name}{_signature(thing)}\n```", "", inspect.getdoc(thing) or ""]

@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: the pages at the root join the site, links lead on, and nothing is loaded from elsewhere."""
+"""Hooks of mkdocs: they add the root's pages to the site, adapt links, and forbid loading from other hosts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tools.site import for_models
 from tools.site.outside import loaded_from_outside
 from tools.site.pages import AT_THE_ROOT, ROOT, slug, with_links_of_docstrings, with_links_of_the_site
 
-_pages: dict[str, str] = {}  # as Markdown, by their places in the site
+_pages: dict[str, str] = {}  # as Markdown, by their addresses in the site
 
 
 def on_config(config: Any) -> Any:
-    """Make the anchors of headings those of GitHub."""
+    """Use GitHub's anchors for headings."""
     config.mdx_configs.setdefault("toc", {})["slugify"] = slug
     return config
 
@@ -29,20 +29,20 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Make the links of a page those of the site."""
+    """Turn a page's links into links of the site."""
     text = with_links_of_the_site(page.file.src_uri, markdown)
     _pages[page.file.src_uri] = text
     return text
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Make links of the pages that docstrings name."""
+    """Turn the pages that docstrings name into links."""
     made_of_docstrings = page.file.src_uri.startswith(("reference/", "strategies/"))
     return with_links_of_docstrings(page.file.src_uri, html) if made_of_docstrings else html
 
 
 def on_post_build(config: Any) -> None:
-    """Fail if a page would load anything from elsewhere; and write the pages for language models."""
+    """Fail if a page would load anything from another host; write the pages for language models."""
     for path in sorted(Path(config.site_dir).rglob("*.html")):
         if found := loaded_from_outside(path.read_text()):
             raise PluginError(f"{path.relative_to(config.site_dir)} loads from elsewhere: {', '.join(found)}")

@@ -1,4 +1,4 @@
-"""Where the pages of the repository stand in the site, and what becomes of their links."""
+"""Maps the repository's pages to places in the site, and adapts their links."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Link:
     """A link of a page to another file of the repository, or to a heading.
 
     Attributes:
-        written: The link as it is written.
+        written: The link as the page writes it.
         target: The file that it leads to, relative to the root.
-        anchor: The heading there, "" for none.
+        anchor: The heading there, or "".
     """
 
     written: str
@@ -41,19 +41,19 @@ class Link:
 
 
 def in_site(path: str) -> str | None:
-    """The place of a file of the repository in the site, None if it is not there."""
+    """The place of a repository file in the site, or None if the site does not have it."""
     if path in AT_THE_ROOT:
         return AT_THE_ROOT[path]
     return path.removeprefix("docs/") if path.startswith("docs/") else None
 
 
 def of_repository(uri: str) -> str:
-    """The file of the repository that a page of the site was made of."""
+    """The repository file of a page of the site."""
     return next((path for path, name in AT_THE_ROOT.items() if name == uri), f"docs/{uri}")
 
 
 def links_of(path: str, text: str) -> Iterator[Link]:
-    """The links of a page within the repository, but for those in code. Those of HTML in it count, too."""
+    """A page's links within the repository, including HTML links, but not links in code."""
     prose = _CODE.sub("", text)
     for written in [*_LINK.findall(prose), *(value for _, value in _ATTRIBUTE.findall(prose))]:
         if not re.match(r"[a-z]+:", written):
@@ -69,7 +69,7 @@ def anchors_of(text: str) -> set[str]:
 
 
 def slug(heading: str, separator: str = "-") -> str:
-    """The anchor of a heading, which is GitHub's, so that a link leads to it there as well as in the site."""
+    """The anchor of a heading on GitHub, so that a link works on GitHub and in the site."""
     text = unicodedata.normalize("NFC", re.sub(r"<[^>]*>", "", heading))
     return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", separator)
 
@@ -78,7 +78,7 @@ def with_links_of_the_site(uri: str, text: str) -> str:
     """A page's text, with links to pages of the site, and to the repository for all other files."""
     path = of_repository(uri)
     links = {link.written: link for link in links_of(path, text)}
-    # mkdocs knows its pages by their files, and a browser by their addresses: guide.md is at guide/.
+    # mkdocs knows pages by their files, a browser by their addresses: guide.md is at guide/.
     address = posixpath.dirname(uri) if posixpath.basename(uri) == "index.md" else uri.removesuffix(".md")
 
     def place(written: str, start: str) -> str:
@@ -102,7 +102,7 @@ def with_links_of_the_site(uri: str, text: str) -> str:
 
 
 def with_links_of_docstrings(uri: str, html: str) -> str:
-    """A page made of docstrings, in which the name of a page, such as docs/scores.md, leads to it."""
+    """A page made of docstrings, with links for the names of pages, such as docs/scores.md."""
     start = posixpath.relpath(".", uri.removesuffix(".md").removesuffix("/index") or ".")
 
     def linked(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Draws the pictures, or compares those that are there."""
+"""Draws the pictures, or compares them with the stored ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FOLDER = ROOT / "docs" / "strategies"
 
 
 def main() -> int:
-    """Draw them all, or name those that are out of date."""
+    """Draw all pictures, or name the outdated ones."""
     pictures = {FOLDER / f"{name}.svg": svg for name, svg in drawn()}
     if "--check" in sys.argv:
         stale = [path.name for path, svg in pictures.items() if not path.exists() or path.read_text() != svg]

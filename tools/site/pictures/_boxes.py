@@ -1,4 +1,4 @@
-"""Boxes in columns, and lines between them: who is asked, what is read, what leads where."""
+"""Draws boxes in columns, and lines between them: sources, texts, and the paths between them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _GAP = 60
 def draw_boxes(
     drawing: Drawing, columns: Sequence[Sequence[str]], lines: Mapping[tuple[str, str], bool], *, chosen: Sequence[str] = ()
 ) -> None:
-    """Columns of boxes from left to right; a line between two boxes is heavy if it holds."""
+    """Draw columns of boxes from left to right. A heavy line between two boxes means that the connection was used."""
     width = (INNER - _GAP * (len(columns) - 1)) / len(columns)
     rows = max(map(len, columns))
     place = {}
@@ -33,7 +33,7 @@ def draw_boxes(
 
 
 def draw_table(drawing: Drawing, header: Sequence[str], rows: Sequence[Sequence[str]], returned: Sequence[int]) -> None:
-    """A table, with the rows that were returned marked."""
+    """Draw a table, and mark the returned rows."""
     width = INNER / len(header)
     for number, name in enumerate(header):
         drawing.text(MARGIN + number * width + 8, drawing.y + 12, name, size=11, colour=MUTED)

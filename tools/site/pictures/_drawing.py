@@ -1,4 +1,4 @@
-"""An SVG that grows downwards, on a light card that can be read on a dark page as well."""
+"""An SVG that grows downwards, on a light card that is also readable on a dark page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOUND, ADDED, OUTLINE, SUMMARY = "#2e7d32", "#a5d6a7", "#1b3d1d", "#f9a825"
 
 
 class Drawing:
-    """Shapes, and the height that they have reached."""
+    """Shapes, and the height that they need so far."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -54,17 +54,17 @@ class Drawing:
         )
 
     def heading(self, text: str) -> None:
-        """A line of its own, in bold."""
+        """Add a line in bold."""
         self.text(MARGIN, self.y + 12, text, bold=True)
         self.y += 22
 
     def note(self, text: str) -> None:
-        """A line of its own, in grey."""
+        """Add a line in grey."""
         self.text(MARGIN, self.y + 11, text, size=11, colour=MUTED)
         self.y += 18
 
     def legend(self, entries: dict[str, str]) -> None:
-        """A line of colours and what they mean."""
+        """Add a line of colours and their meanings."""
         x = float(MARGIN)
         for colour, meaning in entries.items():
             self.rectangle(x, self.y, 10, 10, colour)

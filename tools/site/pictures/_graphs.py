@@ -1,4 +1,4 @@
-"""What is found in graphs of names that stand in one sentence, and the leaves that it leads back to."""
+"""Draws the results of graphs of names that are in one sentence, and the leaves that the results lead back to."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ NAME = re.compile(r"(?:[A-Z][a-zé]+ )+[A-Z][a-zé]+")
 
 
 def names_in(text: str) -> list[str]:
-    """Names in the order in which they stand there, each once."""
+    """The names in a text, in order, each once."""
     return list(dict.fromkeys(NAME.findall(text)))
 
 
 def model(prompt: str) -> str:
-    """What a language model would answer to LightRAG's prompts."""
+    """Answer LightRAG's prompts like a language model."""
     if "high_level_keywords" in prompt:
         asked = re.findall(r"User Query: (.*)", prompt)[-1]
         return json.dumps({"high_level_keywords": [asked], "low_level_keywords": names_in(asked)})
@@ -80,7 +80,7 @@ def property_graph(index: Index) -> Drawing:
 
 
 def drawn(name: str, index: Index, passages: Sequence[Passage]) -> Drawing:
-    """The entities and relations that were found, and the leaves."""
+    """Draw the found entities and relations, and the leaves."""
     drawing = Drawing(f"{name}: {QUESTION}")
     drawing.heading(QUESTION)
     entities = [each for each in passages if each.kind == "entity"]

@@ -1,4 +1,4 @@
-"""Two lists side by side, and where each result of the first one stands in the second."""
+"""Draws two lists side by side, with the place of each result of the first list in the second."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BOX = 320
 def draw_order(
     drawing: Drawing, titles: tuple[str, str], before: Sequence[tuple[Passage, str]], after: Sequence[tuple[Passage, str]]
 ) -> None:
-    """Each list has its results with a remark, best first."""
+    """Draw two lists. Each has its results with a remark, best first."""
     right = WIDTH - MARGIN - _BOX
     for x, title in zip((MARGIN, right), titles, strict=True):
         drawing.text(x, drawing.y + 10, title, size=11, colour=MUTED)

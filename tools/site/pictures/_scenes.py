@@ -1,4 +1,4 @@
-"""The retrievals that the pictures show: one for each strategy, most of them for the same question."""
+"""The retrievals in the pictures: one for each strategy, most of them for the same question."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def documents() -> list[Document]:
 def of_leaves(
     strategy: Strategy, question: str = QUESTION, *, legend: dict[str, str] = LEGEND, **limits: int
 ) -> Callable[[Index], Drawing]:
-    """A strategy that returns leaves and longer spans, mostly for the question of all pictures."""
+    """Draw a strategy that returns leaves and longer spans, usually for the question of all pictures."""
 
     def draw(index: Index) -> Drawing:
         drawing = Drawing(f"{type(strategy).__name__}: {question}")
@@ -71,7 +71,7 @@ def of_leaves(
 
 
 def several(title: str, lists: Sequence[tuple[str, str, Strategy]]) -> Callable[[Index], Drawing]:
-    """Lists of results below each other, each with a name and a question."""
+    """Draw lists of results one below the other, each with a name and a question."""
 
     def draw(index: Index) -> Drawing:
         drawing = Drawing(title)
@@ -195,7 +195,7 @@ def pii_aware(index: Index) -> Drawing:
         vault = Vault.open(Path(folder, "vault"), Key("for-these-pictures-only-0123456789-abcdefghij"))
         private = private_view(hidden, vault, known={"PERSON": PEOPLE}, finder=[])
         private.add([each for each in documents() if each.id == "Packet_switching"])
-        # Pseudonyms, and so all ranks, differ from vault to vault. Which leaves mention them does not.
+        # Pseudonyms, and so all ranks, differ between vaults. The leaves that mention them do not.
         everything = private.retrieve(question, PIIAware(), k=1_000)
         mentions = [
             (None, passage)
@@ -274,7 +274,7 @@ SCENES: dict[str, Callable[[Index], Drawing]] = {
     "property-graph": _graphs.property_graph,
     "pii-aware": pii_aware,
 }
-"""What draws the picture of each page, by the page's name."""
+"""The functions that draw each page's picture, by the page's name."""
 
 
 def drawn() -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Documents as strips of leaves: which were found, which came along, and which passages they became."""
+"""Draws documents as strips of leaves: the found leaves, the added leaves, and the passages that they became."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOUND_ONLY = {FOUND: "found and returned", EMPTY: "not returned"}
 
 
 def draw_strips(drawing: Drawing, index: View, passages: Sequence[Passage], *, most: int = 2) -> None:
-    """A strip for each document that has passages, at most so many, in the order of their best passages.
+    """Draw a strip for each document with passages, up to ``most``, in the order of their best passages.
 
     A number below a strip is the rank of the passage that its bracket spans.
     """
@@ -25,7 +25,7 @@ def draw_strips(drawing: Drawing, index: View, passages: Sequence[Passage], *, m
 
 
 def draw_strip(drawing: Drawing, index: View, document_id: str, ranked: Sequence[tuple[int | None, Passage]]) -> None:
-    """One document, whose leaves are as wide as they have words. A passage without a rank has no bracket."""
+    """Draw one document. Each leaf is as wide as its number of words. A passage without a rank has no bracket."""
     leaves = index.leaves(document_id)
     words = [len(leaf.text.split()) or 1 for leaf in leaves]
     scale = (INNER - 1) / sum(words)
@@ -57,6 +57,6 @@ def draw_strip(drawing: Drawing, index: View, document_id: str, ranked: Sequence
 
 
 def span_of(passage: Passage) -> tuple[int, int]:
-    """The ordinals of its first and its last leaf."""
+    """The ordinals of its first and last leaf."""
     first, _, last = passage.id.rpartition("#")[2].partition("-")
     return int(first), int(last or first)

@@ -1,4 +1,4 @@
-"""A RAPTOR tree: leaves at the bottom, summaries above what they cover, and which of them were found."""
+"""Draws a RAPTOR tree: leaves at the bottom, summaries above the nodes that they cover, and which of them were found."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LAYER = 46
 
 
 def draw_tree(drawing: Drawing, index: View, document_id: str, passages: Sequence[Passage]) -> None:
-    """The tree of a document; a number is the rank of what was found."""
+    """Draw the tree of a document. A number is the rank of a found node."""
     leaves = index.leaves(document_id)
     summaries = index.summaries(document_id)
     drawing.y += 12
@@ -22,7 +22,7 @@ def draw_tree(drawing: Drawing, index: View, document_id: str, passages: Sequenc
     place = {leaf.id: (MARGIN + (number + 0.5) * width, drawing.y + highest * _LAYER) for number, leaf in enumerate(leaves)}
     for layer in range(1, highest + 1):
         row = [(each, each.summary.children) for each in summaries if each.layer == layer]
-        # Above the middle of its children, as far as the others leave room.
+        # Above the middle of its children, if the other nodes leave room.
         row.sort(key=lambda pair: sum(place[child][0] for child in pair[1]) / len(pair[1]))
         room = INNER / len(row)
         for number, (each, _) in enumerate(row):
