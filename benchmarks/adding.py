@@ -1,20 +1,20 @@
-"""How fast documents are added beside plain Chroma, how much disk that takes, and how long an event loop stands still.
+"""How fast leafspan adds documents beside plain Chroma, the disk space they take, and how long an event loop is blocked.
 
     python benchmarks/adding.py [--leaves 40000] [--rounds 4] [--large 60000] [--json FILE]
 
-The same leaves are added in turns, a fourth of them a turn: to a plain collection (texts, vectors, and the id of the
-document as metadata, a thousand at a time), to an index that keeps texts in Chroma's documents, to one that keeps them in
-metadata, and to two more of these, asynchronously, beside a heartbeat. Vectors are at hand on all sides, so embedding is on
-none; splitting, checksums, the manifest and all that reading without Chroma needs count on ours. A figure is the median of
-the ratios of the turns, of the time of the clock, and of the processor's time since the machine may be busy with other
-work; that of a process that writes counts with it. At last leaves are added to a large index beside a heartbeat. The corpus
-is made of shuffled sentences of the example articles, so nothing is downloaded.
+The same leaves are added in turns, a quarter of them per turn: to a plain collection (texts, vectors, and the document's
+id as metadata, a thousand at a time), to an index that keeps texts in Chroma's documents, to an index that keeps texts in
+metadata, and to two more of these indexes, asynchronously, beside a heartbeat. All sides have ready-made vectors, so no
+side embeds. leafspan's side includes splitting, checksums, the manifest, and the files for reading without Chroma. A figure
+is the median of the ratios of the turns, for elapsed time and for processor time (the machine may do other work; a process
+that writes is included). Finally, leaves are added to a large index beside a heartbeat. The corpus consists of shuffled
+sentences of the example articles, so that nothing is downloaded.
 
-A full collection of garbage stops all threads for the longer, the more objects a program has. So what the benchmark has
-before it starts a heartbeat is left out of collections; what leafspan makes from then on is not.
+A full garbage collection stops all threads, longer if a program has more objects. So the benchmark excludes its own
+earlier objects from collections before a heartbeat starts. Objects that leafspan makes afterwards are included.
 
-An embedder behind a network is one that sleeps. Two of three groups can be written while it is at work, so that at best a
-third of what an ``add`` takes by itself comes on top.
+An embedder behind a network is simulated by sleeping. An ``add`` can write two of three groups while the embedder works,
+so that at best a third of the time of an ``add`` without embedding remains.
 
 Ends with 1 if a bound is missed.
 """
@@ -45,12 +45,12 @@ from leafspan import Document, Embedder, HierarchicalSplitter, Index
 from leafspan.embedding import default_embedder
 
 BEAT = 0.01  # seconds
-AT_ONCE = 1_000  # leaves that the plain collection gets in one call
+AT_ONCE = 1_000  # the plain collection gets this number of leaves in one call
 DELAY = 0.15  # seconds that an embedder behind a network takes for 128 texts
 
 
 class AtHand:
-    """An embedder that has all vectors already.
+    """An embedder with ready-made vectors.
 
     Args:
         texts: The texts.
@@ -66,17 +66,17 @@ class AtHand:
         self._other = np.asarray(model.documents(["another text"]), dtype=np.float32)[0]
 
     def __call__(self, texts: list[str]) -> Any:
-        """The vectors."""
+        """Return the vectors."""
         return np.array([self._vectors.get(text, self._other) for text in texts])
 
     def behind_a_network(self, texts: list[str]) -> Any:
-        """The vectors, after a while."""
+        """Return the vectors, after a while."""
         time.sleep(DELAY)
         return self(texts)
 
 
 def plain_side(folder: Path) -> Callable[[list[tuple[str, list[str]]], AtHand], None]:
-    """A function that adds the leaves of documents to a plain collection."""
+    """Make a function that adds the leaves of documents to a plain collection."""
     client = chromadb.PersistentClient(str(folder), settings=chromadb.Settings(anonymized_telemetry=False))
     plain = client.create_collection("plain", embedding_function=None, configuration={"hnsw": {"space": "cosine"}})
 
@@ -95,11 +95,11 @@ def plain_side(folder: Path) -> Callable[[list[tuple[str, list[str]]], AtHand], 
 
 
 class Time(NamedTuple):
-    """What something has taken, in seconds.
+    """The time that something takes, in seconds.
 
     Attributes:
-        clock: By the clock.
-        processor: Of the processor, in all threads, and in a process that writes for this one.
+        clock: Elapsed time.
+        processor: Processor time of all threads, including a process that writes for this one.
     """
 
     clock: float
@@ -107,14 +107,14 @@ class Time(NamedTuple):
 
 
 def time_of(what: Callable[[], object]) -> Time:
-    """How long something takes."""
+    """Measure how long something takes."""
     clock, processor = time.perf_counter(), processor_time()
     what()
     return Time(time.perf_counter() - clock, processor_time() - processor)
 
 
 def processor_time() -> float:
-    """The time of the processor so far, of this process and of all that it has started."""
+    """The processor time so far, of this process and of all processes that it has started."""
     ended = os.times()
     running = 0
     for children in Path("/proc/self/task").glob("*/children"):
@@ -124,7 +124,7 @@ def processor_time() -> float:
 
 
 def beside_a_heartbeat(index: Index, documents: list[Document]) -> tuple[Time, Time]:
-    """How long an ``aadd`` takes, and the longest gap between two beats."""
+    """The time of an ``aadd``, and the longest gap between two beats."""
     gaps = [(0.0, 0.0)]
 
     async def beat() -> None:
@@ -150,7 +150,7 @@ def beside_a_heartbeat(index: Index, documents: list[Document]) -> tuple[Time, T
 
 
 def in_a_large_index(folder: Path, leaves: int) -> list[Figure]:
-    """The longest gap while 5,000 leaves are added to an index that has many."""
+    """The longest gap while 5,000 leaves are added to a large index."""
     documents = [Document(f"d{number}", text) for number, text in enumerate(shuffled_texts(leaves // 30, random.Random(5)))]
     more = [Document(f"more-{number}", text) for number, text in enumerate(shuffled_texts(500, random.Random(6)))]
     with Index.open(folder / "large") as index:
@@ -214,7 +214,7 @@ def middle(times: Sequence[Time]) -> Time:
 
 
 def overlap(folder: Path, leaves: int) -> list[Figure]:
-    """How much of its own time an ``add`` of three groups takes on top of that of an embedder behind a network."""
+    """The share of its own time that an ``add`` of three groups needs on top of an embedder's time behind a network."""
     texts = shuffled_texts(leaves // 30, random.Random(3))
     documents = [Document(f"d{number}", text) for number, text in enumerate(texts)]
     vectors = AtHand([])

@@ -1,18 +1,18 @@
-"""Whether an index has an answer at all: in indexes of any size, in several languages; and how the formula is fitted.
+"""Whether an index has an answer at all, for indexes of any size and several languages; and the fit of the formula.
 
     python benchmarks/answerable.py --data FOLDER [--embedder NAME] [--fit] [--json FILE]
 
-FOLDER holds a folder for each question set: see ``build_data.py``. Of each set, indexes of about 10, 40, 150 and 600 leaves
-are made, and one of all documents. Each index gets questions that it can answer, and foreign questions. In English, foreign
-questions come from other sets; in other languages, they are about documents that were left out. For each index, the command
-prints how well the probabilities tell the two kinds apart (AUC), and the shares of questions that
+FOLDER holds a folder for each question set: see ``build_data.py``. Of each set, the command makes indexes of about 10, 40,
+150 and 600 leaves, and one of all documents. Each index gets questions that it can answer, and foreign questions. In
+English, foreign questions come from other sets; in other languages, they are about documents that were left out. For each
+index, the command prints how well the probabilities separate the two kinds (AUC), and the shares of questions that
 ``Hybrid(min_answer_probability=0.5)`` keeps and refuses.
 
 Then come the twelve rules of a company, each a document of one sentence, in German and in English.
 
-With ``--fit``, the numbers of ``leafspan.strategies.scoring`` are fitted by logistic regression, and printed beside those
-in use; each index weighs the same, and its own questions as much as the foreign ones. Each set is also left out once: the
-numbers that the others give are measured on it.
+With ``--fit``, the numbers of ``leafspan.strategies.scoring`` are fitted by logistic regression, and printed beside the
+current numbers. Each index has the same weight, and its own questions have the same weight as the foreign ones. Each set is
+also left out once, and measured with the numbers that the other sets give.
 
 Ends with 1 if a bound is missed, with 2 if there is no data.
 """
@@ -54,12 +54,12 @@ SETS = {
 ENGLISH = ("squad", "covidqa", "scifact", "hotpotqa", "en")
 SAME = {"squad": "en", "en": "squad"}  # both have paragraphs of Wikipedia with the same questions
 LEAVES = (10, 40, 150, 600, 1_000_000)
-MOST = 120  # questions of an index, own and foreign ones each
+MOST = 120  # own questions, and foreign questions, of an index
 LEAST_OWN = 3
 WORDS_A_LEAF = 30
 SHARE = 0.02  # see the formula
 LEAST_AUC, LEAST_KEPT, LEAST_REFUSED = 0.95, 0.85, 0.85  # means over the indexes
-LEAST_RULES = 10  # of the twelve, found and kept; one less must come first
+LEAST_RULES = 10  # of the twelve, found and kept; one less must be first
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class Asked:
         name: The set.
         leaves: The number of leaves.
         own: Whether its answer is in the index.
-        share: Best BM25 score as a share of the highest score that any leaf could have.
-        fused: Scores of all leaves that Hybrid weighs.
+        share: Best BM25 score as a share of the highest possible score of a leaf.
+        fused: Scores of all leaves that Hybrid considers.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Asked:
 
     @property
     def factors(self) -> list[float]:
-        """What the formula multiplies with its numbers."""
+        """The factors that the formula multiplies with its numbers."""
         return [1.0, log(self.share + SHARE), -log(self.leaves)]
 
     @property
@@ -116,7 +116,7 @@ def part_of(documents: Documents, leaves: int, chance: random.Random) -> Documen
 
 
 def questions_of(folder: Path, name: str, documents: Documents, chance: random.Random) -> tuple[Questions, Questions]:
-    """The questions whose answers are in the documents, and foreign ones."""
+    """The questions whose answers are in the documents, and foreign questions."""
     lengths = {each["id"]: len(each["text"]) for each in documents}
     every = [each for each in load_questions(folder / SETS[name], name) if each.get("answers")]
     own = [
@@ -159,7 +159,7 @@ def ask_all(folder: Path, embedder: str | None) -> Iterator[Asked]:
 
 
 def report(asked: Sequence[Asked]) -> Iterator[Figure]:
-    """What the probabilities say of each index, and the means."""
+    """Print the probabilities for each index, and the means."""
     means: dict[str, list[float]] = {"AUC": [], "own kept at 0.5": [], "foreign refused at 0.5": []}
     print(f"{'':<12}{'leaves':>8}{'own':>6}{'AUC':>8}{'kept':>8}{'refused':>9}")
     for name, leaves in dict.fromkeys((each.name, each.leaves) for each in asked):
@@ -195,7 +195,7 @@ def report_rules(embedder: str | None) -> Iterator[Figure]:
 
 
 def fitted(asked: Sequence[Asked]) -> NDArray[np.float64]:
-    """The numbers with the highest likelihood, by Newton's method. A step that does not lead upwards is halved."""
+    """Find the numbers with the highest likelihood, by Newton's method. A step that lowers the likelihood is halved."""
     factors, own = np.array([each.factors for each in asked]), np.array([each.own for each in asked])
     of_leaves = np.array([each.weight for each in asked])
     kinds = [(each.name, each.leaves, each.own) for each in asked]

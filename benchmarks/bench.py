@@ -1,13 +1,13 @@
-"""Everything that docs/benchmarks.md shows: leafspan beside its peers, all over the same leaves.
+"""Measures all figures of docs/benchmarks.md: leafspan beside its peers, all over the same leaves.
 
     python benchmarks/bench.py [--quick | --full] [--leaves 30000] [--sizes 10000 30000 100000] [--json FILE] [--page]
 
-The peers are set up as their users set them up (``benchmarks/peers``), and take turns within this one run. Each figure is
-a ratio to plain Chroma in the same turn, or from size to size: the median, and the middle half. A peer that is not
-installed is named as missing (``pip install ".[bench]"``). ``--quick`` takes a minute or two with a few thousand
-leaves: its figures say little, and it shows that everything runs. ``--full`` is 100,000 leaves, and growth to 1,000,000.
+The peers are set up as their users set them up (``benchmarks/peers``), and take turns within this run. Each figure is a
+ratio to plain Chroma in the same turn, or from size to size: the median, and the middle half. The output names peers that
+are not installed (``pip install ".[bench]"``). ``--quick`` takes a minute or two with a few thousand leaves. Its figures
+mean little; it shows that everything runs. ``--full`` uses 100,000 leaves, and growth up to 1,000,000.
 
-Ends with 0 unless something is broken: no figure has a bound here. ``--page`` writes docs/benchmarks.md and its pictures.
+Ends with 0 unless something is broken, since figures have no bounds. ``--page`` writes docs/benchmarks.md and its pictures.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ USER_KEYS = {"book": 1, "language": "en", "rating": 4.5, "checked": True}
 
 
 def noted(title: str, figures: Iterable[Figure]) -> list[Figure]:
-    """The figures, printed as they come."""
+    """Print the figures as they are measured."""
     print(f"\n{title}", flush=True)
     started = time.perf_counter()
     kept = []
@@ -52,13 +52,13 @@ def noted(title: str, figures: Iterable[Figure]) -> list[Figure]:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured.
+    """The extent of the measurements.
 
     Attributes:
         questions: Number of questions.
         processes: Number of new processes of each kind.
-        seconds: Seconds after which something slow takes part no longer.
-        warm: Whether some questions are asked before those that count.
+        seconds: Seconds after which a slow system no longer takes part.
+        warm: Whether some questions are asked before the measured ones.
     """
 
     questions: int
@@ -72,7 +72,7 @@ USUAL = Effort(320, 9, 6.0, warm=True)
 
 
 def beside_peers(folder: Path, leaves: int, effort: Effort) -> tuple[list[Figure], dict[str, Any]]:
-    """All figures at this number of leaves, and what was compared."""
+    """All figures at this number of leaves, and the compared systems."""
     corpus = Corpus.made(leaves, USER_KEYS)
     asked = questions(effort.questions)
     limits = Limits(effort.seconds, effort.warm)

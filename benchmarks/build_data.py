@@ -1,12 +1,12 @@
-"""Builds the question sets of the benchmarks from public releases, which you download yourself: nothing is downloaded here.
+"""Builds the benchmarks' question sets from public releases that you download yourself. It downloads nothing.
 
     python benchmarks/build_data.py SET --data FOLDER ORIGINALS    (options of a set: build_data.py SET --help)
 
 SET is squad, covidqa, scifact, cranfield or hotpotqa. The command makes the folder ``FOLDER/SET``, and prints its counts.
-Where the originals come from, and their licences:
+The originals and their licences:
 
-- squad: the development set of SQuAD 2.0 (Rajpurkar et al., 2018), CC BY-SA 4.0, as ``--squad``. The figures of
-  docs/measurements.md are about another split of it, made for Stanford's course CS224N: in the GitHub repository
+- squad: the development set of SQuAD 2.0 (Rajpurkar et al., 2018), CC BY-SA 4.0, as ``--squad``. The figures in
+  docs/measurements.md use another split of it, made for Stanford's course CS224N: in the GitHub repository
   chrischute/squad, dev-v2.0.json has questions (``--squad``), and test-v2.0.json more articles (``--articles``), whose
   questions have no answers. XQuAD (Artetxe et al., 2020), xquad.en.json in the GitHub repository google-deepmind/xquad,
   CC BY-SA 4.0, has questions about these articles (``--xquad``).
@@ -19,12 +19,12 @@ Where the originals come from, and their licences:
   and cranqrel. It has no licence: use it for research, and do not distribute it.
 - hotpotqa: the development set of HotpotQA (Yang et al., 2018) with distractors, CC BY-SA 4.0.
 
-The files of a set have a JSON object a line:
+The files of a set have one JSON object on each line:
 
 - ``corpus.jsonl``: ``id``, ``title`` and ``text`` of each document; in covidqa also its ``licence``.
 - ``queries.jsonl``: ``id`` and ``text`` of each question. If answers are known, ``answers`` is a list of ``doc_id``,
-  ``start``, ``end`` and ``text``, which is ``document[start:end]`` in Python characters, and ``answer_mode`` says whether
-  ``"any"`` of them is enough or ``"all"`` are needed. If documents are judged, ``relevant`` has their grades by id.
+  ``start``, ``end`` and ``text``, which is ``document[start:end]`` in Python characters. ``answer_mode`` is ``"any"`` if
+  one answer is enough, or ``"all"``. If documents are judged, ``relevant`` has their grades by id.
 - ``unanswerable.jsonl`` (squad only): questions without an answer; ``near_doc`` is the article that they seem to be about.
 """
 
@@ -48,20 +48,20 @@ INVENTED_ARTICLE = "Miscellaneous"
 """An article of CS224N's split that is not in SQuAD."""
 
 GRADES = {-1: 4, 1: 4, 2: 3, 3: 2, 4: 1}
-"""From Cleverdon's codes to grades, which are 5 less the code: 1 is a complete answer, and 4 of minimum interest.
+"""Grades for Cleverdon's codes: 5 less the code. 1 is a complete answer, and 4 of minimum interest.
 
-In some copies of the collection, -1 stands for 1. The code 5, of no interest, is not here.
+In some copies of the collection, -1 means 1. The code 5, of no interest, is left out.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """A set as it is written.
+    """A question set with the lines of its files.
 
     Attributes:
         documents: The lines of ``corpus.jsonl``.
         questions: The lines of ``queries.jsonl``.
-        unanswerable: The lines of ``unanswerable.jsonl``, which is not written if there are none.
+        unanswerable: The lines of ``unanswerable.jsonl``. Without lines, the file is not written.
     """
 
     documents: list[Record]
@@ -77,7 +77,7 @@ class QuestionSet:
             _write_lines(folder / "unanswerable.jsonl", self.unanswerable)
 
     def counts(self) -> str:
-        """What is in it, in numbers."""
+        """The numbers of documents, questions and answers."""
         spans = [len(question.get("answers", [])) for question in self.questions]
         parts = [
             f"{len(self.documents):,} documents",
@@ -91,7 +91,7 @@ class QuestionSet:
 
 
 def build_squad(squad: Path, articles: Path | None = None, xquad: Path | None = None) -> QuestionSet:
-    """SQuAD's articles, their paragraphs joined by a blank line, with the questions about them.
+    """Build SQuAD's articles, their paragraphs joined by a blank line, and the questions about them.
 
     Args:
         squad: SQuAD 2.0 file with questions and answers.
@@ -100,8 +100,8 @@ def build_squad(squad: Path, articles: Path | None = None, xquad: Path | None = 
             Default: none.
 
     Returns:
-        The set. The answers of a question are the different spans that annotators gave, in the order of the text. Of equal
-        questions about an article, only the first is taken.
+        The set. The answers of a question are the annotators' different spans, in the order of the text. If an article has
+        equal questions, only the first is taken.
     """
     documents: list[Record] = []
     places: dict[str, tuple[str, int]] = {}  # article and start of each paragraph
@@ -134,17 +134,17 @@ def build_squad(squad: Path, articles: Path | None = None, xquad: Path | None = 
 
 
 def build_covidqa(covidqa: Path) -> QuestionSet:
-    """The articles of COVID-QA, titled by their first line, with the questions about them.
+    """Build the articles of COVID-QA, with their first line as title, and the questions about them.
 
     Args:
         covidqa: The file, in SQuAD's format; each paragraph is an article and has a ``document_id``.
 
     Returns:
-        The set. White space at the ends of an answer is left out. An answer that does not stand at its place is moved to
-        the nearest place where it does.
+        The set. White space at the ends of an answer is left out. An answer that is not at its place is moved to the
+        nearest place where it is.
 
     Raises:
-        ValueError: if an answer is nowhere in its article.
+        ValueError: if an answer is not in its article.
     """
     ids: dict[str, str] = {}  # by text
     documents: list[Record] = []
@@ -174,10 +174,10 @@ def build_covidqa(covidqa: Path) -> QuestionSet:
 
 
 def build_scifact(beir: Path, original: Path | None = None) -> QuestionSet:
-    """SciFact's abstracts, with the claims in the order of their numbers.
+    """Build SciFact's abstracts, with the claims in the order of their numbers.
 
     Args:
-        beir: Folder in BEIR's format. ``qrels/train.tsv`` and ``qrels/test.tsv`` say which claims are asked.
+        beir: Folder in BEIR's format. ``qrels/train.tsv`` and ``qrels/test.tsv`` name the claims.
         original: Folder of the original release, with ``corpus.jsonl``, ``claims_train.jsonl`` and ``claims_dev.jsonl``.
             Default: none; then no claim has answers.
 
@@ -225,14 +225,14 @@ def _scifact_evidence(original: Path, texts: Mapping[str, str]) -> dict[str, Rec
 
 
 def build_cranfield(cranfield: Path) -> QuestionSet:
-    """The abstracts and questions of the Cranfield collection.
+    """Build the abstracts and questions of the Cranfield collection.
 
     Args:
         cranfield: Folder of ``cran.all.1400``, ``cran.qry`` and ``cranqrel``.
 
     Returns:
-        The set. The id of a question is its position, from 1, which the judgements use; the number that it has in
-        ``cran.qry`` is another one. Grades reach from 1 (minimum interest) to 4 (complete answer).
+        The set. A question's id is its position, from 1, which the judgements use; ``cran.qry`` has another number.
+        Grades range from 1 (minimum interest) to 4 (complete answer).
 
     Raises:
         ValueError: if a judgement has an unknown code.
@@ -259,7 +259,7 @@ def build_cranfield(cranfield: Path) -> QuestionSet:
 
 
 def build_hotpotqa(hotpotqa: Path, count: int = 100) -> QuestionSet:
-    """Questions of HotpotQA, with their paragraphs as documents.
+    """Build questions of HotpotQA, with their paragraphs as documents.
 
     Args:
         hotpotqa: The file ``hotpot_dev_distractor_v1.json``.
@@ -301,7 +301,7 @@ def build_hotpotqa(hotpotqa: Path, count: int = 100) -> QuestionSet:
 
 
 def _is_supported(question: Mapping[str, Any]) -> bool:
-    """Whether each supporting sentence is in its paragraph, and is not blank: some numbers point behind the last one."""
+    """Whether each supporting sentence is in its paragraph and not blank. Some numbers are beyond the last sentence."""
     paragraphs = dict(question["context"])
     return all(
         number < len(paragraphs.get(title, [])) and paragraphs[title][number].strip()
@@ -310,7 +310,7 @@ def _is_supported(question: Mapping[str, Any]) -> bool:
 
 
 def _answer(document_id: str, text: str, start: int, answer: str, shift: int = 0) -> Record:
-    """The answer, without white space at its ends, at its place in the text that is nearest to ``start``.
+    """The answer, without white space at its ends, at the place in the text nearest to ``start``.
 
     ``shift`` is the start of the text within its document.
     """

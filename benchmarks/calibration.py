@@ -1,14 +1,14 @@
-"""How reliable the probabilities of Hybrid are. How the numbers behind them are fitted, ``answerable.py`` says.
+"""How reliable Hybrid's probabilities are. ``answerable.py`` shows how their numbers are fitted.
 
     python benchmarks/calibration.py --data FOLDER [--embedder NAME] [--json FILE]
 
-FOLDER holds a folder for each question set: see ``build_data.py``. An index of each set is asked the set's own questions,
-and as many questions of the other two sets, which its documents say nothing about: foreign questions. A leaf is right if it
-overlaps an answer, so no leaf is right for a foreign question. The questions are of squad and covidqa the 400 evenly spaced
-ones that ``quality.py`` asks, of scifact the test claims that have a rationale.
+FOLDER holds a folder for each question set: see ``build_data.py``. An index of each set gets the set's own questions, and
+the same number of foreign questions from the other two sets, which its documents do not answer. A leaf is right if it
+overlaps an answer, so no leaf is right for a foreign question. The questions of squad and covidqa are the 400 evenly spaced
+ones of ``quality.py``, the questions of scifact the test claims that have a rationale.
 
-Prints as Markdown how well right leaves are told from wrong ones and answerable questions from others, how far the
-probabilities are off, and what thresholds do. With ``--embedder``, for another embedder than the bundled one.
+Prints Markdown tables: how well the probabilities separate right leaves from wrong ones, and answerable questions from
+others, how large their errors are, and the effect of thresholds. ``--embedder`` replaces the bundled embedder.
 
 Ends with 1 if a bound is missed, with 2 if there is no data.
 """
@@ -49,7 +49,7 @@ Flags = NDArray[np.bool_]
 SETS = ("squad", "covidqa", "scifact")
 BATCH = 100
 PLAIN = Hybrid(calibrate=False)
-EVERY_LEAF = 10_000  # more than both searches find, with the neighbours of what they find
+EVERY_LEAF = 10_000  # more than both searches find, including the neighbours of their results
 LEAST = 0.01  # nearly all leaves are below it, and would make any mean look good
 LEAF_BINS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, inf)
 TENTHS = (*(tenth / 10 for tenth in range(10)), inf)
@@ -70,14 +70,14 @@ BOUNDS: dict[str, tuple[Sign, float]] = {  # for each set, its own and foreign q
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What was found for one question.
+    """The results for one question.
 
     Attributes:
         own: Whether it is a question of the set that was asked.
-        fused: Scores of all leaves that Hybrid weighs.
+        fused: Scores of all leaves that Hybrid considers.
         right: Whether each leaf holds the answer.
-        there: Whether each leaf exists: Hybrid also weighs the place behind the end of a document.
-        absence: Weight of the case that there is no answer.
+        there: Whether each leaf exists. Hybrid also scores the place after the end of a document.
+        absence: Weight of the case without an answer.
     """
 
     own: bool
@@ -105,15 +105,15 @@ class Judged:
 
     @property
     def best(self) -> int:
-        """The place of the leaf that comes first."""
+        """The position of the best leaf."""
         return int(self.predicted.argmax())
 
 
 class EveryLeaf(Strategy):
-    """All leaves that Hybrid weighs, without calibration: what its searches find at their depths, with neighbours."""
+    """All leaves that Hybrid considers, without calibration: the results of its searches and their neighbours."""
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: Hybrid is asked for everything, but its searches find no more than by default."""
+        """See Strategy. Hybrid returns all leaves, but its searches find no more than by default."""
         flow = PLAIN.retrieve(queries, replace(context, candidates=EVERY_LEAF))
         by_words, by_vectors = PLAIN.depth  # type: ignore[misc]
         answer: Any = None
@@ -145,7 +145,7 @@ def main() -> int:
 
 
 def questions_to_judge(data: Path, name: str) -> Questions:
-    """The questions of a set that are asked."""
+    """The questions to ask about a set."""
     every = load_questions(data, name)
     if name == "scifact":
         return [each for each in every if each["split"] == "test" and each.get("answers")]
@@ -153,7 +153,7 @@ def questions_to_judge(data: Path, name: str) -> Questions:
 
 
 def ask_all(data: Path, questions: Mapping[str, Questions], embedder: str | None) -> dict[str, list[Asked]]:
-    """What each set finds for its own questions, and for as many questions of the other sets."""
+    """The results of each set for its own questions, and for the same number of questions of the other sets."""
     found = {}
     for name, own in questions.items():
         half = (len(own) + 1) // 2
@@ -185,7 +185,7 @@ def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Asked]:
                 )
                 if fused.contributions:
                     found[leaf] = fused.score - fused.neighbour_bonus
-            # The bonuses are made again, since the places behind the end of a document are not among the results.
+            # The bonuses are computed again, since the results do not have the places after the end of a document.
             known_as = LeafNumbers.among(found)
             leaves_found = FusedLeaves.of(
                 known_as, known_as.of(found), np.array(list(found.values())), PLAIN.neighbour_bonus
@@ -201,14 +201,14 @@ def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Asked]:
 
 
 def judge(asked: Asked) -> Judged:
-    """The probabilities as Hybrid gives them."""
+    """The probabilities, as Hybrid computes them."""
     total = total_weight(asked.fused.tolist(), asked.absence)
     predicted = np.array([probability(score, total) for score in asked.fused.tolist()])
     return Judged(asked.own, predicted[asked.there], asked.right[asked.there], answer_probability(asked.absence, total))
 
 
 def report(judged: Mapping[str, Sequence[Judged]]) -> list[Figure]:
-    """Print the tables, and return what is in them."""
+    """Print the tables, and return their figures."""
     print("| questions | number | log loss of leaves, in 1/1000 | of a constant | AUC of leaves", end="")
     print(" | calibration error of leaves | of the best leaf |\n|---|---|---|---|---|---|---|")
     figures: list[Figure] = []
@@ -275,7 +275,7 @@ def report(judged: Mapping[str, Sequence[Judged]]) -> list[Figure]:
 
 
 def verdict(measured: Mapping[str, Mapping[str, float]]) -> list[Figure]:
-    """Print whether every set keeps to every bound, and return what is bounded."""
+    """Print whether every set keeps every bound, and return the figures with bounds."""
     figures = [
         Figure(row, measured[name][row], sign, bound, f"{name} and foreign")
         for row, (sign, bound) in BOUNDS.items()
@@ -292,7 +292,7 @@ def verdict(measured: Mapping[str, Mapping[str, float]]) -> list[Figure]:
 
 
 def print_bins(title: str, parts: Mapping[str, tuple[Floats, Flags]], edges: Sequence[float]) -> list[Figure]:
-    """Print what was predicted and observed in each bin, and return it."""
+    """Print the predicted and observed values of each bin, and return them."""
     figures = []
     print(f"\n| {title} | {' | '.join(parts)} |\n|---|{'---|' * len(parts)}")
     for low, high in pairwise(edges):
@@ -314,7 +314,7 @@ def print_bins(title: str, parts: Mapping[str, tuple[Floats, Flags]], edges: Seq
 def keeping(rows: Sequence[Judged], option: str, least: float) -> tuple[float, float, float]:
     """The share of foreign questions without a result, of own ones that keep a right leaf, and of own ones with any result.
 
-    The second counts only questions with a right leaf among those that were found.
+    The second share counts only questions with a right leaf among the results.
     """
 
     def kept(each: Judged) -> Flags:
@@ -358,7 +358,7 @@ def log_loss(predicted: Floats, right: Flags) -> float:
 
 
 def area_under_curve(scores: Floats, right: Flags) -> float:
-    """The probability that a right one scores higher than a wrong one. A tie counts half (Mann and Whitney, 1947)."""
+    """The probability that a right leaf scores higher than a wrong one. A tie counts half (Mann and Whitney, 1947)."""
     _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]
     positive, negative = int(right.sum()), int((~right).sum())
@@ -366,7 +366,7 @@ def area_under_curve(scores: Floats, right: Flags) -> float:
 
 
 def calibration_error(predicted: Floats, right: Flags, edges: Sequence[float]) -> float:
-    """Expected calibration error: the distance of predicted and observed in each bin, weighted by the number in it."""
+    """Expected calibration error: the distance of predicted and observed values, weighted by the size of the bin."""
     bins = np.digitize(predicted, edges)
     return float(sum(abs((predicted - right)[bins == each].sum()) for each in np.unique(bins)) / len(predicted))
 

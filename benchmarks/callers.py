@@ -1,10 +1,10 @@
-"""How many questions are answered at a time: by threads and tasks of one process, and by several processes on one folder.
+"""How many questions an index answers at a time: for threads and tasks of one process, and for several processes.
 
     python benchmarks/callers.py [--leaves 100000] [--questions 400] [--rounds 5] [--folder FOLDER] [--json FILE]
 
-All ask an index in a folder the same questions, in turns. A figure is the throughput in times of that of a single caller:
-the median of the rounds, with their middle half. How much it can be depends on the cores, whose number is printed. With
-``--folder``, an index that is stored there is used again.
+All callers ask an index in a folder the same questions, in turns. A figure is the throughput as a multiple of a single
+caller's: the median of the rounds, with their middle half. The possible throughput depends on the number of cores, which is
+printed. With ``--folder``, an index that is stored there is used again.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def measure(folder: Path, asked: Sequence[str], rounds: int) -> Iterator[Figure]
 
 
 async def in_tasks(index: Index, strategy: Strategy, asked: Sequence[str]) -> None:
-    """Ask all questions, by as many tasks as there are callers."""
+    """Ask all questions, with one task for each caller."""
     left = list(asked)
 
     async def caller() -> None:
@@ -125,7 +125,7 @@ def seconds_of_processes(folder: Path, name: str, asked: Sequence[str], count: i
 
 
 def answer_when_told(folder: Path, name: str) -> None:
-    """Read questions from the standard input, get warm, say so, and answer them when the input ends."""
+    """Read questions from standard input, warm up, report this, and answer the questions when the input ends."""
     asked = [sys.stdin.readline().strip() for _ in range(int(sys.stdin.readline()))]
     with Index.open(folder, read_only=True) as index:
         for question in asked[:20]:

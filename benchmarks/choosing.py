@@ -1,24 +1,24 @@
-"""How the weights of Hybrid are chosen, and what they give on a question set on which they were not chosen.
+"""How Hybrid's weights are chosen, and their results on question sets on which they were not chosen.
 
     python benchmarks/choosing.py --data FOLDER [--queries 100] [--json FILE]
     python benchmarks/choosing.py --data FOLDER --other-embedders [--queries 400] [--json FILE]
 
 FOLDER holds a folder for each of the seven question sets: see ``build_data.py`` and ``quality.py``. For each set, the
 weights are chosen on the other four and measured on the one left out, beside the defaults and beside Hybrid without
-references, larger nodes and soft matches ("before"). Then they are chosen on all seven. The questions are not those that
-``quality.py`` asks: others of squad and covidqa, and the training claims of scifact. Of hotpotqa and cranfield there are no
-others.
+references, larger nodes and soft matches ("before"). Then they are chosen on all seven sets. The questions are not those of
+``quality.py``: other questions of squad and covidqa, and the training claims of scifact. hotpotqa and cranfield have no
+other questions.
 
-The figure of a set is its recall where all ranked leaves count (see ``quality.py``), as the mean over the budgets, or
-nDCG@10. Settings are compared by the mean of the figures, less the worst loss beside the better of BM25 and Vector, on any
-set and budget, if that is more than 0.01. First, a grid is tried in which the parent, the section and the document count
-the same. From its best setting, each of the other weights in turn is tried one step lower and one step higher.
+The figure of a set is its recall if all ranked leaves count (see ``quality.py``), as the mean over the budgets, or
+nDCG@10. The best setting has the highest mean of the figures, less the worst loss beside the better of BM25 and Vector on
+any set and budget, if that loss is above 0.01. First, a grid is tried in which the parent, the section and the document
+have the same weight. From its best setting, each of the other weights in turn is tried one step lower and one step higher.
 
-The optimum is flat, so the table also says how many of all settings that were tried are within 0.003 of the chosen one, and
-what these give on the set left out, from the least to the most.
+The optimum is flat. So the table also says how many of all tried settings are within 0.003 of the chosen one, and the
+lowest and highest figures of these on the set left out.
 
-With ``--other-embedders``, indexes are made with an embedder that is bad on purpose (``random_projection.py``), and Hybrid
-must keep up with the better of BM25 and Vector all the same.
+``--other-embedders`` uses an embedder that is bad on purpose (``random_projection.py``). Hybrid must still keep up with
+the better of BM25 and Vector.
 
 Ends with 1 if a bound is missed, with 2 if there is no data.
 """
@@ -78,7 +78,7 @@ CANDIDATES = {
 
 SCALES = (0.0, 0.1, 0.2, 0.3, 0.5)
 SOFT_MATCHES = (0.0, 0.25, 0.5, 0.75)
-WORDS = (0.5, 0.55, 0.6, 0.7, 0.8)  # weight of BM25, where that of vectors makes it 1
+WORDS = (0.5, 0.55, 0.6, 0.7, 0.8)  # weight of BM25; the weight of vectors makes the sum 1
 NEIGHBOURS = (0.3, 0.4, 0.5)
 REFERENCES = (0.4, 0.6, 0.8)
 COUNTED: Mapping[str, Callable[[Hybrid], float]] = {
@@ -94,20 +94,20 @@ RIVALS = ("chosen", "defaults", "before", "BM25", "Vector")
 FLAT = 0.003
 SHIPPED = Hybrid()
 START = Hybrid(neighbour_bonus=0.4, references=0.6)
-"""What the grid leaves as it is. It is not what is shipped, so that the choice does not depend on it."""
-NOT_BEST = 0.01  # by how much the defaults may fall short of the best setting
+"""The weights that the grid does not change. They are not the defaults, so that the choice does not depend on these."""
+NOT_BEST = 0.01  # the defaults may be this much worse than the best setting
 
 Figures = Mapping[str, float]  # recall by budget, or nDCG@10
 
 
 @dataclass(slots=True)
 class Measured:
-    """A question set, and what each setting finds in it.
+    """A question set, and the results of each setting.
 
     Attributes:
-        judge: Function from the places that were found for each question to the figures.
+        judge: Function from the places of each question's passages to the figures.
         remembered: The index with the questions.
-        found: The figures of each strategy that was tried.
+        found: The figures of each tried strategy.
     """
 
     judge: Callable[[Sequence[Sequence[Place]]], Figures]
@@ -125,7 +125,7 @@ class Measured:
         return fmean(self.figures(strategy).values())
 
     def worst_loss(self, strategy: Strategy) -> float:
-        """How much more the better of BM25 and Vector finds, at the budget where that is most; below 0 if it never does."""
+        """The largest lead of the better of BM25 and Vector at any budget; below 0 if it never leads."""
         words, vectors = self.figures(BM25()), self.figures(Vector())
         return max(max(words[name], vectors[name]) - value for name, value in self.figures(strategy).items())
 
@@ -168,7 +168,7 @@ def measure(folder: Path, count: int, stack: ExitStack) -> dict[str, Measured]:
 
 
 def questions_to_choose_on(folder: Path, name: str, count: int) -> Questions:
-    """Questions of a set that quality.py does not ask, or any if it asks all."""
+    """Questions of a set that quality.py does not ask, or any questions if it asks all."""
     questions = load_questions(folder, name)
     if name in DOCUMENT_SETS:
         others = [each for each in questions if each.get("split", "test") != "test"]
@@ -179,17 +179,17 @@ def questions_to_choose_on(folder: Path, name: str, count: int) -> Questions:
 
 
 def judge_spans(questions: Questions, texts: Mapping[str, str]) -> Callable[[Sequence[Sequence[Place]]], Figures]:
-    """A function to the recall of each budget."""
+    """Make a function that returns the recall for each budget."""
     return lambda rows: {f"{words} words": span_recall(rows, questions, texts, words) for words in BUDGETS}
 
 
 def judge_pages(questions: Questions, texts: Mapping[str, str]) -> Callable[[Sequence[Sequence[Place]]], Figures]:
-    """A function to the share of questions whose page is reached within each budget."""
+    """Make a function that returns the share of questions whose page is reached within each budget."""
     return lambda rows: {f"{words} words": fmean(pages_reached(rows, questions, texts, words)) for words in PAGE_BUDGETS}
 
 
 def judge_documents(questions: Questions) -> Callable[[Sequence[Sequence[Place]]], Figures]:
-    """A function to the nDCG@10 of documents, ranked by their best passage."""
+    """Make a function that returns the nDCG@10 of documents, ranked by their best passage."""
 
     def judge(rows: Sequence[Sequence[Place]]) -> Figures:
         ranked = [list(dict.fromkeys(document_id for document_id, _, _ in row)) for row in rows]
@@ -202,7 +202,7 @@ def grid() -> Iterator[Hybrid]:
     """Settings with the same weight for the parent, the section and the document."""
     for words in WORDS:
         for scale in SCALES:
-            for soft in SOFT_MATCHES if scale else (0.0,):  # which need larger nodes
+            for soft in SOFT_MATCHES if scale else (0.0,):  # soft matches need larger nodes
                 yield replace(START, weights=weights(words), scales=(scale, scale, scale), soft_matches=soft)
 
 
@@ -240,13 +240,13 @@ def beside(value: float, values: Sequence[float]) -> list[float]:
 
 
 def objective(measured: Mapping[str, Measured], names: Sequence[str], setting: Strategy) -> float:
-    """By what settings are compared: the mean of the sets' figures, less the worst loss if that is more than 0.01."""
+    """The value by which settings are compared: the mean of the sets' figures, less the worst loss if it is above 0.01."""
     worst = max(measured[name].worst_loss(setting) for name in names)
     return fmean(measured[name].mean(setting) for name in names) - (worst if worst > LESS_THAN_EITHER else 0.0)
 
 
 def choose(measured: Mapping[str, Measured], names: Sequence[str], tried: dict[Hybrid, None]) -> Hybrid:
-    """The best setting for some sets; of equal ones, the first that is tried. What is tried is added to ``tried``."""
+    """The best setting for some sets; of equal ones, the first. Tried settings are added to ``tried``."""
 
     def value(setting: Hybrid) -> float:
         tried[setting] = None
@@ -259,7 +259,7 @@ def choose(measured: Mapping[str, Measured], names: Sequence[str], tried: dict[H
 
 
 def report(measured: Mapping[str, Measured]) -> list[Figure]:
-    """Print what is chosen without each set, and with all of them, and return it."""
+    """Print the choices without each set and with all sets, and return them."""
     tried: dict[Hybrid, None] = {}
     chosen = {left_out: choose(measured, others(left_out), tried) for left_out in SETS}
     best = choose(measured, SETS, tried)
@@ -291,7 +291,7 @@ def report(measured: Mapping[str, Measured]) -> list[Figure]:
 
 
 def report_all(measured: Mapping[str, Measured], best: Hybrid, tried: Iterable[Hybrid]) -> list[Figure]:
-    """Print what the settings that are chosen on all sets find, and how many are as good, and return it."""
+    """Print the results of the settings that are chosen on all sets, and how many are as good, and return them."""
     part = "all"
     print(f"\n{'chosen on all':<24}" + "".join(f"{row:>10}" for row in RIVALS))
     figures: list[Figure] = []
@@ -324,7 +324,7 @@ def report_all(measured: Mapping[str, Measured], best: Hybrid, tried: Iterable[H
 
 
 def rivals(chosen: Hybrid) -> dict[str, Strategy]:
-    """What stands side by side in the tables."""
+    """The columns of the tables."""
     return dict(zip(RIVALS, (chosen, SHIPPED, PLAIN, BM25(), Vector()), strict=True))
 
 
@@ -336,7 +336,7 @@ def others(left_out: str) -> list[str]:
 def settings_as_good(
     tried: Iterable[Hybrid], measured: Mapping[str, Measured], names: Sequence[str], best: Hybrid
 ) -> list[Hybrid]:
-    """Those within 0.003 of the best setting."""
+    """The settings within 0.003 of the best one."""
     least = objective(measured, names, best) - FLAT
     return [each for each in tried if objective(measured, names, each) >= least]
 
@@ -348,7 +348,7 @@ def describe(setting: Hybrid) -> str:
 
 
 def report_other_embedders(folder: Path, count: int) -> list[Figure]:
-    """Print what strategies find with an embedder that is bad on purpose, and return it."""
+    """Print the strategies' results with an embedder that is bad on purpose, and return them."""
     figures: list[Figure] = []
     for name in SPAN_SETS:
         documents, questions = load_documents(folder, name), evenly_spaced(load_questions(folder, name), count)

@@ -1,10 +1,10 @@
-"""What a client reads of an index behind a server: its first answers, and the answer after another client has written.
+"""What a client reads from an index behind a server: for its first answers, and after another client has written.
 
     python benchmarks/clients.py [--leaves 100000] [--rounds 3] [--json FILE]
 
-An index is made behind a real Chroma server of this machine. Clients with an empty cache folder each open it and ask one
-question, and all bytes over the wire are counted. In turns, they find the segments that are stored with the index,
-and find none, so that they read all leaves. Then one document is added by another client, and the first one asks again.
+The benchmark makes an index behind a real Chroma server on this machine. Clients with an empty cache folder each open it
+and ask one question, and all bytes over the wire are counted. In turns, the clients find stored segments, or find no
+segments and read all leaves. Then another client adds one document, and the first client asks again.
 
 Ends with 1 if a bound is missed.
 """
@@ -32,8 +32,8 @@ from results import Figure, add_json_option, all_passed, print_figures, write_re
 from leafspan import BM25, F, Hybrid, Index, RelevantSegments, Vector
 from tests.server import running_server
 
-MOST_OF_ALL = 0.1  # of the bytes of a client that reads everything
-MOST_OF_SEGMENT = 2.0  # bytes that a client reads after a change, over the size of the new segment
+MOST_OF_ALL = 0.1  # share of the bytes of a client that reads everything
+MOST_OF_SEGMENT = 2.0  # bytes that a client reads after a change, over the new segment's size
 SEGMENTS = "kb.segments"
 ASKED: dict[str, Callable[[Index, str], Any]] = {
     "BM25": lambda index, question: index.retrieve(question, BM25()),
@@ -44,7 +44,7 @@ ASKED: dict[str, Callable[[Index, str], Any]] = {
 
 
 class Wire:
-    """A proxy before a server, which counts the bytes that come from it."""
+    """A proxy in front of a server, which counts the bytes that the server sends."""
 
     def __init__(self, port: int) -> None:
         self._server_port = port
@@ -98,7 +98,7 @@ def measure(folder: Path, leaves: int, rounds: int) -> list[Figure]:
 def first_answers(
     opened: Callable[[str], Index], wire: Wire, chroma: Any, own: list[str], rounds: int
 ) -> tuple[dict[tuple[str, bool], list[int]], dict[tuple[str, bool], list[float]]]:
-    """Bytes and seconds of the first answers of fresh clients, by what is asked and whether segments are stored."""
+    """Bytes and seconds of new clients' first answers, by question and by whether segments are stored."""
     received, seconds = defaultdict(list), defaultdict(list)
     for number in range(rounds):
         for stored in (True, False):

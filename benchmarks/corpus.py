@@ -1,6 +1,6 @@
-"""The corpus of the benchmarks: documents, their leaves and the vectors of these, and ways to store it.
+"""The corpus of the benchmarks: documents with their leaves and vectors, and ways to store them.
 
-Every system gets the same leaves, with the same ids, texts and vectors, which are made before anything is measured.
+Every system gets the same leaves, with the same ids, texts and vectors. They are made before the measurements.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from leafspan.examples import EXAMPLE_QUESTIONS
 from leafspan.hosting import split_into_leaves
 
 LEAVES_OF_A_DOCUMENT = 32
-DOCUMENTS_AT_ONCE = 320  # in an add, which are some 10,000 leaves
+DOCUMENTS_AT_ONCE = 320  # in one add; about 10,000 leaves
 WORDLLAMA = default_embedder()
 
 
@@ -33,7 +33,7 @@ class Node(NamedTuple):
 
     Attributes:
         id: Its id.
-        parent: Id of the node above it, None for a whole document.
+        parent: Id of the node above it, or None for a whole document.
         level: 0 for a leaf, 1 for the nodes above leaves, and so on.
         text: Its text.
         document_id: Id of its document.
@@ -57,7 +57,7 @@ class Corpus:
         ids: Ids of all leaves, document by document.
         texts: Texts of all leaves.
         metadata: Metadata of each document.
-        starts: Number of leaves before each document, and of all.
+        starts: Number of leaves before each document, and the number of all leaves.
     """
 
     documents: Sequence[Document]
@@ -71,7 +71,7 @@ class Corpus:
 
         Args:
             leaves: Number of leaves.
-            keys: Metadata of all documents, in which ``book`` becomes the number of the document. Default: none.
+            keys: Metadata of all documents; ``book`` becomes the document's number. Default: none.
             seed: Seed of the texts. Default: 7.
         """
         documents = [
@@ -91,7 +91,7 @@ class Corpus:
 
     @classmethod
     def of(cls, documents: Sequence[Document]) -> Corpus:
-        """A corpus of documents, with the leaves that the default splitter makes of them."""
+        """Make a corpus of documents, with the leaves of the default splitter."""
         splitter = HierarchicalSplitter()
         ids, texts, counts = [], [], []
         for document in documents:
@@ -110,7 +110,7 @@ class Corpus:
 
     @cached_property
     def metadata(self) -> Sequence[dict[str, Any]]:
-        """The metadata of each leaf: that of its document."""
+        """The metadata of each leaf, which are its document's metadata."""
         spans = zip(self.documents, pairwise(self.starts), strict=True)
         return [dict(document.metadata) for document, (first, end) in spans for _ in range(first, end)]
 
@@ -120,12 +120,12 @@ class Corpus:
         return [number for number, (first, end) in enumerate(pairwise(self.starts)) for _ in range(first, end)]
 
     def embedder(self) -> Embedder:
-        """An embedder for an index of these documents, whose vectors are ready-made, so that no cache keeps them."""
+        """An embedder with ready-made vectors for an index of these documents, so that no cache keeps them."""
         ready_made = ReadyMade(self)
         return Embedder("ready-made", ready_made, ready_made.embed_query, local=True)
 
     def groups(self) -> Iterator[tuple[Sequence[Document], slice]]:
-        """Some documents at a time, and the places of their leaves."""
+        """Groups of documents, and the positions of their leaves."""
         for first in range(0, len(self.documents), DOCUMENTS_AT_ONCE):
             some = self.documents[first : first + DOCUMENTS_AT_ONCE]
             yield some, slice(self.starts[first], self.starts[first + len(some)])
@@ -146,15 +146,15 @@ class Corpus:
                         seen.add(id_)
 
     def recall(self, question: str, found: Sequence[str], count: int, books: tuple[int, int] | None = None) -> float:
-        """Share of the nearest leaves that a search has found.
+        """The share of the nearest leaves that a search has found.
 
-        A leaf that is as near as the last of them counts as one of them.
+        Leaves that are as near as the last of the nearest leaves count as nearest, too.
 
         Args:
             question: The question.
-            found: Ids of what was found.
+            found: Ids of the found leaves.
             count: Number of leaves that were wanted.
-            books: Numbers of the first document that was searched, and of the first behind the last. Default: all.
+            books: Range of document numbers that were searched; the end is exclusive. Default: all.
         """
         first, end = (self.starts[0], self.starts[-1]) if books is None else (self.starts[each] for each in books)
         count = min(count, end - first)
@@ -169,14 +169,14 @@ class Corpus:
 
 
 class ReadyMade:
-    """An embedder that looks up the vectors of leaves, so that embedding them does not count. Questions are embedded."""
+    """An embedder that looks up the vectors of leaves, so that embedding takes no time. Questions are embedded."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._vectors = corpus.vectors
         self._rows = {text: row for row, text in enumerate(corpus.texts)}
 
     def __call__(self, texts: list[str]) -> Any:
-        """The vectors of leaves. If another text is among them, such as a title, all are embedded."""
+        """The vectors of leaves. If other texts are among them, such as a title, all are embedded."""
         rows = [self._rows.get(text) for text in texts]
         return WORDLLAMA.documents(texts) if None in rows else self._vectors[rows]
 
@@ -186,7 +186,7 @@ class ReadyMade:
 
 
 def questions(count: int) -> list[str]:
-    """Questions: those of the example articles, then made-up ones."""
+    """Questions: first about the example articles, then made-up ones."""
     more = shuffled_questions(max(0, count - len(EXAMPLE_QUESTIONS)), random.Random(11))
     return [*EXAMPLE_QUESTIONS, *more][:count]
 
@@ -197,12 +197,12 @@ def plain_client(folder: Path) -> Any:
 
 
 def plain_collection(client: Any, name: str = "plain") -> Any:
-    """A new collection with Chroma's defaults, but for cosines."""
+    """Make a new collection with Chroma's defaults, except that it uses cosines."""
     return client.create_collection(name, embedding_function=None, configuration={"hnsw": {"space": "cosine"}})
 
 
 def add_to_plain(collection: Any, corpus: Corpus, rows: slice) -> None:
-    """Store leaves in a plain collection, with the metadata of their documents, as many in a call as Chroma takes."""
+    """Store leaves with their documents' metadata in a plain collection, in calls as large as Chroma allows."""
     for first in range(rows.start, rows.stop, 5000):
         some = slice(first, min(first + 5000, rows.stop))
         collection.add(

@@ -1,21 +1,20 @@
-"""What happens if a file of an index is damaged.
+"""What users meet if a file of an index is damaged.
 
     python benchmarks/damage.py [--trials 200] [--seed 1] [--json FILE]
 
-An index in a folder gets 5,500 leaves, and then as many again. In each trial, one of its files is damaged: a bit is
-flipped, the file is cut off, filled with zeroes in part, deleted, or replaced by the copy of it from before the second half
-was added. Then another process opens the index, gets each document, and asks questions whose answers are known: by words,
-by vectors, with a filter, and by both. After that ``repair`` repairs, all documents are added again, and
-everything is looked at once more.
+An index in a folder gets 5,500 leaves, and then 5,500 more. Each trial damages one of its files: a flipped bit, a cut file,
+zeroes in a part, a deleted file, or its copy from before the second half was added. Then another process opens the index,
+gets each document, and asks questions with known answers: by words, by vectors, with a filter, and by both. After that,
+``repair`` repairs the index, all documents are added again, and the process checks everything again.
 
 The outcome of a trial is what the user met:
 
 - right: all answers were right. The file was not needed, or it was repaired.
-- told: an error of leafspan's, or a warning, and nothing wrong.
-- older: what the index was before the second half was added, as a whole. (An older database is a whole one.)
-- loss: something was missing, and nothing said so.
+- told: an error of leafspan's, or a warning, and no wrong answer.
+- older: the whole index as it was before the second half was added. (An older database is a complete one.)
+- loss: something was missing without a message.
 - wrong: a passage or document that is not in the documents.
-- raw: an error of something else than leafspan.
+- raw: an error that is not leafspan's.
 - crash, hang: the process died, or was not done after a minute.
 
 "Healed" counts the trials after which everything was right again.
@@ -76,7 +75,7 @@ class Look:
 
     Attributes:
         wrong: Texts that are not in the documents.
-        missing: What should have been there.
+        missing: What should have been found.
         told: Errors of leafspan's, and warnings.
         raw: Other errors.
         documents: Number of documents, if it could be counted.
@@ -90,7 +89,7 @@ class Look:
 
     @property
     def is_right(self) -> bool:
-        """Whether nothing was wrong or missing, and nothing was said."""
+        """Whether nothing was wrong or missing, without any message."""
         return not (self.wrong or self.missing or self.raw or self.told)
 
 
@@ -111,13 +110,13 @@ def build(folder: Path) -> None:
             index.add([document(number) for number in range(half * HALF, (half + 1) * HALF)], progress=False)
             index.retrieve("copper", BM25())
             index.retrieve("copper", Vector(), where=F("half") == 0)
-        with Index.open(folder / "kb") as index:  # so that whatever the next opening does is done
+        with Index.open(folder / "kb") as index:  # so that all work that the next opening does is done
             index.retrieve("copper", Vector())
         shutil.copytree(folder / "kb", folder / name)
 
 
 def look(index: Index, documents: int) -> Look:
-    """Everything that the questions and documents of the benchmark say of an index."""
+    """Check the index by the benchmark's questions and documents."""
     found = Look()
     texts = {each.id: each.text for each in map(document, range(2 * HALF))}
 
@@ -160,7 +159,7 @@ def look(index: Index, documents: int) -> Look:
 
 
 def trial(folder: Path) -> None:
-    """In a process of its own: look at a damaged index, repair it, look again, and print what was met."""
+    """In a separate process: check a damaged index, repair it, check again, and print the findings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         met = _opened(folder, lambda index: look(index, 2 * HALF))
@@ -197,7 +196,7 @@ def _opened(folder: Path, work: Callable[[Index], Look]) -> Look:
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """The files of an index, by what they are, as paths within it."""
+    """The files of an index, by their purpose, as paths within it."""
     named = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file():
@@ -246,7 +245,7 @@ class Row:
 
 
 def run_trial(folder: Path) -> tuple[str, bool, str]:
-    """The outcome of a trial, whether all was right after repairing, and what was met."""
+    """The outcome of a trial, whether all was right after the repair, and the findings."""
     command = [sys.executable, __file__, "--look", str(folder)]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:

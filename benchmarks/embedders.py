@@ -1,4 +1,4 @@
-"""What embedders find and what they cost: the bundled one, minilm and e5, side by side.
+"""What embedders find and cost: the bundled embedder, minilm and e5, side by side.
 
     python benchmarks/embedders.py --data FOLDER [--embedders wordllama minilm e5] [--queries 60] [--leaves 600]
         [--json FILE]
@@ -6,14 +6,13 @@
 FOLDER holds a folder for each question set: see ``build_data.py``. The command takes documents with about this
 number of leaves from each set, and questions that these documents answer. The figures:
 
-- Recall: the share of questions that are answered within 150, 300, 600 and 1,200 words, as the mean of the four; of
-  scifact, which has no spans for all, of those that have.
-- RelevantSegments over each of four bases, beside the base itself: it must be no more than 0.01 below it, as the mean over
-  the sets.
-- Questions with and without an answer: the share of own questions that ``min_answer_probability=0.5`` keeps,
-  and of foreign ones that it refuses.
-- The time of adding and of a question with Hybrid, as a multiple of that with the bundled embedder in the same run, and the
-  memory that the process gained when the model was loaded.
+- Recall: the share of questions that are answered within 150, 300, 600 and 1,200 words, as the mean of the four. Only some
+  questions of scifact have spans; its recall counts these.
+- RelevantSegments over each of four bases, beside the base itself. It may be at most 0.01 lower, as the mean over the sets.
+- Questions with and without an answer: the share of own questions that ``min_answer_probability=0.5`` keeps, and the share
+  of foreign questions that it refuses.
+- The time of adding and of a question with Hybrid, as a multiple of the bundled embedder's time in the same run, and the
+  memory that the process gains when it loads the model.
 
 Ends with 1 if a bound is missed, with 2 if there is no data.
 """
@@ -125,7 +124,7 @@ def _seconds(index: Index, text: str) -> float:
 
 
 def _recall(index: Index, strategy: Strategy, asked: Sequence[Query], questions: Questions, texts: dict[str, str]) -> float:
-    """The mean over the budgets, of a user's call."""
+    """The mean recall over the budgets, of a user's call."""
     found = []
     for budget in BUDGETS:
         rows = index.retrieve_many(asked, strategy, budget=budget)
@@ -158,7 +157,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 
 
 def memory(embedders: Sequence[str]) -> Iterator[Figure]:
-    """The memory that loading each model takes, in megabytes, in a process of its own."""
+    """The memory that loading each model takes, in megabytes, in a separate process."""
     for embedder in embedders:
         done = subprocess.run([sys.executable, "-c", _MEASURE, embedder], capture_output=True, text=True, check=True)
         yield Figure(f"{embedder}: megabytes of the model", float(done.stdout))

@@ -1,12 +1,12 @@
-"""What it costs to explain.
+"""The cost of explanations.
 
     python benchmarks/explaining.py [--documents 1000] [--rounds 20] [--json FILE]
 
-Three figures for each strategy. First the time of a retrieval through LangChain that gives each document its trace
-(``explain=True``), over that of one that does not; then that of ``explain`` without a document, which records every request
-of a retrieval with its time, over that of ``retrieve``. The two take turns, and the figure is the median over the questions
-of the ratios of their best times, which other work on the machine disturbs least.
-Then how many retrievals and milliseconds it takes to say what keeps the 20th passage, or any leaf of the index, out.
+Three figures for each strategy. The first is the time of a retrieval through LangChain that gives each document its trace
+(``explain=True``), divided by the time without the trace. The second is the time of ``explain`` without a document, which
+records every request of a retrieval with its time, divided by the time of ``retrieve``. The two sides take turns, and the
+figure is the median over the questions of the ratios of the best times, since other work disturbs best times least.
+The third is the number of retrievals and milliseconds to say what keeps the 20th passage, or any leaf of the index, out.
 
 Ends with 1 if one of the first two is above 1.05 for any strategy.
 """
@@ -51,7 +51,7 @@ def seconds(run: Callable[[], object]) -> float:
 
 
 def ratio(with_it: Ask, without: Ask, questions: list[str], rounds: int) -> float:
-    """The time of one thing over that of another: the best of each question, and of these the median."""
+    """The ratio of two functions' times: the best time for each question, then the median of the ratios."""
     ratios = []
     for question in questions:
         times: dict[Ask, list[float]] = {with_it: [], without: []}
@@ -63,7 +63,7 @@ def ratio(with_it: Ask, without: Ask, questions: list[str], rounds: int) -> floa
 
 
 def costs(index: Index, strategy: Strategy, questions: list[str], rounds: int) -> Iterator[tuple[str, float]]:
-    """What is measured, and the time over that of a retrieval without it."""
+    """Explanations, and their times over the time of a retrieval without them."""
     plain, traced = (SpanRetriever(index=index, strategy=strategy, k=8, explain=each).invoke for each in (False, True))
     yield "traces in LangChain over none", ratio(traced, plain, questions, rounds)
     retrieve, explain = (partial(ask, strategy=strategy, k=8) for ask in (index.retrieve, index.explain))
@@ -71,9 +71,9 @@ def costs(index: Index, strategy: Strategy, questions: list[str], rounds: int) -
 
 
 def kept_out(index: Index, strategy: Strategy, questions: list[str], *, near: bool) -> tuple[float, float]:
-    """How many retrievals, and how many seconds, it takes to explain what is not returned: medians.
+    """Medians: how many retrievals, and how many seconds, it takes to explain what is not returned.
 
-    That is, the 20th passage, or else any leaf of the index.
+    That is the 20th passage, or else any leaf of the index.
     """
     generator = random.Random(7)
     retrievals, taken = [], []

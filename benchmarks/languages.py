@@ -3,8 +3,8 @@
     python benchmarks/languages.py --data FOLDER [--languages en de tr ar zh th] [--queries 400] [--json FILE]
 
 The folder has ``xquad``: paragraphs of Wikipedia and questions, the same in each language. A question is answered if the
-span with its answer is among the first 1,800, or 5,400, characters of the passages. Nothing is said to the index about the
-language.
+span with its answer is among the first 1,800, or 5,400, characters of the passages. The index does not get the language as
+an option.
 
 Ends with 1 if a bound is missed.
 """
@@ -28,7 +28,7 @@ STRATEGIES = {"Vector": Vector(), "BM25": BM25(), "Hybrid": Hybrid(), "RelevantS
 LEAST = {"en": 0.98, "de": 0.92, "tr": 0.96, "ar": 0.92, "zh": 0.92, "th": 0.88}
 """Share of questions that Hybrid must answer within the first budget."""
 MOST_LOST = 0.02
-"""Of that share, in an index of all these languages."""
+"""How much of that share may be lost in an index of all these languages."""
 
 
 def share_answered(
@@ -77,7 +77,7 @@ def measure_mixed(folder: Path, languages: Sequence[str], count: int, alone: Seq
 
 
 def read_documents(folder: Path, language: str) -> list[Document]:
-    """The documents of a language, under ids of their own."""
+    """The documents of a language, with ids that differ between languages."""
     documents = load_documents(folder / "xquad", language)
     return [Document(f"{language}/{each['id']}", each["text"], title=each.get("title")) for each in documents]
 

@@ -1,13 +1,13 @@
-"""How long a retrieval takes, beside what it is built on and beside its peer.
+"""How long a retrieval takes, beside a plain Chroma query, and beside a peer.
 
     python benchmarks/latency.py [--leaves 100000] [--queries 300] [--data FOLDER] [--folder FOLDER] [--json FILE]
 
-Retrievers of leafspan for LangChain are asked for five passages (some of them also for 24), in turns with a plain Chroma
-query for 24 records, with documents and metadata, over the same leaves. Embedding the question counts on both sides. A
-figure is the median of the ratios of the turns, with their middle half: a bare time means little on another machine. Recall
-is the share of the 24 nearest leaves that are found, as numpy says which they are. The corpus is made of shuffled sentences
-of the example articles, so nothing is downloaded; and of made-up words, whose vectors lie close together. With ``--data``,
-it is made of the question sets in that folder instead of sentences, and their questions are asked. With ``--folder``, what
+leafspan's retrievers for LangChain are asked for five passages (some of them also for 24), in turns with a plain Chroma
+query for 24 records, with documents and metadata, over the same leaves. Both sides include embedding the question. A figure
+is the median of the ratios of the turns, with their middle half, since a time alone means little on another machine. Recall
+is the share of the 24 nearest leaves that are found; numpy computes these. One corpus consists of shuffled sentences of the
+example articles, so that nothing is downloaded, another one of made-up words, whose vectors lie close together. With
+``--data``, the question sets in that folder replace the sentences, and their questions are asked. With ``--folder``, what
 is stored there is used again.
 
 Ends with 1 if a bound is missed.
@@ -53,9 +53,9 @@ class Bench:
         client: Chroma client of the plain collection.
         plain: The plain collection.
         throughput: Throughput of ``add`` as a share of the plain collection's.
-        disk: Disk space in times of the plain collection's.
+        disk: Disk space as a multiple of the plain collection's.
 
-    ``throughput`` and ``disk`` are None if the collections of an earlier run are used again.
+        ``throughput`` and ``disk`` are None if the collections of an earlier run are used again.
     """
 
     corpus: Corpus
@@ -67,7 +67,7 @@ class Bench:
 
 
 def build(folder: Path, corpus: Corpus) -> Bench:
-    """The same leaves, added to an index and to a plain collection in turns. What is there already is kept."""
+    """Add the same leaves to an index and to a plain collection in turns. Stored ones are kept."""
     if (folder / "done").exists():
         client = plain_client(folder / "plain")
         plain = client.get_collection("plain", embedding_function=None)
@@ -87,7 +87,7 @@ def build(folder: Path, corpus: Corpus) -> Bench:
 
 
 def plain_query(bench: Bench) -> Callable[[str], Any]:
-    """A plain Chroma query, to which all others are compared."""
+    """The plain Chroma query, which all others are compared with."""
 
     def ask(question: str) -> Any:
         return bench.plain.query(
@@ -102,8 +102,8 @@ def plain_query(bench: Bench) -> Callable[[str], Any]:
 def filtered_windows(bench: Bench) -> Callable[[str], Any]:
     """The windows of the first five hits, each fetched by a filter on document and position.
 
-    This is how it is done if ids are not computable. The records with these two keys are in a collection of their own,
-    whose vectors do not matter.
+    This is how it works without computable ids. The records with these two keys are in a separate collection, whose
+    vectors do not matter.
     """
     corpus = bench.corpus
     positions = bench.client.create_collection("positions", embedding_function=None)
@@ -129,7 +129,7 @@ def filtered_windows(bench: Bench) -> Callable[[str], Any]:
 
 
 def import_cost() -> float:
-    """Seconds that ``import langchain_ext`` takes after ``import langchain_core.retrievers``, the median of seven."""
+    """Seconds that ``import langchain_ext`` takes after ``import langchain_core.retrievers``: the median of seven."""
     program = (
         "import time, langchain_core.retrievers; started = time.perf_counter(); import langchain_ext; "
         "print(time.perf_counter() - started)"
@@ -150,10 +150,10 @@ BOUNDS: Bounds = {
     "RelevantSegments": {5: None},
     "BM25": {5: 0.4},
 }
-"""The most time that a retriever may take, by the number of passages, as a multiple of a plain query's. None: any time.
+"""The longest time of a retriever, by the number of passages, as a multiple of a plain query's time. None: any time.
 
-They hold where leaves have metadata, as they mostly do: without, a plain query has less to read. There, five passages may
-take ``WITHOUT_METADATA`` times as long.
+The bounds hold if leaves have metadata, as most leaves do. Without metadata, a plain query reads less. There, five passages
+may take ``WITHOUT_METADATA`` times as long.
 """
 WITHOUT_METADATA = 1.6
 REAL_TEXT: Bounds = {
@@ -172,13 +172,13 @@ MADE_UP_WORDS: Bounds = {"Vector": {5: 1.0}, "Hybrid": {5: 2.0}}
 BESIDE: Sequence[tuple[str, str, float | None]] = (("Hybrid", PLAIN_HYBRID, None), ("RelevantSegments", "Hybrid", 1.5))
 """A retriever, another one, and how many times as long the first may take. Both return five passages. None: any time.
 
-``Hybrid`` is bounded beside that of commit 5778116, before it had larger nodes, soft matches and references: at most 1.6
-times (``two_checkouts.py``). What is left of it today, words, vectors and neighbours, has become faster with the rest.
+``Hybrid`` is compared with the ``Hybrid`` of commit 5778116, before it had larger nodes, soft matches and references: at
+most 1.6 times (``two_checkouts.py``). Its remaining parts, words, vectors and neighbours, have become faster with the rest.
 """
 
 
 def retrievers(index: Index, k: int) -> dict[str, Any]:
-    """The retrievers of leafspan for LangChain, over vectors where they have a base."""
+    """The leafspan retrievers for LangChain, with vectors as base if they have a base."""
     spans: dict[str, Any] = {"index": index, "base": Vector(), "k": k, "candidates": CANDIDATES}
     return {
         "Vector": langchain_ext.VectorRetriever(index=index, k=k),
@@ -193,13 +193,13 @@ def retrievers(index: Index, k: int) -> dict[str, Any]:
 
 
 def beside(times: Times, name: str, other: str, what: str, bound: float | None, part: str) -> Figure:
-    """The time of something over that of another one, which must not be above a bound, if there is one."""
+    """The time of one retriever over the time of another one, with a bound if there is one."""
     middle, low, high = times.ratio(name, other)
     return Figure(what, middle, None if bound is None else "<=", bound, part, (low, high))
 
 
 def recalls(bench: Bench, asked: Sequence[str], part: str) -> Iterator[Figure]:
-    """How many of the nearest leaves are found: by Vector, and by the plain collection."""
+    """How many of the nearest leaves Vector and the plain collection find."""
     found = langchain_ext.VectorRetriever(index=bench.index, k=CANDIDATES)
     query = plain_query(bench)
     ours = [bench.corpus.recall(each, [document.id for document in found.invoke(each)], CANDIDATES) for each in asked]
@@ -226,7 +226,7 @@ def beside_plain(times: Times, limits: Bounds, part: str, *, more: float = 1.0) 
 
 
 def measure_shuffled(bench: Bench, asked: Sequence[str], *, keys: int) -> Iterator[Figure]:
-    """The figures of a pair of collections of shuffled sentences, with ``keys`` metadata keys."""
+    """The figures for shuffled sentences, with ``keys`` metadata keys."""
     part = f"{keys} metadata keys"
     others: dict[str, Callable[[str], Any]] = {}
     limits: Bounds = BOUNDS

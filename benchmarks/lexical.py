@@ -1,11 +1,11 @@
-"""BM25 beside the libraries bm25s and rank-bm25, and what it costs to keep it current.
+"""BM25 beside the libraries bm25s and rank-bm25, and the cost of keeping it current.
 
     python benchmarks/lexical.py [--leaves 100000] [--queries 200] [--data FOLDER] [--json FILE]
 
-Everything is compared within one run, by ratios of medians or by differences. The corpus is made of the words of the
-example articles: sentences of shuffled words with made-up names among them, whose frequencies fall as in real text (Zipf).
-With ``--data`` it is the text files of a folder instead. Both sides get the same terms. Chroma's own part of a step is the
-time within the methods of its embedded client, which are timed where they are called.
+Everything is compared within one run, by ratios of medians or by differences. The corpus consists of the words of the
+example articles: sentences of shuffled words with made-up names, with frequencies as in real text (Zipf). With ``--data``,
+the text files of a folder replace it. Both sides get the same terms. Chroma's part of a step is the time within the methods
+of its embedded client, measured where they are called.
 
 Ends with 1 if a bound is missed.
 """
@@ -54,13 +54,13 @@ from leafspan.strategies import Candidate, Embed, LexicalSearch, Load, Retrieval
 
 CANDIDATES = 24
 SETTINGS = BM25Settings(k1=1.5, b=0.75)
-SENTENCES = 20  # a document
+SENTENCES = 20  # per document
 DIMENSIONS = 256
 SPLITTER = HierarchicalSplitter(leaf_words=30, parent_words=(150,))
 
 
 def embed(texts: list[str]) -> NDArray[np.float32]:
-    """Vectors at random, the same for the same texts: only the time that they take matters here."""
+    """Random vectors, the same for the same texts. Only their computing time matters here."""
     generator = np.random.default_rng(zlib.crc32(texts[0].encode()))
     return generator.standard_normal((len(texts), DIMENSIONS)).astype(np.float32)
 
@@ -83,7 +83,7 @@ def make_sentences() -> Iterator[str]:
 
 
 def make_documents(data: Path | None) -> Iterator[Document]:
-    """The documents of the folder, or made-up ones without end."""
+    """The documents of the folder, or made-up documents without end."""
     if data is not None:
         yield from read_documents(data)
         return
@@ -97,7 +97,7 @@ def open_at(folder: Path) -> Index:
 
 
 def build(folder: Path, leaves: int, data: Path | None) -> Index:
-    """An index to which documents are added until it has ``leaves`` leaves. Its words are indexed at the first query."""
+    """Make an index of ``leaves`` leaves. Its words are indexed at the first query."""
     index = open_at(folder)
     there = 0
     documents = make_documents(data)
@@ -119,7 +119,7 @@ def make_queries(texts: Sequence[str], count: int) -> list[str]:
 
 
 class Timed(Strategy):
-    """Makes requests of its own, and finds nothing: for the time that their answers take within a retrieval.
+    """A strategy that makes given requests and returns no results, to measure the time of the answers.
 
     Args:
         requests: Makes the requests, as the ``retrieve`` of a strategy does.
@@ -188,16 +188,16 @@ def queries_beside_peers(index: Index, texts: Sequence[str], queries: Sequence[s
         yield Figure(f"{name}, ms", seconds * 1000)
     yield Figure("a query, terms to hits, beside bm25s", mine / bm25s_, "<=", 2.0)
     okapi = BM25Okapi(terms)
-    # Each by itself: bm25s beside it would empty the processor's caches for one of the two only.
+    # Measured separately: bm25s would empty the processor's caches for only one of the two.
     (alone,) = medians([lambda i: ours(i).seconds], len(queries))
     (slow,) = medians([clocked(lambda i: okapi.get_top_n(asked[i], range(len(terms)), CANDIDATES))], 5)
     yield Figure("a query, times faster than rank-bm25", slow / alone, ">=", 50.0)
 
 
 def hybrid_beside_its_parts(index: Index, ids: Sequence[str], queries: Sequence[str]) -> Iterator[Figure]:
-    """Hybrid of words, vectors and neighbours beside its two searches and a fetch, and beside what Hybrid does by default.
+    """Hybrid of words, vectors and neighbours beside its two searches and a fetch, and beside the default Hybrid.
 
-    Each search begins with the question's text, as in Hybrid. Each fetch is of other leaves.
+    Each search begins with the question's text, as in Hybrid. Each fetch reads other leaves.
     """
     plain = Hybrid(references=0, scales=(0, 0, 0), soft_matches=0)
     depth = plain.depth
@@ -276,7 +276,7 @@ print(peak_of(build))
 
 
 def peak_of(work: Callable[[], Any]) -> float:
-    """The most MB by which the memory of this process rises during the work (Linux)."""
+    """The largest rise of this process's memory during the work, in MB (Linux)."""
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")  # resets the peak
     before = _status("VmRSS")
@@ -299,7 +299,7 @@ def child(program: str, folder: Path) -> float:
 
 def in_fresh_processes(folder: Path, texts: Sequence[str]) -> Iterator[Figure]:
     opening = statistics.median(child(OPENING, folder) for _ in range(3))
-    yield Figure("seconds to open a mirror and ask first, over Chroma's", opening, "<=", 0.2)
+    yield Figure("seconds to open the segments and ask first, over Chroma's", opening, "<=", 0.2)
     if not Path("/proc/self/clear_refs").exists():
         return
     (folder / "texts.json").write_text(json.dumps(list(texts)))
@@ -341,7 +341,7 @@ class Clock:
 
 
 def adding_a_hundred(index: Index, queries: Sequence[str], *, rounds: int = 30) -> Iterator[Figure]:
-    """Adding five documents of twenty leaves and then asking, in turns: less Chroma's own part of both."""
+    """Adding five documents of twenty leaves and then asking, in turns: without Chroma's own part of both."""
     clock = Clock()
     sentences = make_sentences()
     spent = []

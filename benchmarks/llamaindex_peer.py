@@ -1,4 +1,4 @@
-"""LlamaIndex's auto-merging and sentence windows on the same questions, over the same embedder: for quality.py --peer."""
+"""LlamaIndex's auto-merging and sentence windows on the same questions, with the same embedder, for quality.py --peer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TITLED = ", titled"  # with titles in its nodes' metadata
 def retrieve_with_llamaindex(
     documents: Sequence[Mapping[str, Any]], questions: Sequence[Mapping[str, Any]]
 ) -> dict[str, Results]:
-    """The passages of LlamaIndex's auto-merging and windows of two sentences, over the same embedder."""
+    """The passages of LlamaIndex's auto-merging and windows of two sentences, with the same embedder."""
     from llama_index.core import Document as LlamaIndexDocument
     from llama_index.core import StorageContext, VectorStoreIndex
     from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -73,7 +73,7 @@ def retrieve_with_llamaindex(
 
 
 def _hierarchy(documents: Sequence[Any], texts: Mapping[str, str]) -> tuple[list[Any], dict[str, Place]]:
-    """Nodes of 1024, 256 and 64 tokens, and the place of each. A node's own place counts from the start of its parent."""
+    """Nodes of 1024, 256 and 64 tokens, and the place of each. A node's own position is relative to its parent's start."""
     from llama_index.core.node_parser import HierarchicalNodeParser
 
     nodes: list[Any] = HierarchicalNodeParser.from_defaults(chunk_sizes=[1024, 256, 64]).get_nodes_from_documents(documents)
@@ -114,7 +114,7 @@ def _windows(documents: Sequence[Any], texts: Mapping[str, str]) -> tuple[list[A
 
 
 def _titled(nodes: Sequence[Any], places: Mapping[str, Place], titles: Mapping[str, str]) -> Sequence[Any]:
-    """The nodes with the titles of their documents. They are set after parsing, which would cut shorter nodes for them."""
+    """The nodes with their documents' titles. The titles come after parsing, which would otherwise cut shorter nodes."""
     for node in nodes:
         document, _, _ = places[node.node_id]
         if document in titles:

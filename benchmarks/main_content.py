@@ -1,11 +1,11 @@
-"""The main content of HTML pages, by leafspan and by trafilatura.
+"""How well leafspan and trafilatura find the main content of HTML pages.
 
     python benchmarks/main_content.py --site FOLDER --docs FOLDER
 
-MkDocs has built the pages from Markdown (``make docs`` builds leafspan's own pages into ``site``). Pages that are made of
-docstrings are left out. So the Markdown says what the content is: the share of its words and of its
-headings that are found, and of the words found, the share that are its own. Ends with 0 if leafspan finds at least 97 % of
-the words and of the headings, and 90 % are its own. (A page has the code of others that it includes.)
+MkDocs has built the pages from Markdown (``make docs`` builds leafspan's own pages into ``site``). Pages made of docstrings
+are left out. The Markdown gives the content. The figures are the share of its words and headings that are found, and the
+share of the found words that belong to it. Ends with 0 if leafspan finds at least 97 % of the words and headings, and 90 %
+of its words belong to the content. (A page also has the code of other files that it includes.)
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from leafspan.files import FileReading
 from leafspan.splitting import find_headings
 
 _WORD = re.compile(r"\w+")
-_NOT_SHOWN = re.compile(r"\]\([^)]*\)|<[^>]*>|^```\w*", re.MULTILINE)  # where links lead, tags, the language of code
+_NOT_SHOWN = re.compile(r"\]\([^)]*\)|<[^>]*>|^```\w*", re.MULTILINE)  # targets of links, tags, the language of code
 _OF_DOCSTRINGS = re.compile(r"^::: ", re.MULTILINE)
 BOUNDS = {"words": 0.97, "headings": 0.97, "own words": 0.9}
 
@@ -58,7 +58,7 @@ def page_of(source: Path, arguments: argparse.Namespace) -> Path:
 def measure(
     name: str, pages: list[tuple[Path, Path]], read: Callable[[Path], str], bounds: dict[str, float]
 ) -> list[Figure]:
-    """What is found of the content of the pages."""
+    """Measure what is found of the pages' content."""
     words = found = shared = headings = found_headings = 0
     for source, page in pages:
         markdown, text = source.read_text(), read(page)
@@ -83,7 +83,7 @@ def with_leafspan(page: Path) -> str:
 
 
 def with_trafilatura() -> Callable[[Path], str] | None:
-    """What extracts the content with trafilatura; None if it is not installed."""
+    """A function that extracts the content with trafilatura, or None if it is not installed."""
     try:
         from trafilatura import extract
     except ImportError:

@@ -1,11 +1,11 @@
-"""How soon a process answers: one that has just begun, one after an `add`, and one beside a writer.
+"""How soon a process answers: a new process, a process after an `add`, and a process beside a writer.
 
     python benchmarks/opening.py [--leaves 100000] [--rounds 15] [--json FILE]
 
-A new process imports what it needs, opens the index, embeds a question and retrieves five passages; beside it another one
-does the same with plain Chroma, in turns, as its users write it. Both embed with WordLlama, and neither compiles a module,
-which an installer has done. Everything is compared within one run, by medians of ratios. The corpus is made of shuffled
-sentences of the example articles, so nothing is downloaded.
+A new process imports its modules, opens the index, embeds a question and retrieves five passages. Another one does the
+same with plain Chroma, in turns, as its users write it. Both embed with WordLlama, and all modules are compiled before, as
+by an installer. Everything is compared within one run, by medians of ratios. The corpus consists of shuffled sentences of
+the example articles, so that nothing is downloaded.
 
 Ends with 1 if a bound is missed.
 """
@@ -62,7 +62,7 @@ def cold(folder: Path, rounds: int) -> Iterator[Figure]:
 
 
 def after_writes(folder: Path, rounds: int) -> list[Figure]:
-    """The first question after an `add` of this process, and after one of another process, beside the second."""
+    """The first question after an `add` of this process, and after an `add` of another process, beside the second."""
     own: list[float] = []
     other: list[float] = []
     usual: list[float] = []

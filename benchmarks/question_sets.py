@@ -1,4 +1,4 @@
-"""The question sets in the data folder: documents, and questions with what answers them.
+"""The question sets in the data folder: documents, and questions with their answers.
 
 The folder holds a folder for each set, with ``corpus.jsonl`` and ``queries.jsonl``; ``build_data.py`` makes them from the
 public releases, and describes the files.
@@ -28,7 +28,7 @@ def add_data_option(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 
 def what_is_absent(folder: Path, names: Iterable[str]) -> str | None:
-    """A message that says which files are absent and how to make them; None if all sets are there."""
+    """A message that names absent files and how to make them, or None if all sets exist."""
     wanted = [folder / name / file for name in names for file in ("corpus.jsonl", "queries.jsonl")]
     absent = [path for path in wanted if not path.is_file()]
     if not absent:
@@ -52,7 +52,7 @@ def load_questions(folder: Path, name: str) -> Questions:
 
 
 def evenly_spaced(items: Sequence[T], count: int) -> Sequence[T]:
-    """At most ``count`` items, evenly spaced, the first one among them."""
+    """At most ``count`` items, evenly spaced, starting with the first one."""
     if len(items) <= count:
         return items
     return [items[number * len(items) // count] for number in range(count)]

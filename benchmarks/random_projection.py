@@ -1,8 +1,8 @@
 """An embedder that is bad on purpose: an idf-weighted random projection of words.
 
-Each word has a direction that is drawn from its hash, and a text has the sum of its words' directions, each weighted by the
-word's idf among the documents. So vectors know which words two texts share, with much noise, and nothing of what words
-mean: neither stems nor synonyms. What holds with these vectors does not depend on how good the embedder is.
+Each word has a direction that is drawn from its hash. A text's vector is the sum of its words' directions, each weighted by
+the word's idf among the documents. So vectors show which words two texts share, with much noise, but know neither stems nor
+synonyms. Results with these vectors do not depend on a good embedder.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 from leafspan import Embedder
 
 DIMENSIONS = 64
-"""Dimensions of the vectors: so few that words which have nothing in common look alike."""
+"""Dimensions of the vectors: so few that unrelated words look alike."""
 
 _WORD = re.compile(r"\w+")
 
 
 def random_projection(texts: Iterable[str], dimensions: int = DIMENSIONS) -> Embedder:
-    """The embedder. The same texts give the same one, on every machine.
+    """Make the embedder. The same texts give the same embedder, on every machine.
 
     Args:
-        texts: The documents' texts, among which idf is counted.
+        texts: The documents' texts, from which idf is computed.
         dimensions: Dimensions of the vectors, >= 1. Default: 64.
     """
     found = Counter[str]()

@@ -1,8 +1,8 @@
-"""An index that is asked the same questions by many strategies, and remembers what it has answered.
+"""An index that gets the same questions from many strategies, and remembers its answers.
 
-A strategy asks by requests, most of which do not depend on its weights: what the searches find, what leaves say, how
-similar their words are. So the index answers each of these once, and a strategy with other weights only adds up anew. The
-results are those of ``index.retrieve_many(questions, strategy, k=candidates, candidates=candidates)``, in the same order.
+Most requests of a strategy do not depend on its weights: what the searches find, what leaves contain, how similar their
+words are. So the index answers each of these once, and a strategy with other weights only adds the scores again. It
+returns what ``index.retrieve_many(questions, strategy, k=candidates, candidates=candidates)`` returns, in this order.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from leafspan.strategies import (
     VectorSearch,
 )
 
-_MATCHES_KEPT = 4  # answers of BM25, which are large, and others for each weights of larger nodes
+_MATCHES_KEPT = 4  # large answers of BM25; each setting of larger nodes has its own
 
 
 @dataclass(frozen=True, slots=True)
 class Asking(Strategy):
-    """Asks one request, and puts its answer into a list. Finds nothing."""
+    """Makes one request, puts its answer into a list, and returns no results."""
 
     request: Request
     answers: list[Any]
@@ -45,7 +45,7 @@ class Asking(Strategy):
 
 
 class Remembered:
-    """An index with the questions that it is asked.
+    """An index with its questions.
 
     Args:
         index: The index. It must not change.
@@ -80,7 +80,7 @@ class Remembered:
                 return self._remembered(request, request)
             case LexicalSearch():
                 return self._search_words(request)
-            case VectorSearch():  # the vectors are always those of the questions
+            case VectorSearch():  # the vectors are always the questions' vectors
                 return self._remembered((VectorSearch, request.count), request)
             case Load():
                 return self._load(request)
@@ -128,7 +128,7 @@ class Remembered:
         return {key[0]: self._mentions[key] for key in keys if self._mentions[key]}
 
     def _ask(self, request: Request) -> Any:
-        """The answer of the index, which runs the request as that of a strategy."""
+        """The index's answer to a strategy's request."""
         asking = Asking(request, [])
         self._index.retrieve_many([query.text for query in self._queries][:1], asking, k=1)
         return asking.answers[0]

@@ -1,7 +1,7 @@
-"""What a benchmark measured, in one form for all benchmarks: figures that are printed, judged by bounds, and written.
+"""The results of all benchmarks in one form: figures that are printed, judged by bounds, and written.
 
-The JSON file of a benchmark has its name, whether it passed, the versions it ran with, its options, and its figures. The
-name of the machine and paths are left out.
+A benchmark's JSON file has its name, whether it passed, versions, options, and figures. It does not have the machine's name
+or paths.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _EXACT = 1e-9  # decimal fractions such as 0.69 are not exact in binary
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number that was measured, with the bound that it must keep to, if it has one.
+    """One measured number, with its bound if it has one.
 
     Attributes:
-        name: What was measured.
+        name: Name of the measurement.
         value: The number.
-        sign: How it must compare with the bound: ``"<="``, ``">="`` or ``">"``. None for a figure without a bound.
-        bound: The bound. None for a figure without one.
-        part: What it belongs to within the benchmark, such as a question set. Empty if there are no parts.
-        middle_half: Of a median, between which values the middle half of what was measured lies. None for other numbers.
-        interval: Of a difference, its 95 % confidence interval. None for other numbers.
+        sign: How the number must compare with the bound: ``"<="``, ``">="`` or ``">"``. None without a bound.
+        bound: The bound, or None.
+        part: Its part of the benchmark, such as a question set. Empty if there are no parts.
+        middle_half: For a median, the range of the middle half of the measured values. None for other numbers.
+        interval: For a difference, its 95 % confidence interval. None for other numbers.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Figure:
 
     @property
     def gap(self) -> float | None:
-        """By how much the bound is kept, below 0 if it is missed; None without a bound."""
+        """The distance to the bound, below 0 if it is missed; None without a bound."""
         if self.bound is None:
             return None
         return self.bound - self.value if self.sign == "<=" else self.value - self.bound
@@ -57,7 +57,7 @@ class Figure:
         return self.gap > 0 if self.sign == ">" else self.gap >= -_EXACT
 
     def record(self) -> dict[str, Any]:
-        """The figure as it is written: six significant digits, without what is not set."""
+        """The figure as it is written: with six significant digits, without unset values."""
         record: dict[str, Any] = {"part": self.part, "name": self.name, "value": _rounded(self.value)}
         for name, ends in (("middle_half", self.middle_half), ("interval", self.interval)):
             if ends is not None:
@@ -73,12 +73,12 @@ def all_passed(figures: Iterable[Figure]) -> bool:
 
 
 def print_figures(figures: Iterable[Figure], *, decimals: int = 2, unbounded: bool = False) -> list[Figure]:
-    """Print a line for each figure with a bound as soon as it is there, and return all figures.
+    """Print a line for each figure with a bound as soon as it is measured, and return all figures.
 
     Args:
         figures: The figures.
         decimals: Decimal places of the values. Default: 2.
-        unbounded: Whether to print those without a bound, too. Default: False, their benchmark prints them in its own way.
+        unbounded: Whether to print figures without a bound, too. Default: False, since the benchmark prints them itself.
     """
     printed = []
     for figure in figures:
@@ -97,7 +97,7 @@ def print_figures(figures: Iterable[Figure], *, decimals: int = 2, unbounded: bo
 
 
 def read_results(file: Path) -> dict[str, Any]:
-    """What ``write_results`` has written, with its figures as such."""
+    """Read what ``write_results`` has written, with its figures as ``Figure``s."""
     read: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     keys = ("name", "value", "sign", "bound", "part")
     read["figures"] = [
@@ -122,9 +122,9 @@ def write_results(
 
     Args:
         benchmark: Name of the benchmark.
-        arguments: Parsed command line. Of an option that is a path, only whether it was given is written.
-        figures: The figures, in the order in which they were measured.
-        more: What else belongs into the file, by its name there. Default: nothing.
+        arguments: Parsed command line. For an option with a path, only its presence is written.
+        figures: The figures, in the order of the measurements.
+        more: More contents of the file, by name. Default: none.
     """
     if arguments.json is None:
         return
@@ -136,7 +136,7 @@ def write_results(
         "options": options,
         **(more or {}),
     }
-    # A line for each figure, so that a change of one is a change of one line.
+    # A line for each figure, so that a changed figure changes one line.
     lines = ",\n".join(f"  {json.dumps(figure.record(), ensure_ascii=False, allow_nan=False)}" for figure in figures)
     text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}") + f',\n "figures": [\n{lines}\n ]\n}}\n'
     arguments.json.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""How long an exact search takes that compares all vectors, and how that grows with their number.
+"""How long an exact search takes, which compares all vectors, and how its time grows with their number.
 
     python benchmarks/scanning.py [--leaves 100000 1000000] [--dimension 256] [--questions 20]
 

@@ -1,4 +1,4 @@
-"""Texts and questions made of the words of the example articles, so that nothing is downloaded."""
+"""Texts and questions from the words of the example articles, so that nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from leafspan.examples import example_documents
 
 
 def shuffled_texts(count: int, generator: random.Random) -> list[str]:
-    """Texts of about 30 leaves, of sentences drawn at random, so that no two leaves are alike.
+    """Texts of about 30 leaves, with sentences drawn at random, so that no two leaves are alike.
 
-    In a sentence, every fourth word is replaced by another word of the articles. There are only a few hundred sentences:
-    with their own words, half of 100,000 leaves would have a twin, and which are nearest would not be decided.
+    In a sentence, another word of the articles replaces every fourth word. There are only a few hundred sentences: without
+    the replacement, half of 100,000 leaves would have a twin, and the nearest leaves would be ambiguous.
     """
     sentences = [s for d in example_documents() for s in re.split(r"(?<=[.!?])\s+", d.text) if 5 < len(s.split()) < 40]
     words = [word for document in example_documents() for word in document.text.split() if word.isalpha()]
@@ -29,7 +29,7 @@ def shuffled_texts(count: int, generator: random.Random) -> list[str]:
 
 
 def made_up_words(count: int, generator: random.Random) -> list[str]:
-    """Words of two to four syllables that nobody uses."""
+    """Words of two to four syllables that do not exist."""
     syllables = [consonant + vowel for consonant in "bdfgklmnprstvz" for vowel in "aeiou"]
     return ["".join(generator.choices(syllables, k=generator.randint(2, 4))) for _ in range(count)]
 
@@ -37,7 +37,7 @@ def made_up_words(count: int, generator: random.Random) -> list[str]:
 def made_up_texts(count: int, words: Sequence[str], generator: random.Random) -> list[str]:
     """Texts of about 30 leaves, of sentences of made-up words.
 
-    An embedder that knows none of the words gives all leaves much the same vector.
+    An embedder that does not know these words gives all leaves similar vectors.
     """
 
     def sentence() -> str:

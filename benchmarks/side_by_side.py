@@ -1,7 +1,7 @@
-"""Times of things that take turns within one process, so that whatever else the machine does slows all of them.
+"""Times of functions that take turns within one process, so that other work on the machine slows all of them.
 
-A comparison is the ratio of the times of one turn, and of these the median and the middle half: a quarter of the turns has
-a lower ratio than ``low``, and a quarter a higher one than ``high``.
+A comparison is the ratio of the times in one turn. The figures are the median of these ratios and the middle half: a
+quarter of the turns has a lower ratio than ``low``, and a quarter a higher one than ``high``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Ratio(NamedTuple):
 
 @dataclass(frozen=True)
 class Times:
-    """The seconds that each thing took, turn by turn."""
+    """The seconds of each function, turn by turn."""
 
     seconds: Mapping[str, Sequence[float]]
 
@@ -37,16 +37,16 @@ class Times:
         return statistics.median(self.seconds[name])
 
     def after(self, turns: int) -> Times:
-        """The times without those of the first turns."""
+        """The times without the first turns."""
         return Times({name: each[turns:] for name, each in self.seconds.items()})
 
     def ratio(self, name: str, beside: str) -> Ratio:
-        """Its time over that of another thing."""
+        """Its time over another function's time."""
         return ratio(self.seconds[name], self.seconds[beside])
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
-    """The ratios of numbers that were measured in the same turns, as far as both took part."""
+    """The ratios of numbers from the same turns, if both took part."""
     ratios = [mine / yours for mine, yours in zip(ours, theirs, strict=False)]
     if len(ratios) == 1:
         return Ratio(ratios[0], ratios[0], ratios[0])
@@ -64,14 +64,14 @@ def seconds(work: Callable[[], Any]) -> float:
 def take_turns(
     work: Mapping[str, Callable[[Given], Any]], given: Sequence[Given], *, warm: int = 20, most: float = math.inf
 ) -> Times:
-    """The times of functions that are given the same values in turns.
+    """The times of functions that get the same values in turns.
 
     Args:
-        work: The functions, by name. Their order is drawn anew for each turn, since what comes after something else finds
-            the processor's caches as that has left them.
+        work: The functions, by name. Each turn draws a new order, since a function leaves its own data in the processor's
+            caches for the next one.
         given: A value for each turn.
-        warm: Number of values to begin with, whose times do not count. Default: 20.
-        most: Seconds after which a function takes part no longer, but in two turns. Default: any number.
+        warm: Number of first values whose times are dropped. Default: 20.
+        most: Seconds after which a function takes part in only two more turns. Default: any number.
     """
     names = list(work)
     times: dict[str, list[float]] = {name: [] for name in names}
@@ -90,11 +90,11 @@ def take_turns(
 
 
 Seconds = Callable[[int], float]
-"""Does something for the number of a question, and returns the seconds that it took."""
+"""Does work for the number of a question, and returns the seconds that it took."""
 
 
 def clocked(work: Callable[[int], Any]) -> Seconds:
-    """The same work, with the seconds that it takes as its result."""
+    """The same work, returning the seconds that it takes."""
 
     def measured(number: int) -> float:
         started = time.perf_counter()
@@ -105,6 +105,6 @@ def clocked(work: Callable[[int], Any]) -> Seconds:
 
 
 def medians(work: Sequence[Seconds], count: int) -> list[float]:
-    """The median seconds of each, which take turns, after two turns that do not count."""
+    """The median seconds of functions that take turns, after two turns that are dropped."""
     times = [[each(number) for each in work] for number in range(-2, count)]
     return [statistics.median(column) for column in zip(*times[2:], strict=True)]

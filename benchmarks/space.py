@@ -1,9 +1,9 @@
-"""Where the bytes of an index go.
+"""Which parts of an index take how much disk space.
 
     python benchmarks/space.py FOLDER [--json FILE]
 
-The benchmark adds the texts of a folder to a new index, and prints how many bytes each part of the index takes for a byte
-of text: the segments, which answer questions; the tables of Chroma's database; and Chroma's own vector index. Ends with 0.
+The benchmark adds the texts of a folder to a new index, and prints the bytes of each part of the index for one byte of
+text: the segments, which answer questions; the tables of Chroma's database; and Chroma's own vector index. Ends with 0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from results import Figure, add_json_option, write_results
 
 from leafspan import Index
 
-# What each table of Chroma's database is, with its indexes; others are called "other tables".
+# The purpose of each table in Chroma's database, with its indexes. The rest are "other tables".
 TABLES = {
     "embedding_fulltext_search": "Chroma: its full-text index, which no question of leafspan asks",
     "embedding_metadata": "Chroma: texts, places and metadata of leaves, and rows",
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def parts_of(path: Path, home: Path) -> Iterator[tuple[str, int]]:
-    """What is in a file of an index, and how large it is."""
+    """The contents and size of a file of an index."""
     names = path.relative_to(home).parts
     if names[0] == "leafspan.segments":
         kind = names[2].partition("-")[0] if len(names) > 3 else "catalogue"

@@ -1,10 +1,10 @@
 """Span recall: the share of questions whose answer is among the first words retrieved.
 
-Passages are read in rank order until the budget of words is used up. The passage in which that happens is cut there. A word
-is a run of characters without white space. Where passages overlap, a word counts each time that it is read.
+Passages are read in rank order until the budget of words is used up. The last passage is cut there. A word is a run of
+characters without white space. A word in several overlapping passages counts each time.
 
 A question is answered if the passages that were read hold its answer. An answer is a span of characters of a document, and
-may lie across several passages. Of several answers, one is enough, or all are needed: the question says which.
+may extend over several passages. If a question has several answers, it says whether one is enough or all are needed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def span_recall(
     texts: Mapping[str, str],
     budget: int,
 ) -> float:
-    """The share of questions, in [0, 1], that are answered within a budget. Questions without an answer do not count.
+    """The share of questions, in [0, 1], that are answered within a budget. Questions without an answer are ignored.
 
     Args:
         results: Passages of each question, best first.
@@ -48,7 +48,7 @@ def span_recall(
         The share; 0 if no question has an answer.
 
     Raises:
-        ValueError: if there are not as many results as questions, or ``budget`` is negative.
+        ValueError: if the numbers of results and questions differ, or ``budget`` is negative.
     """
     answered = answered_by(results, questions, texts, budget)
     return sum(answered) / len(answered) if answered else 0.0
@@ -60,10 +60,10 @@ def answered_by(
     texts: Mapping[str, str],
     budget: int,
 ) -> list[bool]:
-    """Whether each question is answered within a budget, of those that have an answer. See ``span_recall``.
+    """Whether each question with an answer is answered within a budget. See ``span_recall``.
 
     Raises:
-        ValueError: if there are not as many results as questions, or ``budget`` is negative.
+        ValueError: if the numbers of results and questions differ, or ``budget`` is negative.
     """
     if budget < 0:
         raise ValueError(f"budget must be >= 0, got {budget}")
@@ -77,7 +77,7 @@ def answered_by(
 
 
 def first_words(passages: Iterable[Place], texts: Mapping[str, str], budget: int) -> list[Place]:
-    """The passages that are read: the first ones, with ``budget`` words in all. The last one is cut.
+    """The first passages, with ``budget`` words in all. The last passage is cut.
 
     Args:
         passages: Places of passages, best first.
@@ -104,10 +104,10 @@ def is_answered(question: Mapping[str, Any], read: Sequence[Place]) -> bool:
 
 
 def is_held(answer: Mapping[str, Any], read: Iterable[Place]) -> bool:
-    """Whether the passages together hold every character of an answer, give or take one at either end."""
+    """Whether the passages together hold every character of an answer, except perhaps one at either end."""
     reached, end = answer["start"] + TOLERANCE, answer["end"] - TOLERANCE
     for first, last in sorted((first, last) for document_id, first, last in read if document_id == answer["doc_id"]):
-        if first > reached:  # a gap: what follows begins later still
+        if first > reached:  # a gap: all later passages begin later still
             break
         reached = max(reached, last)
     return bool(reached >= end)

@@ -19,7 +19,7 @@ from results import Figure, add_json_option, all_passed, write_results
 
 from leafspan import Files, Index
 
-_LONG_AGO = 1_600_000_000  # seconds: a file that was just written is read once more
+_LONG_AGO = 1_600_000_000  # seconds; a file that was just written is read again
 
 
 def main() -> int:

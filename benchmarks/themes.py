@@ -1,19 +1,19 @@
-"""Thematic questions: how much of a whole section is found by its heading.
+"""Thematic questions: how much of a whole section its heading finds.
 
     python benchmarks/themes.py [--json FILE]
 
 The text is Python's own language reference, which comes with every Python (``pydoc_data.topics``): real prose with section
-headings, and nothing to download. The procedure:
+headings, without a download. The procedure:
 
-1. Each topic is a document, except for those whose text is part of a longer one.
-2. A heading is a line that is underlined. Headings are taken out of the text, the first one as the title. So a section is
-   found by what it says.
-3. Each heading whose section has 150 to 2,500 words is a question, word for word; of equal headings only the first.
-4. Section coverage at a budget is the share of the section that was read when the budget of words is used up. Of a section
-   that is longer than the budget, reading as many words as the budget has is enough. Words of summaries use up the budget,
-   but cover nothing.
+1. Each topic is a document, except for topics whose text is part of a longer one.
+2. A heading is an underlined line. Headings are removed from the text, and the first one becomes the title. So only the
+   section's own words can find it.
+3. Each heading of a section with 150 to 2,500 words is a question, word for word; of equal headings only the first.
+4. Section coverage at a budget is the share of the section that was read when the budget of words is used up. If a section
+   is longer than the budget, coverage is complete when as many of its words as the budget were read. Words of summaries use
+   up the budget, but cover nothing.
 
-Ends with 1 if summaries do not lead hybrid search to more of the sections than it finds alone.
+Ends with 1 if summaries do not help hybrid search to find more of the sections than it finds alone.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def main() -> int:
 
 
 def show(name: str, shares: Sequence[float]) -> list[Figure]:
-    """Print a row of the table, and return it; its last figure is the mean."""
+    """Print a row of the table, and return it. Its last figure is the mean."""
     columns = [*shares, fmean(shares)]
     print(f"{name:<32}" + "".join(f"{share:>8.3f}" for share in columns), flush=True)
     labels = [*(f"{budget} words" for budget in BUDGETS), "mean"]
@@ -116,11 +116,11 @@ def read_topics() -> tuple[list[Document], list[Section]]:
 
 
 def without_headings(name: str, source: str) -> tuple[str, str, list[Section]]:
-    """Title, text and sections of a topic. A section reaches to the next heading of its own rank or a higher one."""
+    """Title, text and sections of a topic. A section extends to the next heading of its own rank or a higher rank."""
     lines = source.split("\n")
     text, title = "", ""
     sections: list[Section] = []
-    started: list[tuple[int, str, int]] = []  # rank, heading and start of the sections that go on
+    started: list[tuple[int, str, int]] = []  # rank, heading and start of the open sections
     ranks: list[str] = []
 
     def end(rank: int) -> Iterator[Section]:

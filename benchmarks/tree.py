@@ -1,14 +1,14 @@
-"""Trees: what it costs to grow them, beside the paper's clustering, and what it costs to ask one.
+"""Trees: the cost of growing them, beside the paper's clustering, and the cost of asking them.
 
     python benchmarks/tree.py [--leaves 100000] [--queries 200] [--data FOLDER] [--json FILE]
 
-Everything is compared within one run. Trees are grown with a summarizer that takes no time, so that the rest is measured.
-The paper's clustering is ``RaptorClusters`` (UMAP, then Gaussian mixtures by BIC, as in the official code). Its first run
-does not count, since UMAP compiles itself.
+Everything is compared within one run. The summarizer takes no time, so that only the rest is measured. The paper's
+clustering is ``RaptorClusters`` (UMAP, then Gaussian mixtures by BIC, as in the official code). Its first run is dropped,
+since UMAP compiles itself.
 
-With ``--data``, the folder of the question sets (see ``build_data.py``), the leaves come from squad. Both clusterers
-also build trees of a third of its documents, which are asked their questions. The quality of a tree is the share of
-questions whose answer is below the best summaries, when the leaves below these have a given number of words in all.
+With ``--data``, the folder of the question sets (see ``build_data.py``), the leaves come from squad. Both clusterers also
+build trees of a third of its documents, and the questions about these are asked. The quality of a tree is the share of
+questions whose answer is below the best summaries, for a given total number of words in the leaves below these summaries.
 
 Ends with 1 if a bound is missed, with 2 if there is no data.
 """
@@ -53,7 +53,7 @@ from leafspan.values import Covered
 
 SIZE = 1_000  # leaves of the tree that both clusterers grow
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000)
-COVERED = (300, 600, 1_200, 2_400)  # words of the leaves below the summaries that are looked at
+COVERED = (300, 600, 1_200, 2_400)  # words of the leaves below the summaries that are read
 SET = "squad"
 
 
@@ -92,7 +92,7 @@ class NoCache:
 def nodes_of(index: Index, count: int) -> list[TreeNode]:
     """``count`` leaves of an index, as nodes to grow a tree from.
 
-    If the index has fewer, its leaves come again, with a little noise in their vectors.
+    If the index has fewer leaves, its leaves are repeated, with a little noise in their vectors.
     """
     leaves = index.leaves()
     collection = index.client.get_collection("kb.leaves", embedding_function=None)
@@ -112,7 +112,7 @@ def nodes_of(index: Index, count: int) -> list[TreeNode]:
 
 
 def grow(nodes: Sequence[TreeNode], clusterer: Clusterer) -> float:
-    """The seconds that one tree takes to grow."""
+    """The seconds to grow one tree."""
     draft = TreeDraft("d", "d", list(nodes), lambda place, *_: str(LeafId("d", "t0", place)))
     grower = TreeGrower(clusterer, Instant(), max_layers=10, embed=None, title_weight=0.0, cache=NoCache(), key_prefix="")
     started = time.perf_counter()
@@ -123,7 +123,7 @@ def grow(nodes: Sequence[TreeNode], clusterer: Clusterer) -> float:
 def clustering(index: Index) -> Iterator[Figure]:
     """Both clusterers on the same leaves, then the default one on more of them."""
     nodes = nodes_of(index, max(SIZES))
-    grow(nodes[:100], RaptorClusters())  # compiles
+    grow(nodes[:100], RaptorClusters())  # UMAP compiles itself
     ours = min(grow(nodes[:SIZE], Bisecting()) for _ in range(3))
     theirs = grow(nodes[:SIZE], RaptorClusters())
     print(f"  a tree of {SIZE:,} leaves grows in {ours:.2f} s, with the paper's clustering in {theirs:.1f} s")
@@ -168,7 +168,7 @@ def asking(folder: Path, leaves: int, count: int) -> Iterator[Figure]:
 
 
 def quality(folder: Path, data: Path) -> Iterator[Figure]:
-    """How well the trees of both clusterers lead to answers, over the same documents and with the same summarizer."""
+    """How well both clusterers' trees lead to answers, over the same documents and with the same summarizer."""
     documents, questions = load_documents(data, SET)[::3], load_questions(data, SET)
     ids = {document["id"] for document in documents}
     answered = [each for each in questions if each.get("answers") and each["answers"][0]["doc_id"] in ids][:ASKED]
@@ -219,7 +219,7 @@ def found_below(index: Index, questions: Questions, texts: Mapping[str, str]) ->
 
 
 def corpus(folder: Path, data: Path | None) -> Index:
-    """An index of real leaves: of squad, or of the example articles and of sentences made of their words."""
+    """An index of real leaves: from squad, or from the example articles and sentences made of their words."""
     index = Index.open(folder / "leaves")
     if data is not None:
         documents = load_documents(data, SET)

@@ -1,12 +1,12 @@
-"""What tuning is worth on questions that it has not seen, and that it refuses what is noise.
+"""What tuning gains on questions that it has not seen, and whether it refuses noise.
 
     python benchmarks/tuning.py --data FOLDER [--set covidqa] [--seed 0] [--json FILE]
 
-FOLDER holds a folder for each question set: see ``build_data.py``. Half of a set's questions are fitted on, at random, and
-the other half is reported on, as the mean of the recall over 150, 300, 600 and 1,200 words. Tuning starts from three
-strategies: BM25 and vectors with equal weights and nothing else, which is where many begin; ``Hybrid`` with leaves,
-neighbours and references; and ``Hybrid`` with larger nodes and soft matches, too, whose numbers were chosen with care. Then
-each question gets the answer of another one. There is nothing to be found, so the base must stay.
+FOLDER holds a folder for each question set: see ``build_data.py``. Half of a set's questions, drawn at random, are fitted
+on. The report is on the other half: the mean of the recall over 150, 300, 600 and 1,200 words. Tuning starts from three
+strategies: BM25 and vectors with equal weights and nothing else, where many users begin; ``Hybrid`` with leaves, neighbours
+and references; and ``Hybrid`` with larger nodes and soft matches, too, whose numbers were chosen with care. Then each
+question gets the answer of another question. Since this is noise, the base must stay.
 
 Takes half an hour. Ends with 1 if a bound is missed, with 2 if there is no data.
 """
@@ -33,7 +33,7 @@ from leafspan.lab import Question, Tuning, tune
 from leafspan.lab.evaluation import Answer
 
 LEAST = 0.015
-BASES: dict[str, tuple[Strategy, bool]] = {  # and whether tuning must gain from there
+BASES: dict[str, tuple[Strategy, bool]] = {  # and whether tuning must improve it
     "BM25 and vectors alike": (
         Hybrid(weights=(0.5, 0.5), scales=(0, 0, 0), soft_matches=0, neighbour_bonus=0, references=0),
         True,

@@ -1,10 +1,10 @@
-"""How fast a checkout is beside another one, such as main before a change.
+"""How fast a checkout is beside another checkout, such as main before a change.
 
     python benchmarks/two_checkouts.py OTHER [--documents 3000] [--rounds 30] [--most 1.03] [--json FILE]
 
-Each checkout runs in a process of its own, over an index of its own of the same documents. The two take turns, a few
-milliseconds each, so that whatever else the machine does slows both. A figure is the time of this checkout over that of
-the other one: the median of the ratios of the rounds, and between which two of them the middle half lies.
+Each checkout runs in a separate process, with its own index of the same documents. The two take turns, a few milliseconds
+each, so that other work on the machine slows both. A figure is the time of this checkout over the time of the other one:
+the median of the ratios of the rounds, and the range of their middle half.
 
 Ends with 1 if a retrieval takes more than ``--most`` times as long as in the other checkout, or ``add`` over 5 % longer.
 """
@@ -26,7 +26,7 @@ from results import Figure, add_json_option, all_passed, write_results
 from shuffled import shuffled_questions, shuffled_texts
 
 HERE = Path(__file__).parents[1]
-QUESTIONS = 20  # a turn
+QUESTIONS = 20  # per turn
 ADDED = 40  # documents, at once
 
 WORKER = """
@@ -67,12 +67,12 @@ for line in sys.stdin:
 
 
 class Side:
-    """A checkout at work.
+    """The process of one checkout.
 
     Args:
         checkout: Its folder.
         place: A new folder for its index.
-        data: The files of the texts and the questions.
+        data: The files with the texts and the questions.
     """
 
     def __init__(self, checkout: Path, place: Path, data: list[str]) -> None:
@@ -86,7 +86,7 @@ class Side:
             raise SystemExit(f"{checkout} must be a checkout of leafspan, but its processes import {package}")
 
     def seconds(self, name: str, first: int, count: int) -> list[float]:
-        """How long each question took with a strategy, or how long it took to add all documents."""
+        """How long each question took with a strategy, or how long adding all documents took."""
         assert self._process.stdin is not None
         print(json.dumps([name, first, count]), file=self._process.stdin, flush=True)
         return list(self._answer())
@@ -104,7 +104,7 @@ class Side:
 
 
 def compare(ours: Side, theirs: Side, rounds: int, most: float) -> list[Figure]:
-    """Let the two take turns, and print and return the ratios. Those of retrievals must be at most ``most``."""
+    """Let the two take turns, and print and return the ratios. Ratios of retrievals must be at most ``most``."""
     ratios: dict[str, list[float]] = {name: [] for name in (*ours.strategies, "add")}
     for number in range(-2, rounds):  # two rounds to warm up
         for name, found in ratios.items():
@@ -117,7 +117,7 @@ def compare(ours: Side, theirs: Side, rounds: int, most: float) -> list[Figure]:
     figures = []
     for name, found in ratios.items():
         low, middle, high = statistics.quantiles(found, n=4)
-        figure = Figure(f"{name}: time over that of the other", middle, "<=", 1.05 if name == "add" else most)
+        figure = Figure(f"{name}: time over the other checkout's time", middle, "<=", 1.05 if name == "add" else most)
         figures.append(figure)
         verdict = "holds" if figure.passed else "FAILS"
         print(f"  {verdict}  {middle:6.3f} <= {figure.bound:<5g} {name} (middle half {low:.3f} to {high:.3f})")

@@ -1,11 +1,11 @@
-"""How much faster documents are added with more workers.
+"""How much faster more workers add documents.
 
     python benchmarks/workers.py [--documents 400] [--json FILE]
 
 The same documents are added to new indexes in a folder, one run after the other, three times, by one and by two workers:
-with an embedder that waits 20 milliseconds for every 8 texts, as a service does, and with one that waits as long for a call
-of 128 texts; and with the bundled one, without workers and with two. A figure is the middle of the ratios of the runs, in
-which the start of the processes is counted. At last, the share of an add without workers that Chroma's writing takes.
+with an embedder that waits 20 milliseconds for every 8 texts, as a service does, with one that waits as long for a call of
+128 texts, and with the bundled one, without workers and with two. A figure is the median of the ratios of the runs, which
+include starting the processes. Finally, the benchmark measures the share of Chroma's writing in an add without workers.
 
 Ends with 1 if a bound is missed.
 """
@@ -35,28 +35,28 @@ ROUNDS = 3
 
 
 def vectors_after(seconds: float, texts: list[str]) -> Any:
-    """Vectors after a while."""
+    """Return vectors after a while."""
     time.sleep(seconds)
     return np.random.default_rng(1).standard_normal((len(texts), 64)) + 0.1 * len(texts[0])
 
 
 def slow(texts: list[str]) -> Any:
-    """Vectors after 20 milliseconds for every 8 texts."""
+    """Return vectors after 20 milliseconds for every 8 texts."""
     return vectors_after(0.02 * -(-len(texts) // 8), texts)
 
 
 def quick(texts: list[str]) -> Any:
-    """Vectors after 20 milliseconds."""
+    """Return vectors after 20 milliseconds."""
     return vectors_after(0.02, texts)
 
 
 def texts_of(documents: int) -> list[Document]:
-    """Documents of sentences of the example articles."""
+    """Documents with sentences of the example articles."""
     return [Document(f"d{n}", text) for n, text in enumerate(shuffled_texts(documents, random.Random(7)))]
 
 
 def adding(documents: list[Document], embedder: Any, workers: int | None) -> float:
-    """Seconds that an ``add`` takes."""
+    """Seconds of an ``add``."""
     with (
         tempfile.TemporaryDirectory() as folder,
         Index.open(Path(folder) / "kb", embedder=embedder, embedding_cache=False) as index,

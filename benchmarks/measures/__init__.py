@@ -1,1 +1,1 @@
-"""What ``make bench`` measures of all systems: a module for each kind of measurement."""
+"""The measurements of ``make bench`` for all systems: a module for each kind."""

@@ -1,4 +1,4 @@
-"""Questions: one at a time, in batches of 32, with 16 callers at a time, and with a filter."""
+"""Measures questions: one at a time, in batches of 32, from 16 callers at a time, and with a filter."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SHARES = {"10 %": 0.1, "1 %": 0.01}
 
 @dataclass(frozen=True)
 class Limits:
-    """How long is measured.
+    """The limits of a measurement.
 
     Attributes:
-        seconds: Seconds after which something slow takes part no longer.
-        warm: Whether some turns come first that do not count.
+        seconds: Seconds after which a slow system no longer takes part.
+        warm: Whether some turns come first that are not measured.
     """
 
     seconds: float
@@ -34,14 +34,14 @@ class Limits:
 
 
 def beside_plain(times: Times, plain: str, part: str) -> Iterator[Figure]:
-    """The time of each over that of plain Chroma."""
+    """Each system's time over plain Chroma's time."""
     for name in times.seconds:
         middle, low, high = times.ratio(name, plain)
         yield Figure(name, middle, part=part, middle_half=(low, high))
 
 
 def alone(systems: Sequence[Asked], corpus: Corpus, questions: Sequence[str], limits: Limits) -> Iterator[Figure]:
-    """One question at a time; and of those that search vectors, how many of the nearest leaves they find."""
+    """One question at a time, and for systems that search vectors the share of the nearest leaves that they find."""
     times = take_turns({each.name: each.ask for each in systems}, questions, warm=5 * limits.warm, most=limits.seconds)
     yield from beside_plain(times, systems[0].name, "alone")
     for each in systems:
@@ -50,7 +50,7 @@ def alone(systems: Sequence[Asked], corpus: Corpus, questions: Sequence[str], li
 
 
 def batches(systems: Sequence[Asked], questions: Sequence[str], limits: Limits) -> Iterator[Figure]:
-    """32 questions, in one call if there is one for many."""
+    """32 questions, in one call if the system has such a call."""
 
     def answer(each: Asked) -> Callable[[Sequence[str]], Any]:
         many = each.many
@@ -62,7 +62,7 @@ def batches(systems: Sequence[Asked], questions: Sequence[str], limits: Limits) 
 
 
 def callers(systems: Sequence[Asked], questions: Sequence[str], limits: Limits) -> Iterator[Figure]:
-    """Questions of 16 callers at a time, who wait on one event loop: in threads where there is no coroutine."""
+    """Questions of 16 callers at a time on one event loop: in threads if the system has no coroutine."""
 
     async def one_after_another(each: Asked, rows: Sequence[str]) -> None:
         for row in rows:
@@ -80,7 +80,7 @@ def callers(systems: Sequence[Asked], questions: Sequence[str], limits: Limits) 
 
 
 def filtered(systems: Sequence[Asked], corpus: Corpus, questions: Sequence[str], limits: Limits) -> Iterator[Figure]:
-    """A question about a part of the documents, another part each time, and how many of the nearest leaves are found."""
+    """A question about a part of the documents, a new part each time, and the share of the nearest leaves found."""
     documents = len(corpus.documents)
     some = [each for each in systems if each.within is not None and each.kind in ("vectors", "words and vectors")]
     for share, part in SHARES.items():
@@ -103,5 +103,5 @@ def filtered(systems: Sequence[Asked], corpus: Corpus, questions: Sequence[str],
 
 
 def _recall(corpus: Corpus, system: Asked, questions: Sequence[str]) -> float:
-    """The mean share of the nearest leaves, as many as are asked for, that are found."""
+    """The mean share of the wanted nearest leaves that are found."""
     return statistics.fmean(corpus.recall(question, system.ask(question), system.count) for question in questions)

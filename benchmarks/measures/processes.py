@@ -1,4 +1,4 @@
-"""New processes: how soon they answer, and the memory that they take."""
+"""Measures new processes: the time to the first answer, and the memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Programs = Mapping[str, tuple[Program, Path]]
 
 
 def cold_times(programs: Programs, questions: Sequence[str]) -> Times:
-    """The seconds of new processes from begin to answer, in turns. The first one, from the disk, does not count."""
+    """The seconds of new processes from their start to their answer, in turns. The first, from the disk, is dropped."""
     work = {
         name: (lambda question, program=program, folder=folder: first_answer(program, folder, question))
         for name, (program, folder) in programs.items()
@@ -25,7 +25,7 @@ def cold_times(programs: Programs, questions: Sequence[str]) -> Times:
 
 
 def cold(programs: Programs, questions: Sequence[str]) -> Iterator[Figure]:
-    """The first answer of a new process, imports included, beside plain Chroma's."""
+    """The first answer of a new process, including imports, beside plain Chroma's."""
     times = cold_times(programs, questions)
     for name in programs:
         middle, low, high = times.ratio(name, PLAIN)
@@ -33,9 +33,9 @@ def cold(programs: Programs, questions: Sequence[str]) -> Iterator[Figure]:
 
 
 def memory(programs: Programs, questions: Sequence[str], rounds: int) -> Iterator[Figure]:
-    """Memory of a process that has answered questions, beside plain Chroma's: all that is resident, and what is its own.
+    """Memory of a process that has answered questions, beside plain Chroma's: all resident memory, and its own part.
 
-    What is not its own are pages of files, which the system takes back when it needs them. Linux says so, others do not.
+    The rest are pages of files, which the system takes back when it needs them. Only Linux reports this.
     """
     if sys.platform != "linux":
         return

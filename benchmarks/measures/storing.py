@@ -1,4 +1,4 @@
-"""Adding leaves to all systems in turns, and the disk space that they take."""
+"""Measures adding leaves to all systems in turns, and their disk space."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from side_by_side import ratio, seconds
 
 
 def adding(stores: Sequence[Store], corpus: Corpus) -> Iterator[Figure]:
-    """Throughput beside plain Chroma's: of all that was added, and of each turn, which the middle half is of.
+    """Throughput beside plain Chroma's: of all leaves, and of each turn, from which the middle half is computed.
 
-    What a system does when all leaves are there counts as well, in equal parts for all turns.
+    Work that a system does after all leaves are there is included, in equal parts for all turns.
     """
     groups = list(corpus.groups())
     times: dict[str, list[float]] = {store.name: [] for store in stores}

@@ -1,4 +1,4 @@
-"""How something is asked, in one form for all systems."""
+"""One interface to ask all systems."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 Found = list[str]
-"""The ids of what was found, best first. Of what is no leaf, its own ids or none."""
+"""The ids of the results, best first. Results that are not leaves have their own ids, or are left out."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A system that answers questions, ready to be asked.
+    """A system that is ready to answer questions.
 
     Attributes:
-        name: What it is called in tables.
-        kind: What it searches by: one of ``KINDS``.
-        package: Name of its distribution, whose version counts.
+        name: Its name in tables.
+        kind: The kind of its search: one of ``KINDS``.
+        package: Its distribution, whose version is printed.
         ask: Answers a question.
-        many: Answers many questions in one call. None if it has no such call: they are asked one after the other.
-        aask: Answers a question for a caller that awaits it. None if it has no coroutine: a thread asks.
+        many: Answers many questions in one call. None if it has no such call; then they are asked one after the other.
+        aask: Answers a question for a caller that awaits it. None if it has no coroutine; then a thread asks.
         within: Answers a question from the documents with numbers from the first to the second, exclusive. None if it
             has no filters.
-        count: Number of leaves that it is asked for, of those that search vectors. Default: 24.
-        note: What should be known of it, in a phrase. Default: nothing.
+        count: Number of leaves to ask for, if it searches vectors. Default: 24.
+        note: A remark in a few words. Default: none.
     """
 
     name: str
@@ -41,11 +41,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class NotInstalled:
-    """A system that could not be asked.
+    """A system whose package is missing.
 
     Attributes:
-        name: What it is called in tables.
-        package: The distribution that is missing.
+        name: Its name in tables.
+        package: The missing distribution.
     """
 
     name: str
@@ -53,7 +53,7 @@ class NotInstalled:
 
 
 def installed(packages: Sequence[str]) -> str | None:
-    """The first of these distributions that is missing, None if all are there."""
+    """The first missing distribution, or None if all are installed."""
     for name in packages:
         try:
             version(name)

@@ -1,6 +1,6 @@
-"""Engines that are embedded in a process: plain Chroma, zvec and LanceDB by vectors, and bm25s by words.
+"""Engines in a process: plain Chroma, zvec and LanceDB by vectors, and bm25s by words.
 
-They are asked for 24 records with their texts, which is what retrievers look at before they choose.
+Each is asked for 24 records with texts, the number that retrievers read before they choose.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ INCLUDED = ["documents", "metadatas", "distances"]
 
 
 def plain_chroma(collection: Any, count: int = CANDIDATES, name: str = "plain Chroma") -> Asked:
-    """The plain collection, to which everything else is compared."""
+    """The plain collection, which all others are compared with."""
 
     def query(texts: list[str], where: Any = None) -> list[Found]:
         vectors = WORDLLAMA.queries(texts)
@@ -33,10 +33,10 @@ def plain_chroma(collection: Any, count: int = CANDIDATES, name: str = "plain Ch
 
 
 class Zvec:
-    """A collection of zvec's with its graph (HNSW), as its parameters are by default.
+    """A zvec collection with its graph (HNSW) and default parameters.
 
     Args:
-        folder: A folder, in which it makes one of its own.
+        folder: A folder, in which it makes its own folder.
         corpus: The leaves.
     """
 
@@ -60,7 +60,7 @@ class Zvec:
         )
 
     def add(self, rows: slice) -> None:
-        """Store leaves. Ids may not contain everything, so they are numbers here."""
+        """Store leaves. Ids are numbers here, since zvec does not allow all characters in ids."""
         corpus = self._corpus
         places = iter(range(rows.start, rows.stop))
         while some := list(islice(places, 1000)):
@@ -75,7 +75,7 @@ class Zvec:
             self._collection.insert(docs)
 
     def finish(self) -> None:
-        """Build what is still missing of the graph, and open it for reading."""
+        """Build the missing part of the graph, and open it for reading."""
         self._collection.optimize()
         self._collection.flush()
         self._collection.close()
@@ -83,7 +83,7 @@ class Zvec:
         self._collection = self._zvec.open(str(self._folder / "leaves"), reading)
 
     def asked(self) -> Asked:
-        """The collection, as it is asked."""
+        """The collection, ready to be asked."""
 
         def query(question: str, where: str | None = None) -> Found:
             vector = WORDLLAMA.queries([question])[0]
@@ -97,7 +97,7 @@ class Zvec:
 
 
 class LanceDB:
-    """A table of LanceDB's.
+    """A LanceDB table.
 
     Args:
         folder: Folder of its database.
@@ -130,16 +130,16 @@ class LanceDB:
             self._table.add(page)
 
     def finish(self) -> None:
-        """Build an index (IVF_PQ, the one that ``create_index`` builds by default)."""
+        """Build an index (IVF_PQ, the default of ``create_index``)."""
         from lancedb.index import IvfPq
 
         self._table.create_index("vector", config=IvfPq(distance_type="cosine"))
 
     def asked(self, *, exact: bool) -> Asked:
-        """The table, as it is asked.
+        """The table, ready to be asked.
 
         Args:
-            exact: Whether all vectors are compared, and the index is left out.
+            exact: Whether to compare all vectors without the index.
         """
 
         def search(vectors: Any, where: str | None = None) -> list[dict[str, Any]]:
@@ -166,7 +166,7 @@ class LanceDB:
 
 
 def bm25s(corpus: Corpus, texts: Sequence[str]) -> Asked:
-    """bm25s with English stop words and stems, which returns texts."""
+    """bm25s with English stop words and stems. It returns texts."""
     import bm25s as library
     import Stemmer
 

@@ -1,4 +1,4 @@
-"""Haystack over its store in memory: its auto-merging retriever, and its sentence windows."""
+"""Haystack with its store in memory: its auto-merging retriever and its sentence windows."""
 
 from __future__ import annotations
 

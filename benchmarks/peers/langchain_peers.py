@@ -14,14 +14,14 @@ from langchain_core.retrievers import BaseRetriever
 from peers._asking import Asked, Found
 
 CANDIDATES = 24
-AT_ONCE = 5000  # leaves: a call of Chroma takes no more than 5,461
+AT_ONCE = 5000  # leaves; Chroma takes at most 5,461 in a call
 
 
 class InLangChain(Embeddings):
     """WordLlama for LangChain.
 
     Args:
-        documents: What embeds texts. Default: WordLlama.
+        documents: Embeds texts. Default: WordLlama.
     """
 
     def __init__(self, documents: Callable[[list[str]], Any] = WORDLLAMA.documents) -> None:
@@ -39,12 +39,12 @@ class InLangChain(Embeddings):
 
 
 def ids_of(documents: list[Document]) -> Found:
-    """The ids of what a retriever has found."""
+    """The ids of a retriever's results."""
     return [document.id or "" for document in documents]
 
 
 def asked(name: str, kind: str, package: str, retriever: BaseRetriever, **more: Any) -> Asked:
-    """A retriever of LangChain, as it is asked."""
+    """A LangChain retriever, ready to be asked."""
     return Asked(
         name,
         kind,
@@ -61,7 +61,7 @@ class Stored:
 
     Args:
         folder: The folder.
-        corpus: The leaves, which are to be added.
+        corpus: The leaves to add.
     """
 
     def __init__(self, folder: Path, corpus: Corpus) -> None:
@@ -71,7 +71,7 @@ class Stored:
         self._store = Chroma("langchain", InLangChain(ReadyMade(corpus)), persist_directory=str(folder))
 
     def add(self, rows: slice) -> None:
-        """Store leaves, as many in a call as Chroma takes."""
+        """Store leaves, in calls as large as Chroma allows."""
         for first in range(rows.start, rows.stop, AT_ONCE):
             some = slice(first, min(first + AT_ONCE, rows.stop))
             self._store.add_texts(
@@ -83,7 +83,7 @@ class Stored:
         return self._store.as_retriever(search_kwargs={"k": k})
 
     def asked_by_vectors(self, k: int) -> Asked:
-        """The same, as it is asked."""
+        """The retriever by vectors, ready to be asked."""
 
         def within(question: str, first: int, last: int) -> Found:
             books = {"$and": [{"book": {"$gte": first}}, {"book": {"$lt": last}}]}
@@ -106,7 +106,7 @@ def by_words(retriever: BaseRetriever) -> Asked:
 
 
 def ensemble(words: BaseRetriever, vectors: BaseRetriever) -> Asked:
-    """Both, fused. It returns everything that they find."""
+    """Both, fused. The ensemble returns all of their results."""
     from langchain_classic.retrievers import EnsembleRetriever
 
     retriever = EnsembleRetriever(retrievers=[words, vectors], weights=[0.5, 0.5])
@@ -139,7 +139,7 @@ def parents(client: Any, corpus: Corpus) -> Asked:
     retriever = ParentDocumentRetriever(
         vectorstore=Chroma("parents", InLangChain(), client=client),
         docstore=store,
-        child_splitter=RecursiveCharacterTextSplitter(),  # it must be given, and is not used: the leaves are there
+        child_splitter=RecursiveCharacterTextSplitter(),  # required, but not used: the leaves are there already
         search_kwargs={"k": CANDIDATES},
     )
     return asked("LangChain ParentDocumentRetriever", "parents", "langchain-classic", retriever)

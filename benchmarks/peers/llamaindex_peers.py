@@ -1,4 +1,4 @@
-"""LlamaIndex over its Chroma store: its vector, fusion, auto-merging and window retrievers."""
+"""LlamaIndex with its Chroma store: its vector, fusion, auto-merging and window retrievers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 from peers._asking import Asked, Found
 
 CANDIDATES = 24
-AT_ONCE = 5000  # leaves: a call of Chroma takes no more than 5,461
+AT_ONCE = 5000  # leaves; Chroma takes at most 5,461 in a call
 
 logging.getLogger("llama_index").setLevel(logging.WARNING)  # it logs each merge
 
@@ -40,7 +40,7 @@ class InLlamaIndex(BaseEmbedding):
 
 
 class Nodes:
-    """The leaves in LlamaIndex's own Chroma store, as soon as they are added, and the nodes above them in memory.
+    """The leaves in LlamaIndex's own Chroma store, once they are added, and the nodes above them in memory.
 
     Args:
         client: Chroma client for the collections.
@@ -57,7 +57,7 @@ class Nodes:
         self._index = VectorStoreIndex.from_vector_store(self._store, embed_model=InLlamaIndex())
 
     def add(self, rows: slice) -> None:
-        """Store leaves, with the vectors that they have."""
+        """Store leaves with their vectors."""
         self._add(self._store, self.leaves, rows)
 
     def vectors(self, k: int, **options: Any) -> BaseRetriever:
@@ -66,7 +66,7 @@ class Nodes:
         return retriever
 
     def asked_by_vectors(self, k: int) -> Asked:
-        """The same, as it is asked."""
+        """The retriever by vectors, ready to be asked."""
 
         def within(question: str, first: int, last: int) -> Found:
             filters = MetadataFilters(
@@ -80,14 +80,14 @@ class Nodes:
         return asked("LlamaIndex VectorIndexRetriever", "vectors", self.vectors(k), within=within, count=k)
 
     def bm25(self, k: int) -> BaseRetriever:
-        """Its retriever by words, which holds all leaves in memory."""
+        """Its retriever by words, which keeps all leaves in memory."""
         from llama_index.retrievers.bm25 import BM25Retriever
 
         retriever: BaseRetriever = BM25Retriever.from_defaults(nodes=self.leaves, similarity_top_k=k)
         return retriever
 
     def fusion(self, k: int) -> Asked:
-        """Vectors and words, fused, each for 24, and no further queries by a language model."""
+        """Vectors and words, fused, 24 results of each, without further queries by a language model."""
         retriever = QueryFusionRetriever(
             [self.vectors(CANDIDATES), self.bm25(CANDIDATES)],
             llm=MockLLM(),
@@ -105,7 +105,7 @@ class Nodes:
         return asked("LlamaIndex AutoMergingRetriever", "merged leaves", retriever)
 
     def windows(self, k: int) -> Asked:
-        """Leaves whose window, with a leaf on each side, is in their metadata, and takes the place of their text."""
+        """Leaves with a window in their metadata, one leaf on each side, which replaces their text."""
         from llama_index.core.postprocessor import MetadataReplacementPostProcessor
 
         leaves = []
@@ -161,12 +161,12 @@ class Nodes:
 
 
 def ids_of(nodes: Sequence[NodeWithScore]) -> Found:
-    """The ids of what a retriever has found."""
+    """The ids of a retriever's results."""
     return [each.node.node_id for each in nodes]
 
 
 def asked(name: str, kind: str, retriever: BaseRetriever, **more: Any) -> Asked:
-    """A retriever of LlamaIndex, as it is asked."""
+    """A LlamaIndex retriever, ready to be asked."""
 
     def ask(question: str) -> Found:
         return ids_of(retriever.retrieve(QueryBundle(question)))

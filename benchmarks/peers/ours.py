@@ -1,4 +1,4 @@
-"""leafspan's own retrievers, through LangChain, and what LlamaIndex adds for many questions."""
+"""leafspan's own retrievers, through LangChain, and through LlamaIndex for many questions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CANDIDATES = 24
 
 
 def through_langchain(index: Index, k: int) -> list[Asked]:
-    """Each retriever, for ``k`` passages; those with a base are over vectors."""
+    """Each retriever, for ``k`` passages. Retrievers with a base use vectors."""
     spans: dict[str, Any] = {"index": index, "base": Vector(), "k": k, "candidates": CANDIDATES}
     windows = langchain_ext.SentenceWindowRetriever(**spans, before=1, after=1)
     return [
@@ -29,7 +29,7 @@ def through_langchain(index: Index, k: int) -> list[Asked]:
 
 
 def asked(name: str, kind: str, retriever: Any) -> Asked:
-    """A retriever of leafspan for LangChain, as it is asked."""
+    """A leafspan retriever for LangChain, ready to be asked."""
 
     def within(question: str, first: int, last: int) -> Found:
         return ids_of(retriever.invoke(question, where=(F("book") >= first) & (F("book") < last)))

@@ -1,6 +1,6 @@
-"""What a new process runs to answer a question, for each system that can be opened from a folder.
+"""The program of a new process that answers a question, for each system that can be opened from a folder.
 
-A program imports, then opens the folder ``sys.argv[1]``, and defines ``ask``, which returns how many it has found. All
+A program imports, then opens the folder ``sys.argv[1]``, and defines ``ask``, which returns the number of results. All
 embed the question with WordLlama.
 """
 
@@ -23,8 +23,8 @@ class Program:
     """The source of a program.
 
     Attributes:
-        imports: What it imports.
-        opening: What opens the folder, and defines ``ask``.
+        imports: Its imports.
+        opening: Opens the folder, and defines ``ask``.
     """
 
     imports: str
@@ -61,7 +61,7 @@ embed = lambda texts: model.embed(texts, norm=True)
 """
     + PLAIN_CHROMA.opening,
 )
-"""The same, with the package of the model, as users of Chroma write it."""
+"""The same with the model's package, as users of Chroma write it."""
 
 LANGCHAIN_CHROMA = Program(
     "from langchain_chroma import Chroma\nfrom langchain_core.embeddings import Embeddings\n" + EMBED,
@@ -117,13 +117,13 @@ FIRST_ANSWER = "\nassert ask(sys.argv[2]) in (5, 24)\n"
 
 
 def run_program(source: str, *arguments: str) -> str:
-    """What a program prints, run by a new process with these arguments.
+    """Run a program in a new process with these arguments, and return what it prints.
 
     Raises:
-        RuntimeError: if it fails, with its traceback.
+        RuntimeError: if the program fails, with its traceback.
     """
     command = [sys.executable, "-W", "ignore", "-c", source, *arguments]
-    # Modules are compiled once, as by an installer.
+    # Modules are compiled first, as by an installer.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode:
@@ -132,19 +132,19 @@ def run_program(source: str, *arguments: str) -> str:
 
 
 def first_answer(program: Program, folder: Path, question: str) -> None:
-    """Run a new process from its begin to its first answer."""
+    """Run a new process from its start to its first answer."""
     run_program(f"import sys\n{program.imports}\n{program.opening}\n{FIRST_ANSWER}", str(folder), question)
 
 
 class Seconds(NamedTuple):
-    """The seconds of a new process, from when it begins to open a folder: until it is open, and until the first answer."""
+    """The seconds of a new process after it begins to open a folder: until it is open, and until the first answer."""
 
     opened: float
     answered: float
 
 
 def seconds_to_answer(program: Program, folder: Path, question: str) -> Seconds:
-    """The seconds that a new process takes, once everything is imported, to open a folder and to answer a question."""
+    """The seconds that a new process takes, after all imports, to open a folder and to answer a question."""
     warm = (
         "import Stemmer, simsimd\nfrom leafspan.embedding import default_embedder\ndefault_embedder().queries(['warm'])\n"
     )
@@ -169,7 +169,7 @@ print(json.dumps(kilobytes))
 
 
 def memory_of(program: Program, folder: Path, questions: Sequence[str]) -> dict[str, int]:
-    """The kilobytes that a new process takes when it has answered questions: ``resident``, and its ``own`` (Linux)."""
+    """The kilobytes of a new process after it has answered questions: ``resident``, and its ``own`` (Linux)."""
     source = f"import sys\n{program.imports}\n{program.opening}\n{MEMORY}"
     printed = run_program(source, str(folder), json.dumps(list(questions)))
     kilobytes: dict[str, int] = json.loads(printed.splitlines()[-1])

@@ -1,4 +1,4 @@
-"""All systems that keep leaves in a folder, to which they are added in turns."""
+"""All systems that keep leaves in a folder. The leaves are added to them in turns."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PLAIN = "plain Chroma"
 
 @dataclass(frozen=True)
 class Store:
-    """A system that keeps leaves in a folder of its own.
+    """A system that keeps leaves in its own folder.
 
     Attributes:
-        name: What it is called in tables.
+        name: Its name in tables.
         folder: Its folder.
-        add: Stores documents, whose leaves have these places.
-        finish: What is left to do when all are there, such as an index that it builds.
-        programs: What new processes run to ask it, by name.
+        add: Stores documents, whose leaves have these positions.
+        finish: Does the remaining work when all leaves are there, such as building an index.
+        programs: The programs of new processes that ask it, by name.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Store:
 
 
 class Systems:
-    """All systems over the same leaves: as stores first, and then, once everything is stored, as what is asked.
+    """All systems over the same leaves: first to store leaves, and then to answer questions.
 
     Args:
         folder: A folder for all of them.
@@ -59,7 +59,7 @@ class Systems:
         self._lancedb: engines.LanceDB | None = None
 
     def stores(self) -> Iterator[Store]:
-        """Those that keep leaves in a folder."""
+        """The systems that keep leaves in a folder."""
         place, corpus = self._folder, self._corpus
         index = Index.open(place / "leafspan", embedder=corpus.embedder())
         programs = {f"leafspan {name}": program for name, program in LEAFSPAN.items()}
@@ -82,7 +82,7 @@ class Systems:
             yield _peer("LanceDB", place / "lancedb", self._lancedb, LANCEDB)
 
     def asked(self) -> Iterator[Asked]:
-        """Everything that answers questions, once everything is stored. Plain Chroma comes first."""
+        """All systems that answer questions, once everything is stored. Plain Chroma comes first."""
         corpus, k = self._corpus, self._k
         others = plain_client(self._folder / "others")
         yield engines.plain_chroma(self._plain)
@@ -123,7 +123,7 @@ class Systems:
             self._index.close()
 
     def _has(self, name: str, *packages: str) -> bool:
-        """Whether its packages are installed. If one is not, it is noted as missing."""
+        """Whether the packages are installed. If one is not, it is recorded as missing."""
         absent = installed(packages)
         if absent:
             self.missing.append(NotInstalled(name, absent))
@@ -136,4 +136,4 @@ def _peer(name: str, folder: Path, peer: Any, program: Program) -> Store:
 
 
 def _nothing() -> None:
-    """Nothing is left to do."""
+    """Finish a system without remaining work."""
