@@ -1,7 +1,7 @@
 # Each target sets up .venv itself. The machine needs only make and Python 3.11 or later.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-# Neighbouring tests share their indexes, so each worker gets a run of tests, and takes tests of another worker only at the end.
+# Neighbouring tests share their indexes, so each worker gets a run of tests, and takes others' tests only at the end.
 TEST := $(BIN)/pytest -n auto --dist worksteal
 
 MINUTES ?= 20

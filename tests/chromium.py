@@ -1,4 +1,4 @@
-"""A headless Chromium, from Debian's package: what a page is once it is shown, and a picture of it."""
+"""A headless Chromium, from Debian's package: a page's content once it is shown, and a picture of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an event loop goes on while a function is at work, however slow the machine is."""
+"""Whether an event loop keeps running while a function works, however slow the machine is."""
 
 from __future__ import annotations
 

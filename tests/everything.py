@@ -1,4 +1,4 @@
-"""All that a value holds, as text: a ``repr`` is short, and so shows little of it."""
+"""The whole content of a value as text, since a ``repr`` shows only a part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A proxy before a Chroma server that does to requests what networks and broken servers do."""
+"""A proxy in front of a Chroma server that treats requests like bad networks and broken servers do."""
 
 from __future__ import annotations
 

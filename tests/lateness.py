@@ -1,4 +1,4 @@
-"""Times that tests ask for, so that they hold on a machine that is slow and busy, too."""
+"""Times for tests that also hold on a slow and busy machine."""
 
 from __future__ import annotations
 

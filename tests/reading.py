@@ -1,4 +1,4 @@
-"""Where leaves are read from, and that an index is only read."""
+"""From where leaves are read, and checks that an index is only read."""
 
 from __future__ import annotations
 

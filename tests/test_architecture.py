@@ -1,4 +1,4 @@
-"""The house keeps its shape: rooms with interfaces, few files at the root. The arrows are import-linter's, `make check`."""
+"""The layout of the code: rooms with interfaces, and few files at the root. ``make check`` checks the imports."""
 
 from __future__ import annotations
 

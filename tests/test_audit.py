@@ -1,4 +1,4 @@
-"""The look-up of known vulnerabilities: what it finds fails, and what cannot be reached is said."""
+"""The look-up of known vulnerabilities: a finding fails, and an unreachable service is reported."""
 
 from __future__ import annotations
 

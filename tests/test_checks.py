@@ -1,4 +1,4 @@
-"""Options that are out of their range are refused with the rule and the value."""
+"""Options out of their range are refused with the rule and the value."""
 
 from __future__ import annotations
 

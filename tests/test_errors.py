@@ -1,4 +1,4 @@
-"""What the packages raise: errors of leafspan's alone, but for what Python itself asks for."""
+"""leafspan raises only its own errors, except where Python requires others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nonsense in every argument of the public surface gives a result, or an error of leafspan's: never another one."""
+"""Nonsense in any public argument gives a result or an error of leafspan's, never another error."""
 
 from __future__ import annotations
 

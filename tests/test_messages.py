@@ -1,4 +1,4 @@
-"""The messages that users meet most, word by word: the rule, the value and what to do."""
+"""The most frequent error messages, word by word: the rule, the value and the remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the package says of itself to registries, type checkers and installers."""
+"""The package's metadata for registries, type checkers and installers."""
 
 from __future__ import annotations
 

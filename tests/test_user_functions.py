@@ -1,4 +1,4 @@
-"""A function of the user's that fails, or returns nonsense, is named, with what it was given and what it said."""
+"""If a user's function fails or returns nonsense, the error names it, its argument and its own error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ids, spans and candidates: the values that every room speaks of."""
+"""Ids, spans and candidates: the values that all rooms use."""
 
 from __future__ import annotations
 

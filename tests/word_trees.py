@@ -1,4 +1,4 @@
-"""Small documents whose leaves are one word each, for showing what strategies make of hits."""
+"""Small documents with leaves of one word, to show what strategies do with hits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``add`` and ``delete``, which are there only if somebody says so."""
+"""``add`` and ``delete``, which agents get only if the user asks for these tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a document hides from models is in nothing that a tool says."""
+"""No tool shows what a document hides from models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What documents have in them commands nothing, passes for nothing else, and floods nobody."""
+"""Texts of documents cannot give commands, imitate other text, or flood the model."""
 
 from __future__ import annotations
 

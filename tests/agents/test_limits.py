@@ -1,4 +1,4 @@
-"""What keeps results short, by examples that can be counted."""
+"""Limits on the length of results."""
 
 from __future__ import annotations
 

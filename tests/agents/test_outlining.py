@@ -1,4 +1,4 @@
-"""``outline``: which documents there are, and what is in one."""
+"""``outline``: the list of documents, and the outline of one document."""
 
 from __future__ import annotations
 

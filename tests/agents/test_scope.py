@@ -1,4 +1,4 @@
-"""Nothing that a model gives a tool leads out of the scope of its view, nor tells what else is in the index."""
+"""No argument of a tool leads out of its view's scope, or reveals what else is in the index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of the tools, and what a model reads of them."""
+"""The options of the tools, and their descriptions for a model."""
 
 from __future__ import annotations
 

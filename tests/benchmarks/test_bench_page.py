@@ -1,4 +1,4 @@
-"""docs/benchmarks.md says what was measured, all of it, and also where others are better."""
+"""docs/benchmarks.md has all measured figures, including those where others are better."""
 
 from __future__ import annotations
 

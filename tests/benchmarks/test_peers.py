@@ -1,4 +1,4 @@
-"""The peers of the benchmarks answer, each with what it should find, and those that are not installed are named."""
+"""The benchmarks' peers find what they should, and peers that are not installed are named."""
 
 from __future__ import annotations
 

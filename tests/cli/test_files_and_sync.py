@@ -1,4 +1,4 @@
-"""``index``, ``sync`` and ``delete``: files that are read, files that are gone, and files that cannot be read."""
+"""``index``, ``sync`` and ``delete``: files that are read, deleted files, and unreadable files."""
 
 from __future__ import annotations
 

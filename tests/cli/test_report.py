@@ -1,4 +1,4 @@
-"""``leafspan report`` writes one HTML file with what was found."""
+"""``leafspan report`` writes one HTML file with the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others have written cannot command a terminal, turn its writing round, or pass for what leafspan says."""
+"""Texts of documents cannot command a terminal, change its writing direction, or pass for leafspan's messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names in configurations stand for classes that are imported when the first name is looked up."""
+"""Names in configurations mean classes that are imported when the first name is looked up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strategies to plain values, to YAML and JSON, and back."""
+"""Strategies become plain values, YAML and JSON, and strategies again."""
 
 from __future__ import annotations
 

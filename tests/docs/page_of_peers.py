@@ -1,4 +1,4 @@
-"""docs/coming-from.md taken apart: its tables, and what stands in backticks."""
+"""Parses docs/coming-from.md: its tables, and the names in backticks."""
 
 from __future__ import annotations
 

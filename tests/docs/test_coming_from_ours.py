@@ -1,4 +1,4 @@
-"""What docs/coming-from.md says of leafspan is so: its classes, options and errors exist."""
+"""docs/coming-from.md names only classes, options and errors of leafspan that exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ARCHITECTURE.md and CONTRIBUTING.md name exists, and each room has its row and its layer."""
+"""All names in ARCHITECTURE.md and CONTRIBUTING.md exist, and each room has its row and its layer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, offline, in an empty folder, and say what is stored in them.
+"""The notebooks run from top to bottom, offline, in an empty folder, and print their stored outputs.
 
 ``python -m tests.docs.run_notebooks`` stores anew what they say.
 """

@@ -1,4 +1,4 @@
-"""SECURITY.md: each test that it names is there, and so is each page."""
+"""Each test and each page that SECURITY.md names exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pictures on the strategies' pages are those that the code draws, and show what they say."""
+"""The pictures on the strategies' pages are the ones that the code draws, with the right content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chunks of other splitters, put together to documents with ``chunks_of``."""
+"""``chunks_of`` joins chunks of other splitters into documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys of metadata that no model is to be shown: stored with the document, and told of each of its passages."""
+"""Metadata keys that are hidden from models: stored with the document, and known for each of its passages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents of real loaders and splitters: what the host tells apart stays apart, and the same again changes nothing."""
+"""Documents of real loaders and splitters: different ones stay apart, and adding the same ones again has no effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is indexed with a leaf besides its own text: sentences of its neighbours, the title, the headings."""
+"""Other text that is indexed with a leaf: its neighbours' sentences, the title, the headings."""
 
 from __future__ import annotations
 

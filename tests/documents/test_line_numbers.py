@@ -1,4 +1,4 @@
-"""The lines of a passage are those in which an editor shows it."""
+"""A passage's line numbers are the ones in an editor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What metadata become before they are stored, and what cannot be."""
+"""How metadata are converted before they are stored, and which metadata cannot be stored."""
 
 from __future__ import annotations
 

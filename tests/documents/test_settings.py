@@ -1,4 +1,4 @@
-"""What an index stores of its settings, and what they are when it is opened again."""
+"""The settings that an index stores, and their values when it is opened again."""
 
 from __future__ import annotations
 

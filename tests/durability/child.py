@@ -1,4 +1,4 @@
-"""Another process: ``python -m tests.durability.child`` with a job as JSON; it talks in lines."""
+"""Another process: ``python -m tests.durability.child`` with a job as JSON. It communicates by lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An adoption that is killed anywhere leaves whole documents and the collection as it was, and goes on when run again."""
+"""An adoption that is killed leaves complete documents and an unchanged collection, and continues when run again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of an index that were damaged: a right answer, an error or warning of ours, or repaired; nothing is lost silently."""
+"""Damaged files of an index: a right answer, an error or warning of leafspan's, or a repair, but no silent loss."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads that ask while another thread imports a package for the first time, half of which they could see."""
+"""Questions of several threads while another thread imports a package that they could see half-imported."""
 
 from __future__ import annotations
 

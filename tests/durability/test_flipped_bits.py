@@ -1,4 +1,4 @@
-"""A bit that is flipped in any file of an index: the right answers or a clear error, never a wrong passage, never a crash."""
+"""A flipped bit in any file of an index gives right answers or a clear error, never a wrong passage or a crash."""
 
 from __future__ import annotations
 

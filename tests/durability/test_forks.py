@@ -1,4 +1,4 @@
-"""After a fork of a process that has used an embedded Chroma, the child can read, and gets an error at once if it writes."""
+"""After a fork, the child of a process with an embedded Chroma can read, and gets an error at once if it writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A full disk: an error that says so, no hang, and after space was made everything goes on with nothing lost."""
+"""A full disk gives an error without a hang. With new space, work continues and nothing is lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A writer killed anywhere leaves an index that reads whole, and that the next ``add`` makes as if nothing had been."""
+"""A killed writer leaves a readable index, and the next ``add`` brings it to the state of an uninterrupted one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process killed while it makes or merges the files of a mirror harms nobody; readers follow a writer to the letter."""
+"""A process that is killed while it makes or merges segments harms nobody, and readers follow a writer exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An index in a folder is read without Chroma: what leafspan keeps beside it answers everything, or Chroma does."""
+"""An index in a folder is read without Chroma: leafspan's own files answer everything, or Chroma does."""
 
 from __future__ import annotations
 

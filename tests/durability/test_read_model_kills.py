@@ -1,4 +1,4 @@
-"""A writer killed between and within the files that questions are answered from: every reader is right at once, and after."""
+"""A writer that is killed while it writes the files for questions: all readers are right at once, and afterwards."""
 
 from __future__ import annotations
 

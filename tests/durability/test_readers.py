@@ -1,4 +1,4 @@
-"""Readers only ever see whole documents of one version, and what a writer has completed at their next look."""
+"""Readers see only complete documents of one version, and see finished writes at their next question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``repair`` names what is not whole, and repairs it."""
+"""``repair`` names damaged parts, and repairs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same over a server: a client that is killed while it writes destroys nothing, and the next ``add`` finishes it."""
+"""Over a server, a client that is killed while it writes destroys nothing, and the next ``add`` finishes its work."""
 
 from __future__ import annotations
 

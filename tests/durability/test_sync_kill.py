@@ -1,4 +1,4 @@
-"""A sync that is killed anywhere lacks nothing that its source has, and the next one makes the index as if nothing had been."""
+"""A killed sync loses nothing that its source has, and the next sync completes the index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The next build continues one that was killed: no cached answer is asked for again, and the trees are the same."""
+"""The next build continues a killed one: it uses the cached answers, and makes the same trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chroma's vectors are made anew without embedding anything again, whole or not at all, whatever has become of their files."""
+"""Chroma's vectors are rebuilt without embedding, completely or not at all, whatever the state of their files."""
 
 from __future__ import annotations
 

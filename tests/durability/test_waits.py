@@ -1,4 +1,4 @@
-"""Every wait for a folder ends: another process is stopped in the middle, and everything ends within its timeout."""
+"""Every wait for a folder ends within its timeout, even if another process stops in the middle."""
 
 from __future__ import annotations
 

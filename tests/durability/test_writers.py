@@ -1,4 +1,4 @@
-"""Writers take turns: the second waits, then says who keeps it waiting."""
+"""Writers take turns: the second one waits, and its error names the one that it waits for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents whose every sentence says which version of which document it is from, and what must hold of them."""
+"""Documents whose sentences all name their document and version, and laws about these."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for what happens in another thread or process."""
+"""Waits for events in another thread or process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was embedded once is not embedded again."""
+"""A text is embedded only once."""
 
 from __future__ import annotations
 

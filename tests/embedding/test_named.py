@@ -1,4 +1,4 @@
-"""Embedders by name: those that come in packages, and those that can be imported."""
+"""Embedders by name, from packages and from import paths."""
 
 from __future__ import annotations
 

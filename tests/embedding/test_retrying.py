@@ -1,4 +1,4 @@
-"""A service that fails for a while is asked again, and one that refuses so much is asked for less."""
+"""A service that fails for a while is asked again, and gets smaller requests if it refuses large ones."""
 
 from __future__ import annotations
 

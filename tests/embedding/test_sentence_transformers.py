@@ -1,4 +1,4 @@
-"""Models with ``encode``, as those of sentence-transformers, by fakes of the same shape."""
+"""Models with ``encode``, like sentence-transformers, tested with fakes of the same shape."""
 
 from __future__ import annotations
 

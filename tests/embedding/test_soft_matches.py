@@ -1,4 +1,4 @@
-"""Soft matches: words that mean about the same as those of the question."""
+"""Soft matches: words with about the same meaning as the question's words."""
 
 from __future__ import annotations
 

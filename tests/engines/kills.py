@@ -1,4 +1,4 @@
-"""Writers of an index in PostgreSQL that are killed at any moment, readers beside them, and a server that is killed.
+"""Kills writers of an index in PostgreSQL at any moment, with readers beside them, and kills the server.
 
 ``python -m tests.engines.kills --kills 200 --seconds 180 --leaves 100000`` prints what was done and what was found. It
 starts a server. So many leaves are copied there and back, and each copy is killed twice.

@@ -1,4 +1,4 @@
-"""What docs/write-an-engine.md defines."""
+"""The code that docs/write-an-engine.md defines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine in memory that behaves as one on another machine: clients keep files in their own cache folders."""
+"""An engine in memory that behaves like one on another machine: clients keep files in their own cache folders."""
 
 from __future__ import annotations
 

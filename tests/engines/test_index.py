@@ -1,4 +1,4 @@
-"""An index over an engine that is not Chroma: it finds the same, through both hosts, and says what goes wrong there."""
+"""An index over an engine other than Chroma finds the same, through both hosts, and reports the engine's errors."""
 
 from __future__ import annotations
 

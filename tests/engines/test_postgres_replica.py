@@ -1,4 +1,4 @@
-"""Readers of a replica of PostgreSQL: what they see is as old as the replica, and never mixed."""
+"""Readers of a PostgreSQL replica see a state as old as the replica, and never a mixed one."""
 
 from __future__ import annotations
 

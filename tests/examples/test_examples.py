@@ -1,4 +1,4 @@
-"""Each example runs by itself, without network and keys, and prints what it has found."""
+"""Each example runs alone, without network and keys, and prints its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a file of each kind."""
+"""How leafspan reads each kind of file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What becomes of a file of an office, of a book, of mail, of a notebook and of data: its text, and where it stands in it."""
+"""Text and places in office files, books, mail, notebooks and data files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of the user's own, and loaders of both hosts, by the same door."""
+"""The user's own readers and the loaders of both hosts use the same interface."""
 
 from __future__ import annotations
 

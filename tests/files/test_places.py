@@ -1,4 +1,4 @@
-"""Where a passage stands in the file that a person opens."""
+"""A passage's place in the file that a person opens."""
 
 from __future__ import annotations
 

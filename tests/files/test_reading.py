@@ -1,4 +1,4 @@
-"""Which files of a folder are read, what each is called, and what cannot be read."""
+"""Which files of a folder are read, their names, and files that cannot be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters inside each other: up to 100 levels work, and more are refused, in any dialect."""
+"""Nested filters: up to 100 levels work, and deeper ones are refused, in any dialect."""
 
 from __future__ import annotations
 

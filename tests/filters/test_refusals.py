@@ -1,4 +1,4 @@
-"""A filter that breaks a rule is refused with the part that does, wherever it stands in the filter."""
+"""A filter that breaks a rule is refused, and the error names the wrong part, wherever it is."""
 
 from __future__ import annotations
 

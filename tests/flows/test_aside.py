@@ -1,4 +1,4 @@
-"""Flows that read run aside of the event loop: in threads, as many at a time as cores, and go no further when cancelled."""
+"""Flows that read run outside of the event loop, in as many threads as cores, and stop when they are cancelled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees of long work, as the text that is written."""
+"""The progress output of long work."""
 
 from __future__ import annotations
 

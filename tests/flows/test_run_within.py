@@ -1,4 +1,4 @@
-"""Flows with a time limit: who waits gets an error in time, and what is late goes no further and tells nobody."""
+"""Flows with a time limit: the caller gets an error in time, and late work stops without further effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads that stay, and how many of them work at once."""
+"""Threads that are kept, and how many of them work at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both hosts behind one face, so that one test can state what holds in either of them."""
+"""One interface to both hosts, so that one test can check both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several questions of LangChain's ``batch`` are searched together where that makes no difference but in time."""
+"""Questions of LangChain's ``batch`` are searched together if only the time differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call may set, in either host: every option that the strategy has."""
+"""Options of a call, in either host: every option of the strategy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What LangChain's callbacks are told of what happens within a retriever of leafspan."""
+"""The events inside of a leafspan retriever that LangChain's callbacks receive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds in LangChain and in LlamaIndex alike. What is special to one of them is in a file of its name."""
+"""Tests for both LangChain and LlamaIndex. Tests for only one of them are in the file with its name."""
 
 from __future__ import annotations
 

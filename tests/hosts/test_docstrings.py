@@ -1,4 +1,4 @@
-"""The docstrings of both adapters say of each option what the core says of it."""
+"""Both adapters' docstrings describe each option like the core."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An adapter stands on the public modules of leafspan, on its hosting, and on its own host."""
+"""An adapter imports only leafspan's public modules, its hosting, and its own host."""
 
 from __future__ import annotations
 

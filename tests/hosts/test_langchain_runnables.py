@@ -1,4 +1,4 @@
-"""Any Runnable of LangChain from a question to Documents can stand where a retriever of LangChain can."""
+"""Any LangChain Runnable from a question to Documents can replace a LangChain retriever."""
 
 from __future__ import annotations
 

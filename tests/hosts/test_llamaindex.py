@@ -1,4 +1,4 @@
-"""What is special to LlamaIndex. What both hosts have in common is in test_contract.py."""
+"""Tests for LlamaIndex only. Tests for both hosts are in test_contract.py."""
 
 from __future__ import annotations
 

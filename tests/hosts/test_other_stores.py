@@ -1,4 +1,4 @@
-"""Retrievers of a host over stores that are not ours, under the strategies that take any."""
+"""A host's retrievers over other stores, as sources of strategies that take any retriever."""
 
 from __future__ import annotations
 

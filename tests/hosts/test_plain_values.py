@@ -1,4 +1,4 @@
-"""Retrievers as plain values, and made of them again: ``to_dict``, ``from_dict``, and LangChain's ``dumpd`` and ``load``."""
+"""Retrievers become plain values and retrievers again: ``to_dict``, ``from_dict``, LangChain's ``dumpd`` and ``load``."""
 
 from __future__ import annotations
 

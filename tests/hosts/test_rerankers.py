@@ -1,4 +1,4 @@
-"""Document compressors of LangChain and node postprocessors of LlamaIndex, real ones, as what reorders results."""
+"""Real LangChain document compressors and LlamaIndex node postprocessors as rerankers."""
 
 from __future__ import annotations
 

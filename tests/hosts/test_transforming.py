@@ -1,4 +1,4 @@
-"""RewriteQuery, Rerank and Decay in both hosts. What they find is compared with the core in test_scenarios.py."""
+"""RewriteQuery, Rerank and Decay in both hosts. test_scenarios.py compares their results with the core."""
 
 from __future__ import annotations
 

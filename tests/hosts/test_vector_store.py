@@ -1,4 +1,4 @@
-"""An index as a LangChain vector store: LangChain's own tests of vector stores, and what is special to this one."""
+"""An index as a LangChain vector store: LangChain's own tests of vector stores, and additional ones."""
 
 from __future__ import annotations
 

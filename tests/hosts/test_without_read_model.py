@@ -1,4 +1,4 @@
-"""The scenarios over an index in a folder whose read model is gone, or cannot be: the same answers, from Chroma.
+"""The scenarios over an index in a folder without a read model: Chroma gives the same answers.
 
 Behind a server there is none either: see ``test_scenarios``.
 """

@@ -1,4 +1,4 @@
-"""What ``add`` shows while it is at work: each step is counted, from the first document on."""
+"""The progress of ``add``: each step is counted, from the first document on."""
 
 from __future__ import annotations
 

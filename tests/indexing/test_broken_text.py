@@ -1,4 +1,4 @@
-"""Texts with half of a surrogate pair: an error, or replaced; and documents of a sync that cannot be stored."""
+"""Texts with half of a surrogate pair are an error or replaced; and a sync's documents that cannot be stored."""
 
 from __future__ import annotations
 

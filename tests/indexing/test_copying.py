@@ -1,4 +1,4 @@
-"""Copying an index to another store and back: record for record, going on after a kill, beside writers and readers."""
+"""Copies of an index to another store and back: every record, after a kill, and beside writers and readers."""
 
 from __future__ import annotations
 

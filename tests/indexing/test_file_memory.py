@@ -1,4 +1,4 @@
-"""A file that has not changed since the last sync is not read again; one that has is never missed."""
+"""A file that has not changed since the last sync is not read again, and a changed file always is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A deletion that fails halfway is finished by the same deletion, although no document shows any more what it was about."""
+"""Repeating a failed deletion finishes it, although no document shows any more what it was about."""
 
 from __future__ import annotations
 

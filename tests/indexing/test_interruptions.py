@@ -1,4 +1,4 @@
-"""An ``add`` that fails or is interrupted says what is stored, leaves no document half written, and goes on when run again."""
+"""An ``add`` that fails or is interrupted reports what is stored, leaves no partial document, and can continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""While a group of documents is written, the next one is read, split and embedded: that one, and no more."""
+"""While a group of documents is written, only the next group is read, split and embedded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The text around a passage, whatever found it and in whatever form it is handed in."""
+"""The text around a passage, for any strategy and any form of the passage."""
 
 from __future__ import annotations
 

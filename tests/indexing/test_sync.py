@@ -1,4 +1,4 @@
-"""Sync: afterwards an index has of a source what the source has, and everything else as it was."""
+"""After a sync, the index has exactly the source's documents for that source, and all others unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counting an index is adding up once what each document has, and once more only if the index has changed."""
+"""Counting an index adds up all documents once, and again only if the index has changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors that Chroma has lost are made anew, from the mirror or from the texts; until then nothing is missing silently."""
+"""Lost vectors are rebuilt from segments or texts. Until then, no result is missing without a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``repair(verify=True)`` compares every leaf in Chroma with the copies that answer questions, and makes these again."""
+"""``repair(verify=True)`` compares every leaf in Chroma with the copies that answer questions, and rebuilds these."""
 
 from __future__ import annotations
 

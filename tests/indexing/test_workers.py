@@ -1,4 +1,4 @@
-"""Documents that other processes make ready: the same index as without them, whatever ends meanwhile."""
+"""Other processes prepare documents: the index is the same as without them, even if a process ends."""
 
 from __future__ import annotations
 

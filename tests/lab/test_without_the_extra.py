@@ -1,4 +1,4 @@
-"""Without the extra ``lab``, values have no picture, and what needs one says which extra brings it."""
+"""Without the extra ``lab``, values have no picture, and functions that need one name the extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What functions and objects are known by: what they hold counts, where they lie in memory does not."""
+"""Functions and objects are identified by their content, not by their place in memory."""
 
 from __future__ import annotations
 

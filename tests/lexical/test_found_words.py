@@ -1,4 +1,4 @@
-"""What a question finds, and what must not come before it."""
+"""What a question finds, and what must not rank above it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where words of a question stand in a text."""
+"""The places of a question's words in a text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BM25 of larger nodes: a node is scored as a leaf with all of its terms would be."""
+"""BM25 of larger nodes: a node scores like a leaf with all of its terms."""
 
 from __future__ import annotations
 

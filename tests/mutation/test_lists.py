@@ -1,4 +1,4 @@
-"""Each entry in the lists of ``make mutants`` stands in the code as it is now."""
+"""Each entry in the lists of ``make mutants`` matches the present code."""
 
 from __future__ import annotations
 

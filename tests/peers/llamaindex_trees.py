@@ -1,4 +1,4 @@
-"""LlamaIndex's AutoMergingRetriever over our trees, and our trees over those of its parser."""
+"""LlamaIndex's AutoMergingRetriever over leafspan's trees, and leafspan over the trees of its parser."""
 
 import itertools
 import re

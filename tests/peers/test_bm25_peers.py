@@ -1,4 +1,4 @@
-"""Our BM25 beside that of rank-bm25, whose digits it shares, and that of bm25s, which counts in 32 bits."""
+"""leafspan's BM25 beside rank-bm25, with the same digits, and bm25s, which uses 32 bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More of what docs/coming-from.md says: the other libraries' retrievers find what the classes that it names find."""
+"""Examples of docs/coming-from.md: the other libraries' retrievers find the same as the named classes."""
 
 from __future__ import annotations
 

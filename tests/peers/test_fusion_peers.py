@@ -1,4 +1,4 @@
-"""Fusion beside that of LangChain, LlamaIndex and Haystack, and Chroma's formula, over the same rankings.
+"""Fusion beside LangChain's, LlamaIndex's and Haystack's, and Chroma's formula, over the same rankings.
 
 Two rankings give the same floats. With more, the last digits of a sum depend on what is added first, except in ours.
 """

@@ -1,4 +1,4 @@
-"""Haystack's dialect beside Haystack's own evaluator."""
+"""Haystack's filters beside Haystack's own evaluator."""
 
 from datetime import UTC, datetime
 

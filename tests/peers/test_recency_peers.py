@@ -1,4 +1,4 @@
-"""Decay beside the time-weighted scores of LangChain and LlamaIndex, which add what is a factor here."""
+"""Decay beside the time-weighted scores of LangChain and LlamaIndex. They add the decay, and leafspan multiplies by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The retrievers of the other libraries over the leaves of an index find what ours find, on real texts."""
+"""The other libraries' retrievers find the same as leafspan's over the leaves of an index, on real texts."""
 
 from __future__ import annotations
 

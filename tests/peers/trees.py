@@ -1,4 +1,4 @@
-"""Documents of random structure, hits in them, and their nodes as the peers want them: each with its parent."""
+"""Documents of random structure, hits in them, and their nodes in the peers' form: each with its parent."""
 
 import math
 from collections.abc import Iterable, Sequence

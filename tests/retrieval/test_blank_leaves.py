@@ -1,4 +1,4 @@
-"""A leaf without a word in it is never a result, however well its title fits."""
+"""A leaf without words is never a result, even if its title matches well."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a budget promises, of every strategy over every base, on random small corpora.
+"""The law of budgets, for every strategy over every base, on random small corpora.
 
 The words (or tokens) returned are within the budget, unless one leaf alone is over it. And no more than one leaf is missing to
 it while more leaves match; one node of those that a strategy merges leaves to.

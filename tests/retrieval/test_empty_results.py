@@ -1,4 +1,4 @@
-"""What an empty result says of why it is empty."""
+"""An empty result says why it is empty."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much is looked at and how much comes back: candidates follow from what is asked."""
+"""How many candidates are read and how many passages are returned: candidates follow from the options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passages of other sources: what a retriever returns that is no leaf of the index."""
+"""Passages of other sources: a retriever's results that are not leaves of the index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At most so many passages of one document."""
+"""The largest number of passages of one document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every passage of every strategy is the text of its document at its place, over random trees and hits."""
+"""Every passage of every strategy equals its document's text at its place, over random trees and hits."""
 
 from __future__ import annotations
 

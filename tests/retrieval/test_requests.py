@@ -1,4 +1,4 @@
-"""Requests that only some strategies make, answered."""
+"""Answers to requests that only some strategies make."""
 
 from __future__ import annotations
 

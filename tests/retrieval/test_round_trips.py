@@ -1,4 +1,4 @@
-"""A fetch of what was found, and one of what is merged into, whatever the depth of the tree; behind a client, one search."""
+"""Results and merged nodes need one fetch each, whatever the depth of the tree; behind a client, one search."""
 
 from __future__ import annotations
 

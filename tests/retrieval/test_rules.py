@@ -1,4 +1,4 @@
-"""Twelve rules of a company, each a document of one sentence, are found and kept with the defaults, in any language."""
+"""With the defaults, retrieval finds and keeps twelve company rules of one sentence each, in any language."""
 
 from __future__ import annotations
 

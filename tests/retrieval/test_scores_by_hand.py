@@ -1,4 +1,4 @@
-"""Scores of strategies, worked out from what the searches below them find: ranks, means, maxima, probabilities."""
+"""Strategies' scores, computed by hand from their searches: ranks, means, maxima, probabilities."""
 
 from __future__ import annotations
 

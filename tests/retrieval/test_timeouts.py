@@ -1,4 +1,4 @@
-"""A retrieval's own timeout, whatever it waits for: it ends in time, holds nothing, reports nothing, and the next one works."""
+"""A retrieval's timeout: it ends in time, whatever it waits for, holds no lock, and the next retrieval works."""
 
 from __future__ import annotations
 

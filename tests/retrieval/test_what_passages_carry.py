@@ -1,4 +1,4 @@
-"""Title, headings and lines of what is retrieved and listed."""
+"""Title, headings and lines of retrieved and listed passages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that are kept between questions are those of the documents as they are."""
+"""Names that are kept between questions equal the documents' present names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search by vectors finds every leaf that reaches the lowest score, also where very many vectors are equal."""
+"""A vector search finds every leaf with the lowest score, even if many vectors are equal."""
 
 from __future__ import annotations
 

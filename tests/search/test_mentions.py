@@ -1,4 +1,4 @@
-"""Which documents leaves mention, in what a view shows."""
+"""The documents that leaves mention, within a view."""
 
 from __future__ import annotations
 

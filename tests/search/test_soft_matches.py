@@ -1,4 +1,4 @@
-"""Soft matches, from the words that an index keeps of its leaves."""
+"""Soft matches, from the words that an index stores for its leaves."""
 
 from __future__ import annotations
 

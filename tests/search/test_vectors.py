@@ -1,4 +1,4 @@
-"""Cosines and the nearest leaves, computed from vectors at hand."""
+"""Cosines and nearest leaves, computed from given vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a mirror merges and removes segments: not for a stale reader, and seldom where nobody knows whether it is."""
+"""When segments are merged and removed: not for a stale reader, and seldom if nobody knows whether it is stale."""
 
 from __future__ import annotations
 

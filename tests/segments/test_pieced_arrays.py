@@ -1,4 +1,4 @@
-"""Merged arrays that are put together when they are written."""
+"""Merged arrays that are joined when they are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaves read from the copy of texts, places and metadata."""
+"""Leaves from the copy of texts, places and metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments that are stored with an index behind a client: what clients read of them, and what happens when they are wrong."""
+"""Segments that are stored with an index behind a client: how clients read them, and what happens if they are wrong."""
 
 from __future__ import annotations
 

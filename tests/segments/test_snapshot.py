@@ -1,4 +1,4 @@
-"""Which leaves of several segments count, and where they are."""
+"""Which leaves of several segments are current, and where they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of a file: what is read of them is as it was written, and nothing else is read."""
+"""Arrays of a file: only the needed part is read, and it equals what was written."""
 
 from __future__ import annotations
 

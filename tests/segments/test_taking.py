@@ -1,4 +1,4 @@
-"""What is written is taken over from memory: no question has to read it back."""
+"""Written leaves are taken from memory, so that no question reads them from the disk."""
 
 from __future__ import annotations
 

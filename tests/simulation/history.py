@@ -1,4 +1,4 @@
-"""Which version of each document was current when, as Chroma's manifest said; and so what a reader may see."""
+"""The current version of each document at each time, by Chroma's manifest, and so what a reader may see."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Locks whose waiting is an event of the simulated world: those of threads, and those of files."""
+"""Locks of threads and files, whose waiting is an event of the simulated world."""
 
 from __future__ import annotations
 

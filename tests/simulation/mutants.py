@@ -1,4 +1,4 @@
-"""Faults that are planted in leafspan, to measure whether the simulator finds them: ``python -m tests.simulation.mutants``."""
+"""Faults planted in leafspan, to measure whether the simulator finds them: ``python -m tests.simulation.mutants``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What processes do in a simulated world, and what must hold of each result."""
+"""The operations of processes in a simulated world, and the laws for each result."""
 
 from __future__ import annotations
 

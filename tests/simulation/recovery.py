@@ -1,4 +1,4 @@
-"""What must hold at the end: nothing is lost or left over once all that was interrupted has been done again."""
+"""Laws for the end of a run: after all interrupted work is repeated, nothing is lost or left over."""
 
 from __future__ import annotations
 

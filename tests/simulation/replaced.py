@@ -1,4 +1,4 @@
-"""What of leafspan's surroundings is replaced during a run: locks, the clock, Chroma, and what carries out flows."""
+"""The parts of leafspan's surroundings that a run replaces: locks, the clock, Chroma, and the driver of flows."""
 
 from __future__ import annotations
 

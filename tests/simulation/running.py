@@ -1,4 +1,4 @@
-"""A whole run: from a scenario to what was found."""
+"""A whole run: from a scenario to its findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scenario: what is done in a run, by whom, and what can happen meanwhile. All of it follows from a number."""
+"""A scenario: the operations of a run, their processes, and possible events in between. All follow from one number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making the scenario of a finding small: fewer operations, fewer documents, fewer events, as long as something is found."""
+"""Makes a finding's scenario small: fewer operations, documents and events, as long as it still has a finding."""
 
 from __future__ import annotations
 

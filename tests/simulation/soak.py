@@ -1,4 +1,4 @@
-"""All of it for a long time: ``make soak`` (``MINUTES=20``), or ``python -m tests.simulation.soak --minutes 2``.
+"""Runs all of this for a long time: ``make soak`` (``MINUTES=20``), or ``python -m tests.simulation.soak --minutes 2``.
 
 Simulated runs of random seeds, and then the real thing: writers that are killed, a full disk, a server behind a hostile
 proxy, one writer with eight readers, and questions while another thread imports Chroma. What cannot be done here is left out, and the summary says why.

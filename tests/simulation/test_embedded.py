@@ -1,4 +1,4 @@
-"""What one client of an embedded Chroma sees of another one's writes is the same in the simulated and in the real one."""
+"""One client of an embedded Chroma sees another client's writes in the simulated Chroma as in the real one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Chroma in memory does what the real one does."""
+"""The Chroma in memory behaves like the real one."""
 
 from __future__ import annotations
 

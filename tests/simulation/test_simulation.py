@@ -1,4 +1,4 @@
-"""Whatever comes in between, nothing is lost, doubled or torn; and the simulator would notice."""
+"""Whatever happens in between, nothing is lost, doubled or torn; and the simulator would notice."""
 
 from __future__ import annotations
 

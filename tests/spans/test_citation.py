@@ -1,4 +1,4 @@
-"""What the results of both hosts say of where a passage stands."""
+"""The place of a passage in the results of both hosts."""
 
 from __future__ import annotations
 

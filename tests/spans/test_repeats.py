@@ -1,4 +1,4 @@
-"""A summary does not stand beside all of its leaves: laws, and the places where what is used ends."""
+"""A summary does not appear beside all of its leaves: laws, and the places where used text ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cut costs: least before a heading, and the first one is a heading like any other."""
+"""The costs of cuts: a cut before a heading costs least, and the first heading is like any other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""reStructuredText: the headings that docutils finds, with its own parser as the witness, and sentences that stay whole."""
+"""reStructuredText: the same headings as docutils' own parser, and sentences that stay whole."""
 
 import io
 from pathlib import Path

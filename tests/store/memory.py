@@ -1,4 +1,4 @@
-"""A collection of records in a dictionary, in the place of one of Chroma's, which notes what is done and can be killed."""
+"""A collection of records in a dictionary that replaces Chroma's, records the calls, and can be killed."""
 
 from __future__ import annotations
 

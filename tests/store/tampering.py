@@ -1,4 +1,4 @@
-"""A small index whose records are altered behind its back, and what reading it may then say."""
+"""A small index whose records are changed without leafspan, and what reading it may return."""
 
 from __future__ import annotations
 

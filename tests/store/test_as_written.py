@@ -1,4 +1,4 @@
-"""What is read is as it was written, by its checksums."""
+"""Checksums show that records are read as they were written."""
 
 from __future__ import annotations
 

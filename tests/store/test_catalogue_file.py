@@ -1,4 +1,4 @@
-"""The file from which a process learns what an index holds without opening Chroma: right or silent, whatever befalls it."""
+"""The file that lists an index's content without Chroma: it is right or ignored, whatever happens to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of an index behind a client: a reader that follows it has the catalogue that the whole manifest gives."""
+"""The change log of an index behind a client: a reader that follows it has the same catalogue as the whole manifest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A closed index has no files open, whether or not garbage has been collected, and disturbs nobody who still reads."""
+"""A closed index has no open files, even without garbage collection, and does not disturb other readers."""
 
 from __future__ import annotations
 

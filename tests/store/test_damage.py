@@ -1,4 +1,4 @@
-"""Damaged documents in a folder and behind a server, in scoped and private views: who is told, and what repairs them."""
+"""Damaged documents in a folder and behind a server, in scoped and private views: the messages, and the repair."""
 
 from __future__ import annotations
 

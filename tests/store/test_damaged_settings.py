@@ -1,4 +1,4 @@
-"""Settings and the record of the embedder that are not as they were written are errors that say so, and what to do."""
+"""Damaged settings, or a damaged record of the embedder, give an error that says what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Chroma's database says of its vector files."""
+"""Facts about vector files in Chroma's database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Chroma, a server, SQLite and the disk raise, as errors of ours."""
+"""Errors of Chroma, a server, SQLite and the disk become errors of leafspan's."""
 
 from __future__ import annotations
 

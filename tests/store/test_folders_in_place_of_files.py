@@ -1,4 +1,4 @@
-"""A folder in the place of a file of an index, and the other way round: the right answer, or an error that names it."""
+"""A folder instead of a file of an index, and the other way round: the right answer, or an error that names it."""
 
 from __future__ import annotations
 

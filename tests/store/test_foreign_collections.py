@@ -1,4 +1,4 @@
-"""Collections of others in the same Chroma: what is said of them when an index is opened, and what is never touched."""
+"""Collections of others in the same Chroma: messages when an index is opened, and what is never changed."""
 
 from __future__ import annotations
 

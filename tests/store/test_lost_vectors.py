@@ -1,4 +1,4 @@
-"""Notes of vectors that are lost."""
+"""Records of lost vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Selections by a filter: as arrays they are the same as sets of ids."""
+"""A filter's selection is the same as an array and as a set of ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that may open no more files: an error about the limit, and nothing counts as lost or damaged."""
+"""A process at its limit of open files gets an error about the limit, and no data count as lost or damaged."""
 
 from __future__ import annotations
 

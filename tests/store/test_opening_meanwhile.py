@@ -1,4 +1,4 @@
-"""An index can be opened, and written, in one thread while another one lets Chroma be opened again."""
+"""An index can be opened and written in one thread while another thread has Chroma opened again."""
 
 from __future__ import annotations
 

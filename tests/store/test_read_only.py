@@ -1,4 +1,4 @@
-"""An index in a folder that cannot be written can be read, by every strategy; writing says that it cannot be written."""
+"""Every strategy can read a read-only index in a folder, and writing gives an error."""
 
 from __future__ import annotations
 

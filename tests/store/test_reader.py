@@ -1,4 +1,4 @@
-"""When reading starts again, and what is left out instead; over collections in memory."""
+"""When reading starts again, and what is left out instead, over collections in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stored in another format, or is no index at all, is refused before anything is read or written."""
+"""Other formats, and folders without an index, are refused before anything is read or written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Chroma's log takes and its tables refuse: no document can be such, and if one is all the same, it is dropped."""
+"""Records that Chroma's log accepts and its tables refuse: no document can produce one, and one that exists is dropped."""
 
 from __future__ import annotations
 

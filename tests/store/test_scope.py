@@ -1,4 +1,4 @@
-"""Which stored ids a view looks for, takes and shows; without an index."""
+"""The stored ids that a view searches, takes and shows, without an index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search sees all of a document or nothing, while a thread of the same process deletes it leaf by leaf."""
+"""A search sees a whole document or nothing of it, while another thread deletes it leaf by leaf."""
 
 from __future__ import annotations
 

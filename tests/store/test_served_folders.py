@@ -1,4 +1,4 @@
-"""An index that was made in a folder and is then served: its clients read the manifest once, and again after each change."""
+"""A served index that was made in a folder: its clients read the manifest once, and again after each change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows in the file of catalogues: whatever has changed, they are those of a dict, and none is unpacked before it is asked for."""
+"""Rows in the catalogue file equal a dict's rows after any change, and are unpacked only when they are needed."""
 
 from __future__ import annotations
 

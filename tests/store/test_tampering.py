@@ -1,4 +1,4 @@
-"""Records that were altered behind leafspan's back: never a wrong passage, and always the name of the document."""
+"""Records that were changed without leafspan never give a wrong passage, and the error names the document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vector files: damage is noticed, by the checksums that were recorded or by the files themselves."""
+"""Vector files: recorded checksums, or the files themselves, show damage."""
 
 from __future__ import annotations
 

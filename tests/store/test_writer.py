@@ -1,4 +1,4 @@
-"""The steps of a writer, over collections in memory: what holds wherever it is killed, and what readers are told when."""
+"""The steps of a writer, over collections in memory: laws for kills at any step, and the messages to readers."""
 
 from __future__ import annotations
 

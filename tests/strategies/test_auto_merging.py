@@ -1,4 +1,4 @@
-"""The options of AutoMerging, and that they reach the merging: what merging does is in ``tests/spans``."""
+"""AutoMerging's options, and that merging gets them. The tests of merging are in ``tests/spans``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a strategy is told of a call."""
+"""What a strategy knows about a call."""
 
 from __future__ import annotations
 

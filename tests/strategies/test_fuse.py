@@ -1,4 +1,4 @@
-"""What summaries get beside a list of leaves: as much as a leaf of their score would."""
+"""A summary's share beside a list of leaves: the same as for a leaf with its score."""
 
 from __future__ import annotations
 

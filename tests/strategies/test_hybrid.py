@@ -1,4 +1,4 @@
-"""Words and vectors fused: expected scores as visible arithmetic, over answers given by hand."""
+"""Words and vectors fused: expected scores as visible arithmetic, over given answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names by which results of several strategies are told apart."""
+"""The names that identify the results of several strategies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of strategies: their defaults are those that are documented, and a wrong one is named with what it was."""
+"""Options of strategies: they have the documented defaults, and errors name the option and its value."""
 
 from __future__ import annotations
 

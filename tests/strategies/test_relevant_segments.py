@@ -1,4 +1,4 @@
-"""As much relevance as fits into the words asked for."""
+"""The most relevant segments within a number of words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A strategy that a user wrote: what it can see, and what it is told where it breaks the protocol."""
+"""A user's own strategy: what it can see, and the errors if it breaks the protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts that a trace names add up to the score that it names, and no part exceeds its weight, for every strategy."""
+"""For every strategy, the parts in a trace add up to its score, and no part exceeds its weight."""
 
 from __future__ import annotations
 

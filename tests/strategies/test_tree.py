@@ -1,4 +1,4 @@
-"""Retrieval from trees whose shape and similarities are plain to see.
+"""Retrieval from trees with a simple shape and simple similarities.
 
 A leaf is a word like ``a90``, whose cosine with the query ``?`` is 0.90. Neighbours are paired, layer by layer: the summary
 of ``a90`` and ``b10`` is called ``ab``, and how similar it is stands with each test.

@@ -1,4 +1,4 @@
-"""What leaves get since others mention their documents, as visible arithmetic."""
+"""The bonus of leaves whose documents others mention, as visible arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two ways to write the same word are equal once they are folded, and no text takes quadratic time."""
+"""Two spellings of a word are equal after folding, and no text takes quadratic time."""
 
 from __future__ import annotations
 

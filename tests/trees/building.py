@@ -1,4 +1,4 @@
-"""Documents, embedder and language model for building trees, where everything can be counted; and what holds of trees."""
+"""Documents, embedder and language model for building trees with counts, and laws about trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building RAPTOR trees: what a tree is, what is built anew after a change, and what is asked for."""
+"""Building RAPTOR trees: their shape, what is rebuilt after a change, and the requests to the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Growing trees together, with a summarizer and a cache that only count: who is asked, who owns, who fails, who waits."""
+"""Growing several trees together, with a summarizer and a cache that count requests, owners, failures and waits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which summaries a view shows, and where trees begin for it; over rows of the manifest alone."""
+"""The summaries that a view shows, and its roots of trees, over rows of the manifest alone."""
 
 from __future__ import annotations
 

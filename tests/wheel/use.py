@@ -1,4 +1,4 @@
-"""Uses an installed leafspan with the extra named on the command line, and fails where something is not as it should be."""
+"""Uses an installed leafspan with the extra named on the command line, and fails at any difference."""
 
 from __future__ import annotations
 

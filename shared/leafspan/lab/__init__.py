@@ -1,4 +1,4 @@
-"""What looks at retrieval: explanations, pictures, pages in a browser, evaluation and tuning."""
+"""Tools that examine retrieval: explanations, pictures, pages in a browser, evaluation and tuning."""
 
 import lazy_loader
 

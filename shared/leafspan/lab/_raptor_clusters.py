@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_LOCAL_NEIGHBOURS = 10  # of UMAP, when a part is divided once more
-_MAX_SHARE = 0.75  # a part with a larger share of the rows it was divided from is not clustered again, but bisected
+_LOCAL_NEIGHBOURS = 10  # of UMAP, when a part is divided again
+_MAX_SHARE = 0.75  # a part with a larger share of its original rows is bisected instead of being clustered again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,13 +95,13 @@ class RaptorClusters:
     def _bisect(
         self, vectors: NDArray[np.float32], rows: NDArray[np.intp], sizes: Sequence[int], max_cluster_words: int
     ) -> list[list[int]]:
-        """These rows, divided by ``Bisecting``."""
+        """Divide these rows by ``Bisecting``."""
         divide = Bisecting(seed=self.seed)
         clusters = divide(vectors[rows], [sizes[row] for row in rows], max_cluster_words)
         return [rows[cluster].tolist() for cluster in clusters]
 
     def _parts(self, vectors: NDArray[np.float32]) -> list[NDArray[np.intp]]:
-        """All rows divided into parts, and each part divided once more."""
+        """Divide all rows into parts, and each part again."""
         parts = []
         for part in self._components(self._reduce(vectors, isqrt(len(vectors) - 1))):
             if len(part) <= self.dimension + 1:
@@ -111,11 +111,11 @@ class RaptorClusters:
         return parts
 
     def _reduce(self, vectors: NDArray[np.float32], neighbours: int) -> NDArray[np.float64]:
-        """The vectors with at most ``dimension`` dimensions."""
+        """Reduce the vectors to at most ``dimension`` dimensions."""
         import numpy as np
 
         with warnings.catch_warnings():
-            # UMAP warns where it helps itself: TensorFlow is missing, a graph is not connected, no eigenvectors are found.
+            # UMAP warns when it works around a problem: no TensorFlow, an unconnected graph, missing eigenvectors.
             warnings.simplefilter("ignore")
             from umap import UMAP
 
@@ -124,13 +124,13 @@ class RaptorClusters:
                 n_components=min(self.dimension, len(vectors) - 2),
                 metric="cosine",
                 random_state=self.seed,
-                n_jobs=1,  # with a seed there can be no more
+                n_jobs=1,  # UMAP cannot run in parallel with a seed
             ).fit_transform(vectors)
-        # UMAP gives a vector that is near to no other one no coordinates: it counts as lying at the origin.
+        # UMAP gives no coordinates to a vector without near neighbours: here it gets the origin.
         return np.nan_to_num(np.asarray(mapped, dtype=np.float64))
 
     def _components(self, points: NDArray[np.float64]) -> list[NDArray[np.intp]]:
-        """The rows of each component of the best mixture. Of equal ones, the one with fewest components is best."""
+        """The rows of each component of the best mixture. Of equally good mixtures, the one with fewest components wins."""
         import numpy as np
         from sklearn.mixture import GaussianMixture
 
@@ -138,7 +138,7 @@ class RaptorClusters:
         lowest = np.inf
         distinct = len(np.unique(points, axis=0))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about mixtures that have not converged: they are used as they are
+            warnings.simplefilter("ignore")  # mixtures that have not converged are used as they are
             for components in range(1, min(self.most_components, len(points), distinct + 1)):
                 mixture = GaussianMixture(components, random_state=self.seed).fit(points)
                 criterion = mixture.bic(points)
@@ -146,7 +146,7 @@ class RaptorClusters:
                     best, lowest = mixture, criterion
         probabilities = best.predict_proba(points)
         is_member = probabilities > self.threshold
-        # With many components it can happen that none is above the threshold: then the most probable one counts.
+        # With many components, all probabilities can be below the threshold: then the most probable component is used.
         is_member[np.arange(len(points)), probabilities.argmax(axis=1)] = True
         return [np.flatnonzero(column) for column in is_member.T if column.any()]
 

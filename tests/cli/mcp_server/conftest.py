@@ -1,4 +1,4 @@
-"""An index in a folder, for servers in processes of their own."""
+"""An index in a folder, for servers in separate processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``leafspan mcp --port``: a server that only those on this machine reach who have its token."""
+"""``leafspan mcp --port``: only users of this machine with the token reach the server."""
 
 from __future__ import annotations
 

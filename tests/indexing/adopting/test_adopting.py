@@ -1,4 +1,4 @@
-"""What becomes of a collection that is adopted: its documents, ids, metadata and vectors, and what cannot be taken."""
+"""An adopted collection keeps its documents, ids, metadata and vectors; and what cannot be adopted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vector search finds the same in a collection and in the index that has adopted it.
+"""Vector search finds the same in a collection and in the index that adopted it.
 
 Both Chroma collections are searched by an approximate index (HNSW), each built anew and in another order. So a result that
 is among the nearest can be missing in either. What is returned is compared exactly: the scores of both are those that numpy

@@ -180,7 +180,7 @@ def test_a_plot_has_a_line_for_each_strategy(index, tmp_path: Path):
     assert [line.get_label() for line in axes.get_lines()] == ["vector", "hybrid", "hybrid 2"]
     figure.savefig(tmp_path / "plot.svg")
     graded = Evaluation({"q": "?"}, (150,), {"a": {"RR": {"q": 1.0}}})
-    with pytest.raises(InvalidArgument, match="a plot must be of questions with answers"):
+    with pytest.raises(InvalidArgument, match="a plot needs questions with answers"):
         graded.plot()
 
 
@@ -285,7 +285,7 @@ def test_a_question_that_was_given_no_answers_has_none():
 def test_a_file_without_a_question_is_named(tmp_path: Path):
     path = tmp_path / "empty.jsonl"
     path.touch()
-    with pytest.raises(InvalidArgument, match=f"there must be a question at least, got none in {str(path)!r}$"):
+    with pytest.raises(InvalidArgument, match=f"there must be a question, got no question in {str(path)!r}$"):
         read_questions(path)
 
 
@@ -295,7 +295,7 @@ def test_a_file_without_a_question_is_named(tmp_path: Path):
         ("{", "line 2: a question must be a JSON object such as"),
         ('{"text": }', r"line 2: a question must be a JSON object such as .*, expecting value at character 10$"),
         ("[]", "line 2: a question must be a JSON object such as"),
-        ('{"a": 1}', r"line 2: a question must have text, and answers or relevant beside it, got keys \['a'\]$"),
+        ('{"a": 1}', r"line 2: a question must have text, and also answers or relevant, got keys \['a'\]$"),
         ('{"text": " "}', "line 2: a question must be a text that is not blank, got ' '"),
         (
             '{"text": "x"}',
@@ -315,7 +315,7 @@ def test_a_file_without_a_question_is_named(tmp_path: Path):
         ('{"text": "x", "answers": [""]}', "an answer must not be blank"),
         ('{"text": "x", "relevant": {"a": 0}}', "relevant must have a grade > 0 for each document"),
         ('{"text": "x", "answers": ["y"], "answer_mode": "some"}', "answer_mode must be 'any' or 'all', got 'some'"),
-        ('{"text": "first", "answers": ["y"]}', "line 2: an id must be that of one question, got 'first' as .*, line 1"),
+        ('{"text": "first", "answers": ["y"]}', "line 2: each question must have a different id, got 'first' as .*line 1"),
     ],
 )
 def test_a_line_that_is_no_question_is_named(line, message, tmp_path: Path):
@@ -337,10 +337,8 @@ def test_all_questions_that_cannot_be_judged_are_named_with_their_lines(index, t
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     with pytest.raises(InvalidArgument) as caught:
         evaluate(index, path, ["bm25"])
-    assert str(caught.value).startswith(
-        f"{path}, line 2: an answer must stand in a document of the index, got 'in 1928' for"
-    )
-    assert f"{path}, line 6: a relevant document must be one of the index, got 'ants' for 'Which 3?'" in str(caught.value)
+    assert str(caught.value).startswith(f"{path}, line 2: an answer must be in a document of the index, got 'in 1928' for")
+    assert f"{path}, line 6: a relevant document must be in the index, got 'ants' for 'Which 3?'" in str(caught.value)
     assert str(caught.value).endswith("; and 1 more such questions")
 
 
@@ -354,9 +352,9 @@ def test_a_question_that_nothing_answers_is_one_for_which_nothing_should_be_foun
 
 
 def test_an_answer_must_stand_in_the_index(index):
-    with pytest.raises(InvalidArgument, match="an answer must stand in a document of the index, got 'Newton' for 'Who"):
+    with pytest.raises(InvalidArgument, match="an answer must be in a document of the index, got 'Newton' for 'Who"):
         evaluate(index, [Question("Who?", ["Newton"])], ["bm25"])
-    with pytest.raises(InvalidArgument, match="an answer must stand in a document"):
+    with pytest.raises(InvalidArgument, match="an answer must be in a document"):
         evaluate(index, [Question("Who?", [Answer("bees", 0, 1000)])], ["bm25"])
 
 
@@ -402,13 +400,13 @@ def test_an_answer_of_a_document_that_has_changed_is_found_by_its_text():
     [
         (
             {"wasps": "They chew paper."},
-            "characters 34 to 38 of 'wasps' for 'What do they chew.', and its text, 'wood', is gone",
+            "characters 34 to 38 of 'wasps' for 'What do they chew.', but its text, 'wood', is gone",
         ),
         (
             {"wasps": "wood, wood"},
-            "its text, 'wood', is there several times: write the answer as a text, or make the questions anew",
+            "its text, 'wood', is there several times: write the answer as a text, or make the questions again",
         ),
-        ({"bees": "wood"}, "and there is no such document: write the answer as a text, or make the questions anew"),
+        ({"bees": "wood"}, "but there is no such document: write the answer as a text, or make the questions again"),
     ],
 )
 def test_an_answer_that_is_not_found_again_is_named(texts, message):

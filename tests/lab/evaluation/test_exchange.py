@@ -1,4 +1,4 @@
-"""Data sets of BEIR and files of TREC: there and back, read by another tool, and what is wrong in them."""
+"""BEIR data sets and TREC files: written and read again, read by another tool, and with errors."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_folders_that_cannot_be_made_are_refused(index: Index, tmp_path: Path):
         lambda: save_trec(tmp_path / "file", ASKED, index, ["bm25"]),
     ]
     for call in calls:
-        with pytest.raises(InvalidArgument, match="folder must be one that can be made"):
+        with pytest.raises(InvalidArgument, match="folder must be a folder that can be made"):
             call()
     with pytest.raises(InvalidArgument, match="k must be a whole number >= 1"):
         save_trec(tmp_path / "new", ASKED, index, ["bm25"], k=0)

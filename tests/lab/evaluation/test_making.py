@@ -42,7 +42,7 @@ def test_a_question_is_a_few_words_of_the_leaf_that_answers_it_in_their_order(in
 
 def test_leaves_of_a_few_words_are_not_asked_for(index: Index):
     assert {each.answers[0].document_id for each in make_questions(index, 100)} == {"bees", "rocks"}
-    with pytest.raises(InvalidArgument, match="made from leaves of 8 words or more, and there are none"):
+    with pytest.raises(InvalidArgument, match="made from leaves of 8 words or more, got no such leaf"):
         make_questions(index, where=F("size") < 20)
 
 

@@ -1,4 +1,4 @@
-"""Documents that are left out since they are damaged."""
+"""Damaged documents, which are left out."""
 
 from __future__ import annotations
 

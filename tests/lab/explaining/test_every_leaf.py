@@ -1,4 +1,4 @@
-"""For every strategy and every leaf: what is said to keep it out does, and without that it is returned."""
+"""For every strategy and leaf: each named obstacle keeps the leaf out, and without the obstacles it is returned."""
 
 from __future__ import annotations
 

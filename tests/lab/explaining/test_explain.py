@@ -1,4 +1,4 @@
-"""What an explanation says, as values, as sentences and as JSON."""
+"""An explanation as values, as sentences and as JSON."""
 
 from __future__ import annotations
 
@@ -413,7 +413,7 @@ def test_what_a_scope_hides_does_not_exist_there(shared_index: Index):
 
 def test_a_private_view_refuses(index: Index, tmp_path: Path):
     view = private_view(index, fixed_vault(tmp_path / "vault.db"))
-    with pytest.raises(InvalidArgument, match="a private view explains nothing"):
+    with pytest.raises(InvalidArgument, match="a private view cannot explain"):
         explain(view, "Karl von Frisch", Vector(), document_id="bees")
 
 
@@ -431,7 +431,7 @@ def test_an_empty_document_has_no_leaves_that_could_be_returned(tmp_path: Path):
         assert (obstacle.kind, explained.returned) == ("empty", False)
         assert explained.lines == (
             "document 'empty' is not returned, for one reason:",
-            "1. it has no text, and so no leaves that could be returned",
+            "1. it has no text, and so no leaves to return",
         )
         with pytest.raises(InvalidArgument, match="text must be words of document 'empty', got 'bees'"):
             explain(index, "bees", Hybrid(), document_id="empty", text="bees")

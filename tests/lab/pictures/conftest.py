@@ -1,4 +1,4 @@
-"""What the tests of pictures share."""
+"""Fixtures for the tests of pictures."""
 
 from __future__ import annotations
 

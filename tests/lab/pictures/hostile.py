@@ -1,4 +1,4 @@
-"""Texts that do harm where somebody forgets to escape them."""
+"""Texts that do harm if they are not escaped."""
 
 from __future__ import annotations
 

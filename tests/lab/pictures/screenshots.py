@@ -1,4 +1,4 @@
-"""Makes the pictures in docs/pictures anew: ``python -m tests.lab.pictures.screenshots``."""
+"""Makes the pictures in docs/pictures again: ``python -m tests.lab.pictures.screenshots``."""
 
 from __future__ import annotations
 

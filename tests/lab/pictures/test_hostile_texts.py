@@ -1,4 +1,4 @@
-"""Whatever stands in texts, titles, ids and traces is shown, and does nothing: in HTML, in a terminal, in a ``repr``."""
+"""Texts, titles, ids and traces are shown and have no effect: in HTML, in a terminal, in a ``repr``."""
 
 from __future__ import annotations
 

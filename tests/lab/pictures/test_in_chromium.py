@@ -1,4 +1,4 @@
-"""What a browser makes of pictures: colours that can be read in every theme, and things where they belong."""
+"""Pictures in a browser: readable colours in every theme, and elements at their places."""
 
 from __future__ import annotations
 

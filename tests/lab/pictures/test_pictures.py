@@ -1,4 +1,4 @@
-"""What is in the pictures of each kind of value."""
+"""The content of the pictures of each kind of value."""
 
 from __future__ import annotations
 

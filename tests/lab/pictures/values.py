@@ -1,4 +1,4 @@
-"""Values with texts of one's choice, for pictures of them."""
+"""Values with given texts, for pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of pages share."""
+"""Fixtures for the tests of pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command in a process of its own."""
+"""The command in a separate process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was typed comes back out of an address as it went in."""
+"""An address keeps the user's input exactly."""
 
 from __future__ import annotations
 

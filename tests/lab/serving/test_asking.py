@@ -1,4 +1,4 @@
-"""A question, and what strategies find for it, side by side."""
+"""A question, and the strategies' results, side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``leafspan serve`` in a process of its own."""
+"""``leafspan serve`` in a separate process."""
 
 from __future__ import annotations
 

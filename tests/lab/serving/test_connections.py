@@ -1,4 +1,4 @@
-"""Connections that ask nothing, ask slowly or do not listen keep nobody out."""
+"""Silent, slow or unresponsive connections do not block others."""
 
 from __future__ import annotations
 

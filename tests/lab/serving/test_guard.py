@@ -1,4 +1,4 @@
-"""Who may ask: those on this machine who have the token."""
+"""Only users of this machine with the token may ask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever stands in documents, questions, filters and names: pages show it, and it does nothing."""
+"""Pages show hostile documents, questions, filters and names, and these have no effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a browser makes of the pages: it shows them, in light and in dark, and runs and loads nothing."""
+"""Pages in a browser: shown in light and in dark, without running or loading anything."""
 
 from __future__ import annotations
 

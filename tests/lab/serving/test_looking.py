@@ -1,4 +1,4 @@
-"""Documents with what was found in them, lists of documents, trees, and the index."""
+"""Documents with their found passages, lists of documents, trees, and the index."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_documents_are_listed_page_by_page(tmp_path: Path):
         ("documents?page=x", 400, "page must be a whole number >= 1, got 'x'"),
         ("trees?id=nowhere", 404, "there is no document 'nowhere'"),
         ("document?id=tea&q=x&s=hybird", 400, "hybird"),
-        ("why?id=tea", 400, "a question must be asked"),
+        ("why?id=tea", 400, "a question is needed"),
         ("why?id=nowhere&q=tea", 404, "there is no document 'nowhere'"),
         ("why?id=tea&q=%20", 200, "must be a text that is not blank"),
         ("nowhere", 404, "there is no such page"),

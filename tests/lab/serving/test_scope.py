@@ -1,4 +1,4 @@
-"""A scoped view cannot be left: with no id, filter, question or strategy."""
+"""No id, filter, question or strategy leads out of a scoped view."""
 
 from __future__ import annotations
 

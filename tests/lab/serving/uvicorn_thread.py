@@ -1,4 +1,4 @@
-"""An application of the test's own, served in a thread."""
+"""Serves a test's own application in a thread."""
 
 from __future__ import annotations
 

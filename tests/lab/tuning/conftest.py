@@ -1,4 +1,4 @@
-"""An index in which words tell more than vectors, so that a strategy which mostly asks vectors has a better setting."""
+"""An index in which words are better than vectors, so that a strategy with a large weight of vectors can be improved."""
 
 from __future__ import annotations
 

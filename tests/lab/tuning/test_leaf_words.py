@@ -1,4 +1,4 @@
-"""Leaves of other lengths, each in an index of its own."""
+"""Leaves of other lengths, each in a separate index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tuning that was stopped goes on where it was, and only that one does."""
+"""A stopped tuning continues, and no other tuning can use its file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search for better values, over scores that are given."""
+"""The search for better values, with given scores."""
 
 from __future__ import annotations
 

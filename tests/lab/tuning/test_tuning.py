@@ -1,4 +1,4 @@
-"""Tuning from end to end: what is found, what is refused, and what becomes of it."""
+"""Complete tunings: results, errors, and the resulting configuration."""
 
 from __future__ import annotations
 
@@ -196,14 +196,14 @@ def test_both_hosts_take_the_strategy_and_the_configuration(parts: Index, tuning
     [
         (QUESTIONS[:20], {}, "at least 20 questions to fit on and 20 to report on, got 10 and 10: give 40 or more"),
         (QUESTIONS[:40], {"held_out": 0.9}, "got 4 and 36: give 200 or more"),
-        ([], {}, "there must be a question at least"),
+        ([], {}, "there must be a question"),
         (
             [Question(f"Who is {n}?", []) for n in range(60)],
             {},
-            "must have answers or relevant documents, got none that has",
+            "must have answers or relevant documents, got only questions that nothing answers",
         ),
-        ([*QUESTIONS, Question("Who?", ["not there"])], {}, "question 49: an answer must stand in a document of the index"),
-        ([*QUESTIONS, Question("Who?", relevant={"nowhere": 1})], {}, "a relevant document must be one of the index"),
+        ([*QUESTIONS, Question("Who?", ["not there"])], {}, "question 49: an answer must be in a document of the index"),
+        ([*QUESTIONS, Question("Who?", relevant={"nowhere": 1})], {}, "a relevant document must be in the index"),
         (QUESTIONS, {"strategy": Browse()}, "a strategy to tune must have options of the kind weights, got Browse"),
         (QUESTIONS, {"strategy": "bm52"}, "bm52"),
         (
@@ -229,7 +229,7 @@ def test_what_is_wrong_is_said(parts: Index, questions, options, message):
 def test_an_empty_index_has_nothing_to_ask_for(tmp_path: Path):
     with Index.open(tmp_path / "kb") as index:
         index.add(Document("short", "Too short."))
-        with pytest.raises(InvalidArgument, match="questions are made from leaves of 8 words or more, and there are none"):
+        with pytest.raises(InvalidArgument, match="questions are made from leaves of 8 words or more, got no such leaf"):
             tune(index)
 
 

@@ -1,4 +1,4 @@
-"""The table of names, beside a scan of all names."""
+"""The table of names, compared with a scan of all names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where documents lie, and what a link can lead to."""
+"""Places of documents, and targets of links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Titles as they may be mentioned."""
+"""Titles in the forms in which texts mention them."""
 
 from __future__ import annotations
 

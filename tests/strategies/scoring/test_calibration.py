@@ -1,4 +1,4 @@
-"""From fused scores to probabilities: the formula by hand, and what every probability of a question must fulfil."""
+"""From fused scores to probabilities: the formula by hand, and laws for the probabilities of any question."""
 
 from __future__ import annotations
 

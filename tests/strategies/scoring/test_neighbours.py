@@ -1,4 +1,4 @@
-"""Bonuses for neighbours, and scores for results whose order is given."""
+"""Bonuses for neighbours, and scores for results in a given order."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The commands of the lab, which ``leafspan.cli`` finds by their names."""
+"""The lab's commands. ``leafspan.cli`` finds them by their names."""

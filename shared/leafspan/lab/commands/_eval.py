@@ -41,7 +41,7 @@ from leafspan.strategies import Strategy
 
 _COMPARED = ("vector", "bm25", "hybrid", "relevant-segments")
 _SHOWN = 5
-"""Questions of each kind that are printed of a comparison."""
+"""Number of questions of each kind that the output of a comparison shows."""
 
 
 def evaluate(
@@ -122,17 +122,17 @@ def evaluate(
 
 
 def _strategies(names: list[str], files: list[Path]) -> dict[str, Strategy | Config]:
-    """What takes part, by its name in the table.
+    """The strategies to compare, by their names in the table.
 
     Raises:
-        InvalidArgument: if two have the same name, or there is no strategy of a name.
+        InvalidArgument: if two have the same name, or no strategy has a given name.
     """
     named = {name: strategy_named(name) for name in names or (() if files else _COMPARED)}
     return {**named, **load_configs(files, named)}
 
 
 def _warn_if_indexed(questions: Path, kb: str, opened: Index) -> None:
-    """Say so if the questions are documents of the index: each of them would find itself, before what answers it."""
+    """Warn if the questions are documents of the index, since each question would then find itself before its answer."""
     if is_address(kb):
         return
     source = FileNames(real_path(Path(kb).expanduser()).parent).name(real_path(questions))
@@ -144,7 +144,7 @@ def _warn_if_indexed(questions: Path, kb: str, opened: Index) -> None:
 
 
 def _check_plot(path: Path, questions: Path | Sequence[Question]) -> None:
-    """Check, before any work, that recall can be drawn into a file.
+    """Check, before all work, that recall can be drawn into a file.
 
     Raises:
         InvalidArgument: if matplotlib cannot write such a file, or no question has answers.
@@ -152,7 +152,7 @@ def _check_plot(path: Path, questions: Path | Sequence[Question]) -> None:
     """
     check_can_plot(path)
     if not any(each.answers for each in read_questions(questions)):
-        raise InvalidArgument("a plot must be of questions with answers, and there are none here: leave out --plot")
+        raise InvalidArgument("a plot needs questions with answers, got no question with answers: leave out --plot")
 
 
 def _draw(found: Evaluation, path: Path) -> None:
@@ -171,7 +171,7 @@ def _draw(found: Evaluation, path: Path) -> None:
 
 
 def _print_comparison(found: Evaluation, measure: str | None) -> None:
-    """How the best strategy does beside the next one, and the questions on which they differ."""
+    """Print the difference of the two best strategies, and the questions on which they differ."""
     if len(found.strategies) < 2:
         return
     used = found.default_measure if measure is None else measure

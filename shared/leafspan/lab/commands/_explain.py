@@ -51,7 +51,7 @@ def explain(
         typer.Option(
             "--strategy",
             "-s",
-            help=f"One of {', '.join(STRATEGIES)}. By default the configuration's, or relevant-segments.",
+            help=f"One of {', '.join(STRATEGIES)}. By default the configuration's strategy, or relevant-segments.",
             autocompletion=lambda: [*STRATEGIES],
         ),
     ] = None,
@@ -98,7 +98,7 @@ def explain(
 
         explanation = explained(min_score)
         hidden = min_score is None and _hidden_by_query(explanation)
-        if hidden:  # so the lowest probability that query prints is among what keeps the piece out
+        if hidden:  # then the lowest probability that query prints is one of the obstacles
             explanation = explained(LEAST_PROBABILITY)
     if as_json:
         print_json(explanation.to_dict())
@@ -115,7 +115,7 @@ def explain(
 
 
 def _hidden_by_query(explanation: Explanation) -> bool:
-    """Whether a piece would be returned, but ``query`` without a lowest score does not print the passages that hold it.
+    """Whether ``query`` without a lowest score finds the piece, but does not print its passages.
 
     Args:
         explanation: The explanation of the piece, without a lowest score.

@@ -1,4 +1,4 @@
-"""What the commands that measure share: their questions and their budgets."""
+"""The questions and budgets of the commands that measure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Budgets = Annotated[
 
 
 def given_questions(file: Path) -> Path | list[Question]:
-    """The file of questions, or the questions in the lines of standard input for ``-``.
+    """Return the file of questions, or the questions in the lines of standard input for ``-``.
 
     Raises:
-        InvalidArgument: if standard input is closed, or a line of it is no question; the message says which.
+        InvalidArgument: if standard input is closed, or a line of it is not a question. The message says which.
     """
     return questions_in_lines(lines(), "standard input") if str(file) == STDIN else file

@@ -45,7 +45,7 @@ def questions(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make questions for `leafspan eval`: a few telling words of random leaves, which are the answers.
+    """Make questions for `leafspan eval`: a few typical words of random leaves, with these leaves as answers.
 
     They favour words over meaning, so add questions of your own to the file.
     """

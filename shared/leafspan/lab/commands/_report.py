@@ -59,7 +59,7 @@ def report(
         typer.Option(
             "--strategy",
             "-s",
-            help=f"One of {', '.join(STRATEGIES)}; several stand side by side. By default that of the configuration, or "
+            help=f"One of {', '.join(STRATEGIES)}; several go side by side. By default the configuration's strategy, or "
             "relevant-segments.",
             autocompletion=lambda: [*STRATEGIES],
         ),
@@ -80,14 +80,14 @@ def report(
         typer.Option(help="Lowest probability, in [0, 1], that the index has an answer. For strategies over hybrid."),
     ] = None,
     trees: Annotated[bool, typer.Option("--trees", help="Also show the trees of the documents that were found.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file that is no report.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file that is not a report.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write what strategies find as one HTML file: each document as a strip with the passages on it, their texts, and why.
 
-    The file loads nothing from elsewhere, and runs no script. Several strategies are shown side by side.
+    The file needs no other files, and runs no script. Several strategies are shown side by side.
     """
-    from leafspan.lab.pictures import Answered  # not at the top: other commands need not wait for what draws
+    from leafspan.lab.pictures import Answered  # not at the top: other commands need not load it
 
     check_output(output, force=force or (output.is_file() and is_report(output)))
     asked = _asked(questions or [], questions_file)
@@ -120,10 +120,10 @@ def report(
 
 
 def _asked(given: list[str], file: Path | None) -> list[str]:
-    """The questions, each once.
+    """Return the questions, each once.
 
     Raises:
-        InvalidArgument: if there is none, or the file is no text.
+        InvalidArgument: if there is no question, or the file is not text.
     """
     lines = [*with_standard_input(given)]
     if file is not None:
@@ -138,7 +138,7 @@ def _asked(given: list[str], file: Path | None) -> list[str]:
 
 
 def _places(results: Iterable[list[Passage]]) -> Callable[[str], list[tuple[int, int]]] | None:
-    """What finds the question's words in a text, which is the same in all of its results."""
+    """A function that finds the question's words in a text. It is the same for all of the question's results."""
     return next((each.words for each in results if isinstance(each, Passages)), None)
 
 

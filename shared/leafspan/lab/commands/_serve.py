@@ -36,7 +36,7 @@ def serve(
         list[Path] | None,
         typer.Option(
             "--config",
-            help="A configuration whose strategy can be chosen, any number of times. The first one is preselected.",
+            help="A configuration whose strategy can be chosen, any number of times. The first one is the default.",
             parser=named_path,
             metavar="FILE",
         ),
@@ -50,8 +50,8 @@ def serve(
 ) -> None:
     """Serve pages to ask an index, compare strategies, and look into documents and trees. Nothing is changed.
 
-    They can be opened on this machine only, and only with the address that is printed. With --where, only documents that
-    match can be seen. Ctrl-C ends it.
+    Only this machine can reach the pages, and only users with the printed address. With --where, they show only documents
+    that match. Ctrl-C ends the server.
     """
     from leafspan.lab.serving import serve as serve_view
 
@@ -74,7 +74,7 @@ def serve(
 
 
 def _strategies(files: list[Path]) -> dict[str, Config]:
-    """What can be chosen, by name: first those of files, then those that all commands know.
+    """The available strategies, by name: first those of files, then those that all commands know.
 
     Raises:
         InvalidArgument: if two have the same name.

@@ -92,13 +92,13 @@ def tune(
 ) -> None:
     """Fit the weights of a strategy on some of the questions, and measure it on the others.
 
-    A change is kept only if it is better there. Other commands take the file by --config, programs by
+    A change that is not better there is dropped. Other commands take the file by --config, programs by
     Index.open(config=...).
     """
     check_output(output, force=force)
     check_output(resume, force=True)
     if strategy is not None and config is not None:
-        raise InvalidArgument("give either --strategy or --config: a configuration has a strategy of its own")
+        raise InvalidArgument("give either --strategy or --config: a configuration has its own strategy")
     named = None if strategy is None else strategy_named(strategy)
     with open_index(kb, embedder, create=False) as opened:
         found = tune_strategy(

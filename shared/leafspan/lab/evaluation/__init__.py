@@ -1,4 +1,4 @@
-"""Evaluating strategies on one's own questions."""
+"""Evaluates strategies on the user's own questions."""
 
 from leafspan.lab.evaluation._comparison import Comparison, compare
 from leafspan.lab.evaluation._evaluate import BUDGETS, checked_budgets, evaluate

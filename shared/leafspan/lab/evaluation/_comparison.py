@@ -1,4 +1,4 @@
-"""Two strategies on the same questions."""
+"""Compares two strategies on the same questions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 RESAMPLES = 10_000
-_ENOUGH = 10  # questions; of fewer, the bootstrap's intervals are much too narrow
+_ENOUGH = 10  # questions; with fewer, the bootstrap's intervals are much too narrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,16 @@ class Comparison:
 def compare(
     measure: str, one: str, other: str, scores: Mapping[str, Sequence[float]], questions: Sequence[str], *, seed: int
 ) -> Comparison:
-    """The comparison of two strategies by a measure. The interval is that of the paired bootstrap, by percentiles.
+    """Compare two strategies by a measure. The interval comes from the paired bootstrap, by percentiles.
 
-    Questions are drawn again with replacement, with the scores of both strategies; see Efron and Tibshirani, An
+    It draws questions with replacement, with the scores of both strategies; see Efron and Tibshirani, An
     Introduction to the Bootstrap, 1993, section 13.3.
     """
     import numpy as np
 
     differences = np.subtract(scores[one], scores[other])
     random = np.random.default_rng(seed)
-    # How often each question is drawn, instead of which ones: a row for each resample.
+    # How often each question is drawn: one row for each resample.
     means = np.empty(RESAMPLES)
     for start in range(0, RESAMPLES, 1_000):  # in parts, since a row has a number for each question
         drawn = random.multinomial(len(questions), np.full(len(questions), 1 / len(questions)), size=1_000)

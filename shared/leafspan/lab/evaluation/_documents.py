@@ -1,4 +1,4 @@
-"""How well the documents of a strategy's passages are ranked, by the measures of ir-measures."""
+"""Measures how well a strategy ranks documents, with ir-measures."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from leafspan.errors import MissingExtra
 
 MEASURES = ("nDCG@10", "R@10", "RR")
-"""Names that ir-measures gives to the measures: nDCG, recall and the reciprocal rank."""
+"""The names of the measures in ir-measures: nDCG, recall and the reciprocal rank."""
 
 
 def check_can_measure() -> None:
@@ -25,7 +25,7 @@ def check_can_measure() -> None:
 def document_scores(
     ranked: Mapping[str, Sequence[str]], relevant: Mapping[str, Mapping[str, float]]
 ) -> dict[str, dict[str, float]]:
-    """For each measure the score of each question.
+    """Return each question's score by each measure.
 
     Raises:
         MissingExtra: if ir-measures is not installed.
@@ -34,7 +34,7 @@ def document_scores(
     import ir_measures
 
     measures = {ir_measures.parse_measure(name): name for name in MEASURES}
-    # Of equal scores, one would win by its id: each place has a score of its own.
+    # Each rank gets a different score, since ir-measures would order equal scores by id.
     run = {id_: {each: float(-place) for place, each in enumerate(row)} for id_, row in ranked.items()}
     grades = {id_: {each: round(grade) or 1 for each, grade in row.items()} for id_, row in relevant.items()}
     scores = {name: dict.fromkeys(ranked, 0.0) for name in MEASURES}

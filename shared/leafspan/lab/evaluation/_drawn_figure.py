@@ -1,4 +1,4 @@
-"""A figure of matplotlib that a notebook draws, whether pyplot is loaded or not."""
+"""A matplotlib figure that a notebook draws, with or without pyplot."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 
 
 class DrawnFigure(Figure):
-    """A figure that a notebook draws at the end of a cell. Only figures of pyplot are drawn otherwise."""
+    """A figure that a notebook draws at the end of a cell. Otherwise notebooks draw only pyplot's figures."""
 
     def _repr_svg_(self) -> str:
-        """The figure as SVG, the same each time: no date, and no random ids."""
+        """Return the figure as SVG without a date and random ids, so that it is the same each time."""
         written = StringIO()
         with rc_context({"svg.hashsalt": "leafspan"}):
             self.savefig(written, format="svg", metadata={"Date": None})

@@ -1,4 +1,4 @@
-"""Asking questions by several strategies, and measuring what they find."""
+"""Asks questions with several strategies, and measures the results."""
 
 from __future__ import annotations
 
@@ -30,30 +30,29 @@ def evaluate(
     where: object = None,
     progress: bool | None = None,
 ) -> Evaluation:
-    """How well strategies answer questions over an index or view.
+    """Measure how well strategies answer questions over an index or view.
 
-    For a question with ``answers``, each strategy retrieves passages for each budget of words. Recall is 1 if they hold
-    an answer in full (or all, if all are needed), precision the share of their characters that is part of an answer,
-    and iou the intersection over the union of both. For a question with ``relevant`` documents, documents are ranked by
-    their best passage, and measured by nDCG@10, recall at 10 (R@10) and the reciprocal rank (RR). For a question
-    without an answer, abstention is 1 if nothing is found, as with a ``min_score``, or with ``min_answer_probability``
-    of ``Hybrid``.
+    If a question has ``answers``, each strategy retrieves passages for each budget of words. Recall is 1 if these hold one
+    answer in full (or all answers, if all are needed). Precision is the share of their characters that is part of an
+    answer. Iou is the intersection over the union of both. If a question has ``relevant`` documents, their best passages
+    rank them, and the measures are nDCG@10, recall at 10 (R@10) and the reciprocal rank (RR). If nothing answers a
+    question, abstention is 1 if nothing is found: by a ``min_score``, or by ``Hybrid``'s ``min_answer_probability``.
 
     Args:
         index: The index or view.
         questions: The path of a file in JSON Lines, or questions. See ``read_questions``.
-        strategies: Strategies by their names in the result, a list of them, or one. In a list, each has its name in
-            configurations, and a second one of a name is ``"hybrid 2"``. A name such as ``"hybrid"`` stands for the
-            strategy with its defaults. A ``Config`` stands for its strategy with its ``candidates`` and ``min_score``;
-            how much is retrieved is the same for all, so its ``k`` and ``budget`` are ignored.
+        strategies: Strategies by their names in the result, a list of them, or one. In a list, each one gets its name in
+            configurations, and a second one of that name becomes ``"hybrid 2"``. A name such as ``"hybrid"`` means the
+            strategy with its defaults. A ``Config`` means its strategy with its ``candidates`` and ``min_score``. Its
+            ``k`` and ``budget`` are ignored, since all strategies retrieve the same amount.
         budgets: Numbers of words, each >= 1. Default: 150, 300, 600 and 1,200.
         where: Filter on the documents, for all questions. Default: all documents.
         progress: Whether to show a bar. Default: only in a terminal or a notebook.
 
     Raises:
-        InvalidArgument: if something is out of its range, or an answer is in no document of the index, or a relevant
-            document is not there; the message names these questions.
-        MissingExtra: if documents are to be measured, and ir-measures is not installed.
+        InvalidArgument: if an option is out of its range, or an answer or a relevant document is not in the index. The
+            message names these questions.
+        MissingExtra: if questions have relevant documents, but ir-measures is not installed.
 
     Source of the measures of spans: Smith and Troynikov, Evaluating Chunking Strategies for Retrieval, 2024.
     """
@@ -76,7 +75,7 @@ def evaluate(
 
 
 def _named(strategies: object) -> dict[str, Config]:
-    """What takes part, by name: in a list, that of the strategy, with a number if it is not the first that has it."""
+    """Name each strategy. In a list, a strategy gets its own name, with a number if the name is taken."""
     if isinstance(strategies, str | Strategy | Config):
         strategies = [strategies]
     if not isinstance(strategies, Mapping | Sequence) or not strategies:
@@ -90,15 +89,15 @@ def _named(strategies: object) -> dict[str, Config]:
 
 
 def _config(strategy: object) -> Config:
-    """A strategy as a configuration that says nothing else, or the configuration that was given."""
+    """Return the configuration, or a strategy as a configuration without other options."""
     return strategy if isinstance(strategy, Config) else Config(strategy=to_strategy("each of strategies", strategy))
 
 
 def checked_budgets(budgets: object) -> tuple[int, ...]:
-    """Numbers of words in ascending order.
+    """Return the numbers of words in ascending order.
 
     Raises:
-        InvalidArgument: if they are none.
+        InvalidArgument: if they are not whole numbers >= 1.
     """
     if not isinstance(budgets, Sequence) or isinstance(budgets, str) or not budgets:
         raise InvalidArgument(f"budgets must be a list of numbers of words, got {shown(budgets)}")

@@ -1,4 +1,4 @@
-"""What an evaluation has found."""
+"""The result of an evaluation."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Evaluation:
 
     @property
     def default_measure(self) -> str:
-        """The measure of comparisons: recall at the second budget, or the first measure."""
+        """The measure that compares strategies by default: recall at the second budget, or the first measure."""
         wanted = f"recall@{self.budgets[min(1, len(self.budgets) - 1)]}"
         return wanted if wanted in self.measures else self.measures[0]
 
@@ -56,11 +56,11 @@ class Evaluation:
         return fmean(self._scores(strategy, measure).values())
 
     def compare(self, one: str, other: str, measure: str | None = None, *, seed: int = 0) -> Comparison:
-        """How a strategy does beside another one, with a confidence interval, and the questions on which they differ.
+        """Compare two strategies, with a confidence interval and the questions on which they differ.
 
         Args:
             one: Name of a strategy.
-            other: Name of the one to compare with.
+            other: Name of the other strategy.
             measure: The measure. Default: recall at the second budget, or the first measure.
             seed: Seed of the bootstrap. Default: 0.
 
@@ -73,26 +73,26 @@ class Evaluation:
         return compare(used, one, other, {name: [row[id_] for id_ in ids] for name, row in rows.items()}, ids, seed=seed)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values for JSON: questions, budgets, means and scores."""
+        """Return questions, budgets, means and scores as plain values for JSON."""
         means = {name: {measure: self.mean(name, measure) for measure in self.measures} for name in self.scores}
         scores = {name: {measure: dict(row) for measure, row in rows.items()} for name, rows in self.scores.items()}
         return {"questions": dict(self.questions), "budgets": list(self.budgets), "means": means, "scores": scores}
 
     def save(self, path: str | Path) -> None:
-        """Write everything to a file as JSON. An existing file is replaced.
+        """Write the evaluation to a file as JSON. An existing file is replaced.
 
         Raises:
-            InvalidArgument: if it cannot be written.
+            InvalidArgument: if the file cannot be written.
         """
         text = json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n"
         write_file(path, text)
 
     @classmethod
     def load(cls, path: str | Path) -> Evaluation:
-        """The evaluation that ``save`` has written.
+        """Read an evaluation that ``save`` has written.
 
         Raises:
-            InvalidArgument: if the file cannot be read, or has no evaluation.
+            InvalidArgument: if the file cannot be read, or ``save`` has not written it.
         """
         check_path("path", path)
         try:
@@ -106,11 +106,11 @@ class Evaluation:
             raise InvalidArgument(f"{str(path)!r} must be a file that Evaluation.save has written") from error
 
     def table(self, measures: Sequence[str] | None = None) -> str:
-        """The means as a table in Markdown, with a row for each strategy. The best of each column is
-        marked by ``**``, unless it is 0.
+        """Return the means as a Markdown table, with a row for each strategy. ``**`` marks the best mean of each column,
+        unless it is 0.
 
         Args:
-            measures: Names of the measures. Default: recall at each budget, and those of documents.
+            measures: Names of the measures. Default: recall at each budget, and the measures of documents.
         """
         shown = (
             [each for each in self.measures if not each.startswith(("precision@", "iou@"))]
@@ -139,7 +139,7 @@ class Evaluation:
         return str(self)
 
     def plot(self, measure: str = "recall") -> Any:
-        """A figure of matplotlib: a measure against the budget in words, with a line for each strategy. Notebooks draw it.
+        """Plot a measure against the budget in words, with a line for each strategy, as a matplotlib figure.
 
         Args:
             measure: ``"recall"``, ``"precision"`` or ``"iou"``. Default: ``"recall"``.
@@ -152,7 +152,7 @@ class Evaluation:
 
         check_choice("measure", measure, ("recall", "precision", "iou"))
         if f"{measure}@{self.budgets[0]}" not in self.measures:
-            raise InvalidArgument("a plot must be of questions with answers, and there are none here")
+            raise InvalidArgument("a plot needs questions with answers, got no question with answers")
         lines = {name: [self.mean(name, f"{measure}@{budget}") for budget in self.budgets] for name in self.scores}
         return plot_against_budget(measure, self.budgets, lines)
 

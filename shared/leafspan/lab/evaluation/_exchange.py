@@ -1,4 +1,4 @@
-"""Documents, questions, judgements and runs in the files of BEIR and TREC, which other tools of evaluation read."""
+"""Reads and writes documents, questions, judgements and runs in BEIR's and TREC's files, for other evaluation tools."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _HEAD = ["query-id", "corpus-id", "score"]
 
 
 def read_beir(folder: str | Path, split: str = "test") -> tuple[list[Document], list[Question]]:
-    """The documents and the judged questions of a data set in BEIR's files.
+    """Read the documents and judged questions of a data set in BEIR's files.
 
     Args:
         folder: Folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/{split}.tsv``.
-        split: Which judgements. Default: ``"test"``.
+        split: Name of the judgements. Default: ``"test"``.
 
     Returns:
-        The documents, and the questions that have a relevant one, in the order of the files. Judgements of 0 are left out.
+        The documents, and the questions with a relevant document, in the order of the files. Judgements of 0 are left out.
 
     Raises:
-        InvalidArgument: if a file is missing, or a line is malformed; the message says which.
+        InvalidArgument: if a file is missing or a line is wrong. The message says which.
     """
     check_path("folder", folder)
     check_text("split", split)
@@ -54,17 +54,17 @@ def read_beir(folder: str | Path, split: str = "test") -> tuple[list[Document], 
 def save_beir(
     folder: str | Path, documents: Iterable[Document], questions: Iterable[Question], split: str = "test"
 ) -> None:
-    """Write documents and questions as a data set in BEIR's files, which are replaced.
+    """Write documents and questions as a data set in BEIR's files. Existing files are replaced.
 
     Args:
-        folder: Folder of the files, which is made.
-        documents: The documents. Of each, its id, title and text are written.
-        questions: The questions. Of each, its id, text and relevant documents are written; those without any have no
-            judgement.
-        split: Which judgements. Default: ``"test"``.
+        folder: Folder for the files, which is made if needed.
+        documents: The documents. Their ids, titles and texts are written.
+        questions: The questions. Their ids, texts and relevant documents are written. Questions without relevant documents
+            get no judgement.
+        split: Name of the judgements. Default: ``"test"``.
 
     Raises:
-        InvalidArgument: if a grade is no whole number, as BEIR has them.
+        InvalidArgument: if a grade is not a whole number, which BEIR requires.
     """
     check_path("folder", folder)
     check_text("split", split)
@@ -87,22 +87,22 @@ def save_trec(
     *,
     k: int = 100,
 ) -> dict[str, Path]:
-    """Write judgements and what strategies find as files of TREC, for ``trec_eval``, ir_measures or ranx.
+    """Write judgements and the strategies' results as TREC files, for ``trec_eval``, ir_measures or ranx.
 
-    A document has the rank of its best passage.
+    A document has the rank and score of its best passage.
 
     Args:
-        folder: Folder of the files, which is made: ``qrels``, and ``{name}.run`` for each strategy.
-        questions: The questions, with relevant documents. Ids with spaces are an error, since TREC separates by them.
+        folder: Folder for the files, which is made if needed: ``qrels``, and ``{name}.run`` for each strategy.
+        questions: The questions, with relevant documents. Their ids must have no spaces, since TREC separates by spaces.
         view: The index, or a view of it.
         strategies: The strategies, or their names.
-        k: Most passages for a question, >= 1. Default: 100.
+        k: Largest number of passages for a question, >= 1. Default: 100.
 
     Returns:
         The files of the runs, by the names of their strategies.
 
     Raises:
-        InvalidArgument: if an id has a space, a grade is no whole number, or an option is of a wrong type.
+        InvalidArgument: if an id has a space, a grade is not a whole number, or an option has the wrong type.
     """
     check_path("folder", folder)
     check_whole("k", k, 1)
@@ -128,7 +128,7 @@ def save_trec(
 
 
 def _best(passages: Iterable[Any]) -> list[tuple[str, float]]:
-    """The documents of passages with their best scores, best first."""
+    """The passages' documents with their best scores, best first."""
     scores: dict[str, float] = {}
     for each in passages:
         if each.document_id:
@@ -176,12 +176,12 @@ def _as_lines(objects: Iterable[dict[str, str]]) -> str:
 
 
 def _made(folder: Path) -> Path:
-    """The folder, which is there then."""
+    """Make the folder if needed, and return it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidArgument(
-            f"folder must be one that can be made, got {shown(str(folder))}: {reason_of(error)}"
+            f"folder must be a folder that can be made, got {shown(str(folder))}: {reason_of(error)}"
         ) from error
     return folder
 

@@ -1,4 +1,4 @@
-"""Where the answers of questions stand in the documents of an index."""
+"""Finds the questions' answers in an index's documents."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from leafspan.lab.evaluation._questions import Answer, Question
 from leafspan.text import WITHOUT_SPACES
 
 _LISTED = 5
-"""Questions that are named of those that cannot be judged."""
+"""Largest number of questions that an error message names."""
 
-_LETTER = rf"[^\W{WITHOUT_SPACES}]"  # or a digit
+_LETTER = rf"[^\W{WITHOUT_SPACES}]"  # a letter or digit
 
 
 def find_all_answers(
     questions: Mapping[str, Question], known: Collection[str], texts: Mapping[str, str]
 ) -> dict[str, list[list[Answer]]]:
-    """For each question, by its id, what ``find_answers`` finds.
+    """Return what ``find_answers`` finds for each question, by the question's id.
 
     Raises:
-        InvalidArgument: if an answer or a relevant document of a question is not there; the message names all such
+        InvalidArgument: if an answer or a relevant document is not in the index. The message names all such
             questions.
     """
     found: dict[str, list[list[Answer]]] = {}
@@ -43,16 +43,16 @@ def _check_relevant(question: Question, known: Collection[str]) -> None:
     for id_ in question.relevant:
         if id_ not in known:
             raise InvalidArgument(
-                f"a relevant document must be one of the index, got {shown(id_)} for {shown(question.text)}: "
+                f"a relevant document must be in the index, got {shown(id_)} for {shown(question.text)}: "
                 "documents() lists their ids"
             )
 
 
 def find_answers(question: Question, texts: Mapping[str, str]) -> list[list[Answer]]:
-    """For each answer of a question the pieces of documents that are this answer: one, or every place of a text.
+    """Return for each answer of a question its pieces of documents: one piece, or every place of a text.
 
     Raises:
-        InvalidArgument: if an answer is in no document, or is not found again in one that has changed.
+        InvalidArgument: if an answer is in no document, or its document has changed and does not have it any more.
     """
     return [
         _places(each, question, texts) if isinstance(each, str) else [_place(each, question, texts)]
@@ -61,25 +61,25 @@ def find_answers(question: Question, texts: Mapping[str, str]) -> list[list[Answ
 
 
 def _places(answer: str, question: Question, texts: Mapping[str, str]) -> list[Answer]:
-    """Every place of a text, whatever its white space and capitals."""
+    """Every place of a text, ignoring white space and capitals."""
     words = answer.split()
     wanted = re.compile(
         _as_a_word(answer.strip()) if len(words) == 1 else r"\s+".join(map(re.escape, words)), re.IGNORECASE
     )
     places = [Answer(id_, *match.span()) for id_, text in texts.items() for match in wanted.finditer(text)]
     if not places:
-        whole = ", which stands in none as a whole word" if len(words) == 1 else ""
+        whole = ", which is not in a document as a whole word" if len(words) == 1 else ""
         raise InvalidArgument(
-            f"an answer must stand in a document of the index, got {shown(answer)} for {shown(question.text)}{whole}; a "
+            f"an answer must be in a document of the index, got {shown(answer)} for {shown(question.text)}{whole}; a "
             "question that nothing answers has an empty list of answers"
         )
     return places
 
 
 def _as_a_word(word: str) -> str:
-    """A pattern for a word that is not a part of a longer word or number. Scripts without spaces have no such limits."""
+    """A pattern for a whole word, not a part of a longer word or number. Scripts without spaces have no such limits."""
     pattern = re.escape(word)
-    if not any(each.isalnum() for each in word):  # a sign, which would else be found at the end of each sentence
+    if not any(each.isalnum() for each in word):  # a sign; the pattern for words would find it at the end of each sentence
         return rf"(?<!\S){pattern}(?!\S)"
     if re.match(_LETTER, word[0]):
         pattern = rf"(?<!{_LETTER}){pattern}"
@@ -93,7 +93,7 @@ def _as_a_word(word: str) -> str:
 
 
 def _place(answer: Answer, question: Question, texts: Mapping[str, str]) -> Answer:
-    """The place of an answer; where its document has changed, that at which its text stands now."""
+    """The place of an answer. If its document has changed, the place where its text is now."""
     text = texts.get(answer.document_id, "")
     if answer.end <= len(text) and answer.text in ("", text[answer.start : answer.end]):
         return answer
@@ -101,13 +101,13 @@ def _place(answer: Answer, question: Question, texts: Mapping[str, str]) -> Answ
         start = text.index(answer.text)
         return Answer(answer.document_id, start, start + len(answer.text), answer.text)
     if answer.document_id not in texts:
-        what = "and there is no such document"
+        what = "but there is no such document"
     elif not answer.text:
-        what = f"and this one has {len(text):,} characters"
+        what = f"but the document has {len(text):,} characters"
     else:
-        what = f"and its text, {shown(answer.text)}, is {'there several times' if answer.text in text else 'gone'}"
+        what = f"but its text, {shown(answer.text)}, is {'there several times' if answer.text in text else 'gone'}"
     place = f"characters {answer.start} to {answer.end} of {shown(answer.document_id)}"
     raise InvalidArgument(
-        f"an answer must stand in a document of the index, got {place} for {shown(question.text)}, {what}: write the "
-        "answer as a text, or make the questions anew"
+        f"an answer must be in a document of the index, got {place} for {shown(question.text)}, {what}: write the "
+        "answer as a text, or make the questions again"
     )

@@ -1,4 +1,4 @@
-"""Questions that are made from the documents of an index, for an evaluation where nobody has asked any yet."""
+"""Makes questions from an index's documents, for an evaluation without questions of users."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Passage:
 """
 
 _WORD = re.compile(r"[^\W\d_][\w'’-]+")
-_STOP_WORD = 1_000_000  # times as often as in all leaves
+_STOP_WORD = 1_000_000  # times as frequent as in all leaves
 _FEWEST_WORDS = 8
-"""Words of a leaf that is worth asking for. Shorter ones are mostly headings."""
+"""Fewest words of a leaf that a question is made of. Shorter leaves are mostly headings."""
 
 
 def make_questions(
@@ -43,26 +43,26 @@ def make_questions(
     seed: int = 0,
     progress: bool | None = None,
 ) -> list[Question]:
-    """Questions about random leaves. The answer to each question is its leaf, with text and place.
+    """Make questions about leaves that are drawn at random. The leaf's text and place are the answer.
 
-    Without a language model, a question is a few words of the leaf, drawn at random: a word is drawn the likelier, the
-    more often it is in the leaf, and the fewer leaves have it. This is how a reader asks who remembers a few words of
-    the text. Such questions favour words over meaning: they show whether a setting of the splitter or of the analyzer
-    loses anything, but weights of BM25 and vectors need questions that people have asked, or a language model.
+    Without a language model, a question is a few words of the leaf, drawn at random. A word is likelier if it is frequent
+    in the leaf, and if few leaves have it, as if somebody remembered a few words of the text. Such questions favour words
+    over meaning. They show whether a setting of the splitter or analyzer loses text. To choose weights of BM25 and vectors,
+    use questions of real users, or a language model.
 
     Args:
         index: The index or view.
-        count: Most questions, >= 1. Fewer if there are fewer leaves of eight words. Default: 50.
+        count: Largest number of questions, >= 1. There are fewer if fewer leaves have eight words. Default: 50.
         llm: A LangChain chat model or LLM, a LlamaIndex LLM, or a function from a prompt to a text. Default: none.
-        prompt: The prompt for it, with ``{passage}`` where the leaf goes.
+        prompt: The prompt for ``llm``, with ``{passage}`` where the leaf's text goes.
         words: Words of a question that is made without a language model, >= 1. Default: 5.
         where: Filter on the documents. Default: all documents.
-        seed: Random seed. Default: 0.
+        seed: Seed of the random choice. Default: 0.
         progress: Whether to show a bar. Default: only in a terminal or a notebook.
 
     Raises:
         InvalidArgument: if an option is out of its range, or no leaf is long enough.
-        FunctionFailed: if the language model fails, or gives no question.
+        FunctionFailed: if the language model fails, or writes no question.
 
     Source: Azzopardi, de Rijke and Balog, Building Simulated Queries for Known-Item Topics, SIGIR 2007.
     """
@@ -87,7 +87,7 @@ def make_questions(
 
 
 def questions_about(leaves: Sequence[Passage], count: int, *, words: int = 5, seed: int = 0) -> list[Question]:
-    """Questions about some of these leaves, made without a language model: see ``make_questions``.
+    """Make questions about some of these leaves without a language model: see ``make_questions``.
 
     Raises:
         InvalidArgument: if no leaf is long enough.
@@ -95,7 +95,7 @@ def questions_about(leaves: Sequence[Passage], count: int, *, words: int = 5, se
     drawing = random.Random(seed)
     drawn = _drawn(leaves, count, drawing)
     spread = Counter(word for each in leaves for word in set(_words(each.text)))
-    for word in _stop_words(leaves, list(spread)):  # drawn where a leaf has nothing else
+    for word in _stop_words(leaves, list(spread)):  # they are drawn if a leaf has no other words
         spread[word] = len(leaves) * _STOP_WORD
     made: dict[str, Question] = {}
     for leaf in drawn:
@@ -105,14 +105,14 @@ def questions_about(leaves: Sequence[Passage], count: int, *, words: int = 5, se
 
 
 def _drawn(leaves: Sequence[Passage], count: int, drawing: random.Random) -> list[Passage]:
-    """Leaves that are worth asking for, at random.
+    """Draw leaves that are long enough, at random.
 
     Raises:
-        InvalidArgument: if there are none.
+        InvalidArgument: if no leaf is long enough.
     """
     long_enough = [each for each in leaves if len(_WORD.findall(each.text)) >= _FEWEST_WORDS]
     if not long_enough:
-        raise InvalidArgument(f"questions are made from leaves of {_FEWEST_WORDS} words or more, and there are none")
+        raise InvalidArgument(f"questions are made from leaves of {_FEWEST_WORDS} words or more, got no such leaf")
     return drawing.sample(long_enough, min(count, len(long_enough)))
 
 
@@ -149,7 +149,7 @@ def _place(leaf: Passage) -> Answer:
 
 
 def _stop_words(leaves: Sequence[Passage], words: list[str]) -> list[str]:
-    """The words of which the index's analyzer makes no terms. None if it is a function of the user's own."""
+    """The words from which the index's analyzer makes no terms. None if the analyzer is a function of the user's own."""
     analyzer = leaves.analyzer if isinstance(leaves, Passages) else None
     return [] if analyzer is None else [word for word, terms in zip(words, analyzer(words), strict=True) if not terms]
 
@@ -159,10 +159,10 @@ def _words(text: str) -> list[str]:
 
 
 def _telling(text: str, count: int, spread: Counter[str], leaves: int, drawing: random.Random) -> Sequence[str]:
-    """A few different words of a leaf in their order, the telling ones most likely."""
+    """A few different words of a leaf in their order. Words that identify the leaf are more likely."""
     often = Counter(_words(text))
     weights = {word: times * math.log1p(leaves / spread[word]) for word, times in often.items()}
-    # Each word gets a key whose best ones are a weighted sample without replacement (Efraimidis and Spirakis, 2006).
+    # Each word gets a random key; the words with the best keys are a weighted sample (Efraimidis and Spirakis, 2006).
     keys = {word: drawing.random() ** (1 / weight) for word, weight in weights.items()}
     chosen = set(sorted(keys, key=lambda word: -keys[word])[:count])
     return [word for word in often if word in chosen]

@@ -1,4 +1,4 @@
-"""What a strategy finds for questions, and how well it answers them."""
+"""Retrieves a strategy's passages for questions, and measures how well they answer the questions."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from leafspan.lab.evaluation._spans import first_words, span_scores
 from leafspan.values import Passage
 
 ABSTENTION = "abstention"
-"""The measure of questions that nothing answers."""
+"""The measure for questions that nothing answers."""
 
-_DEPTH = 100  # passages whose documents are ranked
-_AT_ONCE = 32  # questions of one retrieval
+_DEPTH = 100  # passages that rank their documents
+_AT_ONCE = 32  # questions in one retrieval
 
 Ask = Callable[..., Flow[list[list[Passage]]]]
-"""From texts, a strategy and limits, as ``Index.retrieve`` has them, to the passages for each text."""
+"""Takes texts, a strategy and limits, as ``Index.retrieve`` does, and returns the passages for each text."""
 
 Scores = dict[str, dict[str, float]]
-"""For each measure the score of each question that it applies to, by id."""
+"""Each measure's scores by question id, for the questions that the measure applies to."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Questions, and what is needed to judge what is found for them.
+    """Questions with all that is needed to judge their passages.
 
     Attributes:
         questions: The questions.
-        answers: For each question, by its id, its answers, each with the places at which it stands.
+        answers: For each question, by its id, its answers, each with all its places.
         texts: Text of each document by id. Empty if no question has answers.
     """
 
@@ -44,10 +44,10 @@ class Judged:
 
     @classmethod
     def of(cls, placed: Mapping[str, Question], known: Collection[str], texts: Mapping[str, str]) -> Judged:
-        """The questions by the places that they come from, with their answers found in the documents.
+        """Find the answers of placed questions in the documents.
 
         Raises:
-            InvalidArgument: if an answer or a relevant document is not there; the message names all such questions.
+            InvalidArgument: if an answer or a relevant document is not in the index. The message names all such questions.
         """
         answers = find_all_answers(placed, frozenset(known), texts)
         return cls(tuple(placed.values()), answers, texts)
@@ -58,17 +58,17 @@ class Judged:
 
     @property
     def with_answers(self) -> list[Question]:
-        """Those that pieces of text answer."""
+        """Questions that pieces of text answer."""
         return [each for each in self.questions if each.answers]
 
     @property
     def graded(self) -> list[Question]:
-        """Those that have relevant documents."""
+        """Questions that have relevant documents."""
         return [each for each in self.questions if each.relevant]
 
     @property
     def without_answer(self) -> list[Question]:
-        """Those that nothing answers."""
+        """Questions that nothing answers."""
         return [each for each in self.questions if each.has_no_answer]
 
     def steps(self, budgets: Sequence[int], *, once: bool = False) -> int:
@@ -79,7 +79,7 @@ class Judged:
 def measure(
     ask: Ask, judged: Judged, config: Config, budgets: Sequence[int], where: object, bar: Progress, *, once: bool = False
 ) -> Flow[Scores]:
-    """How well a strategy answers questions, by each measure that applies to them."""
+    """Measure how well a strategy answers questions, by each measure that applies to them."""
     if judged.graded:
         yield Call(check_can_measure)
     scores: Scores = {}
@@ -106,7 +106,7 @@ def measure(
 
 
 def evaluation_of(judged: Judged, budgets: tuple[int, ...], scores: Mapping[str, Scores]) -> Evaluation:
-    """The scores of strategies, by name, as an evaluation, with their measures in its order."""
+    """Make an evaluation of the strategies' scores, by name. It sorts the measures."""
     of_spans = [f"{measure}@{budget}" for measure in ("recall", "precision", "iou") for budget in budgets]
     order = [*of_spans, *MEASURES, ABSTENTION]
     ordered = {name: {each: row[each] for each in order if each in row} for name, row in scores.items()}
@@ -128,7 +128,7 @@ def _ask_all(
 
 
 def _scores_of_spans(judged: Judged, found: Mapping[str, Sequence[Passage]], budget: int) -> Scores:
-    """How much of the answers is among the first words of what was found."""
+    """The scores of the first words of each question's passages."""
     scores: Scores = {}
     for each in judged.with_answers:
         read = first_words(_places(found[each.id]), judged.texts, budget)
@@ -138,7 +138,7 @@ def _scores_of_spans(judged: Judged, found: Mapping[str, Sequence[Passage]], bud
 
 
 def _places(passages: Sequence[Passage]) -> list[Answer]:
-    """Where passages stand. What has no place in a document, such as a row of a database, answers nothing."""
+    """The passages' places. A passage without a place, such as a row of a database, answers nothing."""
     return [
         Answer(each.document_id, each.start, each.end)
         for each in passages

@@ -1,4 +1,4 @@
-"""The plot of an evaluation."""
+"""Plots an evaluation."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _MARKS = "osD^vPX"
 
 
 def check_can_plot(path: Path | None = None) -> None:
-    """Check that a plot can be drawn, and that it can be a file of this name.
+    """Check that a plot can be drawn, and saved to a file of this name.
 
     Raises:
         MissingExtra: if matplotlib is not installed.
-        InvalidArgument: if it cannot write such a file.
+        InvalidArgument: if matplotlib cannot write such a file.
     """
     try:
         from leafspan.lab.evaluation._drawn_figure import DrawnFigure
@@ -33,7 +33,7 @@ def check_can_plot(path: Path | None = None) -> None:
 
 
 def plot_against_budget(measure: str, budgets: Sequence[int], lines: Mapping[str, Sequence[float]]) -> Any:
-    """A figure of matplotlib with a line for each strategy, which notebooks draw.
+    """Draw a matplotlib figure with a line for each strategy. Notebooks show it.
 
     Raises:
         MissingExtra: if matplotlib is not installed.

@@ -1,4 +1,4 @@
-"""Questions with what answers them."""
+"""Questions and their answers."""
 
 from __future__ import annotations
 
@@ -83,15 +83,15 @@ class Question:
 
     @property
     def has_no_answer(self) -> bool:
-        """Whether nothing answers it, so that nothing should be found."""
+        """Whether nothing answers the question, so that nothing should be found."""
         return not self.answers and not self.relevant
 
 
 def _checked_answers(answers: object, question: str) -> tuple[Answer | str, ...]:
-    """The answers to a question.
+    """Return the answers to a question.
 
     Raises:
-        InvalidArgument: if they are none.
+        InvalidArgument: if they are not Answers or texts.
     """
     given = tuple(answers) if isinstance(answers, Iterable) and not isinstance(answers, str | Mapping) else (None,)
     if not all(isinstance(each, str | Answer) for each in given):
@@ -103,10 +103,10 @@ def _checked_answers(answers: object, question: str) -> tuple[Answer | str, ...]
 
 
 def _grades(relevant: object) -> dict[str, float]:
-    """The grades of relevant documents by their ids.
+    """Return the grades of relevant documents by the documents' ids.
 
     Raises:
-        InvalidArgument: if they are none.
+        InvalidArgument: if ``relevant`` is not a list of ids, one id, or grades > 0 by id.
     """
     if isinstance(relevant, str):
         relevant = [relevant]
@@ -122,17 +122,17 @@ def _grades(relevant: object) -> dict[str, float]:
 
 
 def save_questions(path: str | Path, questions: Iterable[Question]) -> None:
-    """Write questions to a file in JSON Lines, which ``read_questions`` reads. An existing file is replaced.
+    """Write questions to a JSON Lines file, which ``read_questions`` reads. An existing file is replaced.
 
     Raises:
-        InvalidArgument: if it cannot be written.
+        InvalidArgument: if the file cannot be written.
     """
     text = "".join(json.dumps(plain_question(each), ensure_ascii=False) + "\n" for each in questions)
     write_file(path, text)
 
 
 def plain_question(question: Question) -> dict[str, Any]:
-    """A question as an object of JSON, such as ``read_questions`` reads."""
+    """Return a question as a JSON object that ``read_questions`` reads."""
     answers = [each if isinstance(each, str) else _plain_place(each) for each in question.answers]
     plain = {
         "id": question.id if question.id != question.text else None,

@@ -1,4 +1,4 @@
-"""Questions from a file, or from objects."""
+"""Reads questions from a file or from objects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.lab.evaluation._questions import Answer, Question
 
 _KEYS = ("id", "text", "answers", "answer_mode", "relevant")
-_MEANT = {  # by names that other tools have
+_MEANT = {  # the keys of other tools, and leafspan's keys for the same
     "question": "text",
     "query": "text",
     "answer": "answers",
@@ -23,41 +23,41 @@ _MEANT = {  # by names that other tools have
     "documents": "relevant",
 }
 _ALIKE = 0.8
-"""Likeness, in [0, 1], of a mistyped key: ``anwsers``, but not ``title``."""
+"""Least likeness, in [0, 1], that makes a key a mistyped one: ``anwsers``, but not ``title``."""
 
 
 def read_questions(source: str | Path | Iterable[Question | Mapping[str, Any]]) -> list[Question]:
-    """Questions from a file in JSON Lines, or from objects.
+    """Read questions from a JSON Lines file, or from objects.
 
     Args:
-        source: The path of a file with a JSON object on each line; or such objects, or ``Question``s. An object
-            has ``text``, and ``answers``: a list of texts, or of objects with ``doc_id``, ``start``, ``end``, and the
-            ``text`` there; or ``relevant``: a list of ids of documents, one id, or an object with their grades; or both. An
-            empty list of answers says that the question has no answer. An object may have ``id``, and ``answer_mode``:
-            ``"any"`` or ``"all"``. Other keys are the user's own, unless one stands in place of one of these.
+        source: The path of a file with a JSON object on each line; or a list of such objects, or of ``Question``s. An
+            object has ``text``, and ``answers``: a list of texts, or of objects with ``doc_id``, ``start``, ``end`` and
+            ``text``; or ``relevant``: a list of ids of documents, one id, or an object with their grades; or both. An
+            empty list of answers means that nothing answers the question. ``id`` is optional, and so is ``answer_mode``:
+            ``"any"`` or ``"all"``. Your own keys are allowed, unless they look like a mistyped key.
 
     Raises:
-        InvalidArgument: if an object is no question, or two have the same id; the message says which.
+        InvalidArgument: if an object is not a question, or two questions have the same id. The message says which.
     """
     return list(placed_questions(source).values())
 
 
 def placed_questions(source: str | Path | Iterable[Question | Mapping[str, Any]]) -> dict[str, Question]:
-    """The questions of ``read_questions`` by the places that they come from, such as ``"questions.jsonl, line 3"``."""
+    """Read questions like ``read_questions``, by their places, such as ``"questions.jsonl, line 3"``."""
     return _read_each(_placed(source), source)
 
 
 def questions_in_lines(lines: Iterable[str], name: str) -> list[Question]:
-    """Questions from lines of JSON, as in a file of questions.
+    """Read questions from lines of JSON, as a file of questions has them.
 
     Raises:
-        InvalidArgument: if one is none, or two have the same id; the message says which.
+        InvalidArgument: if a line is not a question, or two questions have the same id. The message says which.
     """
     return list(_read_each(_parsed_lines(lines, name), name).values())
 
 
 def _read_each(things: Iterable[tuple[str, object]], source: object) -> dict[str, Question]:
-    """Questions of what may be some, by their places."""
+    """Read a question from each object, by its place."""
     placed: dict[str, Question] = {}
     seen: dict[str, str] = {}
     for place, each in things:
@@ -67,19 +67,19 @@ def _read_each(things: Iterable[tuple[str, object]], source: object) -> dict[str
             raise InvalidArgument(f"{place}: {error}") from error
         if question.id in seen:
             raise InvalidArgument(
-                f"{place}: an id must be that of one question, got {shown(question.id)} as {seen[question.id]}"
+                f"{place}: each question must have a different id, got {shown(question.id)} as {seen[question.id]}"
             )
         seen[question.id] = place
         placed[place] = question
     if not placed:
         raise InvalidArgument(
-            f"there must be a question at least, got none in {shown(str(source) if isinstance(source, Path) else source)}"
+            f"there must be a question, got no question in {shown(str(source) if isinstance(source, Path) else source)}"
         )
     return placed
 
 
 def _placed(source: object) -> list[tuple[str, object]]:
-    """What may be questions, with their places."""
+    """The objects to read questions from, with their places."""
     if isinstance(source, str | Path):
         check_path("questions", source)
         try:
@@ -99,7 +99,7 @@ def _parsed_lines(lines: Iterable[str], name: str) -> list[tuple[str, object]]:
 
 
 def _parsed(line: str) -> object:
-    """The object of a line, or the error if it is none."""
+    """The object of a line, or the error if the line is not JSON."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -113,7 +113,7 @@ def _question(plain: object) -> Question:
     _check_keys(plain)
     if "text" not in plain:
         raise InvalidArgument(
-            f"a question must have text, and answers or relevant beside it, got keys {shown(sorted(map(str, plain)))}"
+            f"a question must have text, and also answers or relevant, got keys {shown(sorted(map(str, plain)))}"
         )
     mode: Literal["any", "all"] = plain.get("answer_mode", "any")
     if mode not in ("any", "all"):
@@ -130,13 +130,13 @@ def _question(plain: object) -> Question:
     if question.has_no_answer and answers is None:
         raise InvalidArgument(
             f"a question must have answers or relevant documents, got neither for {shown(question.text)}; an empty list of "
-            "answers says that nothing answers it"
+            "answers means that nothing answers it"
         )
     return question
 
 
 def _check_keys(plain: Mapping[Any, Any]) -> None:
-    """Check that no key stands in place of one of ours."""
+    """Check that no unknown key looks like a missing key of leafspan's."""
     missing = [key for key in _KEYS if key not in plain and key != "id"]  # a question has its text as its id
     for key in map(str, plain):
         close = [_MEANT[key]] if key in _MEANT else get_close_matches(key, _KEYS, n=1, cutoff=_ALIKE)

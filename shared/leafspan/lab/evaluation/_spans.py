@@ -1,4 +1,4 @@
-"""How much of what answers a question is among the first words that were retrieved."""
+"""Measures how much of a question's answers is among the first words that were retrieved."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from leafspan.lab.evaluation._questions import Answer
 
 _WORD = re.compile(r"\S+")
 
-_TOLERANCE = 1  # characters at either end, such as a quotation mark that a splitter cuts off
+_TOLERANCE = 1  # characters at either end, for example a quotation mark that a splitter cuts off
 
 
 class SpanScores(NamedTuple):
     """How well passages answer a question, each in [0, 1].
 
     Attributes:
-        recall: 1 if they hold what is needed, else 0.
+        recall: 1 if the passages hold an answer (or all answers, if all are needed), else 0.
         precision: Share of their characters that are part of an answer.
-        iou: Intersection over union: characters that are in both, over those that are in either. Of an answer that stands
-            in several places, or of several answers of which one is enough, the best one counts.
+        iou: Intersection over union: characters in passages and answers, over characters in passages or answers. If an
+            answer has several places, or one of several answers is enough, the best one counts.
     """
 
     recall: float
@@ -30,7 +30,7 @@ class SpanScores(NamedTuple):
 
 
 def first_words(passages: Iterable[Answer], texts: Mapping[str, str], budget: int) -> list[Answer]:
-    """The passages that are read: the first ones, with ``budget`` words in all. The last one is cut.
+    """The first passages, with ``budget`` words in all. The last passage is cut.
 
     A word is a run of characters without white space. Where passages overlap, a word counts each time.
     """
@@ -48,7 +48,7 @@ def first_words(passages: Iterable[Answer], texts: Mapping[str, str], budget: in
 
 
 def span_scores(answers: Sequence[Sequence[Answer]], read: Sequence[Answer], *, needs_all: bool) -> SpanScores:
-    """How well the passages that were read answer a question."""
+    """Measure how well the first passages answer a question."""
     enough = all if needs_all else any
     recall = float(enough(any(_is_held(place, read) for place in places) for places in answers))
     read_runs = _runs(read)
@@ -66,12 +66,12 @@ _Runs = Mapping[str, Sequence[tuple[int, int]]]
 
 
 def _is_held(answer: Answer, read: Iterable[Answer]) -> bool:
-    """Whether the passages together hold every character of an answer, give or take one at either end."""
-    # An answer of one or two characters must be held itself.
+    """Whether the passages together hold every character of an answer, except perhaps one at either end."""
+    # An answer of one or two characters must be held completely.
     tolerance = _TOLERANCE if answer.end - answer.start > 2 * _TOLERANCE else 0
     reached, end = answer.start + tolerance, answer.end - tolerance
     for start, last in sorted((each.start, each.end) for each in read if each.document_id == answer.document_id):
-        if start > reached:  # a gap: what follows begins later still
+        if start > reached:  # a gap: all later runs begin later still
             break
         reached = max(reached, last)
     return reached >= end

@@ -1,4 +1,4 @@
-"""Why a passage was returned, and why another one was not."""
+"""Explains why a passage was returned, and why another one was not."""
 
 import lazy_loader
 

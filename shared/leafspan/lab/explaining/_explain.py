@@ -1,4 +1,4 @@
-"""Explaining one retrieval: what was returned and why, and why a certain piece of a document was not."""
+"""Explains one retrieval: what was returned and why, and why a certain piece of a document was not."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from leafspan.strategies import (
 from leafspan.values import Passage, Query
 from leafspan.view import View
 
-_DEPTH = 1_000  # candidates of the strategies inside, where it was not needed to look further
+_DEPTH = 1_000  # candidates of the inner strategies, unless the search had to look further
 
 Numbers = Sequence[float]
 
@@ -66,33 +66,33 @@ def explain(
     text: str | None = None,
     **options: Unpack[CallOptions],
 ) -> Explanation:
-    """Why ``view.retrieve`` returns what it does, and why it does not return a certain piece of a document.
+    """Explain why ``view.retrieve`` returns its passages, and why it does not return a certain piece of a document.
 
-    The retrieval itself says whether the piece is returned, and where each search has it. If it is not returned, further
+    The retrieval itself shows whether the piece is returned, and its rank in each search. If it is not returned, further
     retrievals find the limits that keep it out, and the smallest ``k`` and budget and the largest ``min_score`` that let it
-    in. Nothing is embedded twice for them, and no language model or host retriever is asked the same again; a reranker is
-    called for each list of results.
+    in. They embed nothing again, and do not repeat requests to language models or host retrievers. A reranker is called for
+    each list of results.
 
     Args:
         view: An index or a view of one.
         query: A text, a vector, or a ``Query`` of both. None for a strategy that needs no query.
         strategy: See ``retrieve``.
-        document_id: Id of the document that the piece is in. Default: none, only what is returned is explained.
-        start: First character of the piece, >= 0. Default: that of the document.
-        end: The character after its last one, > ``start``. Default: that of the document. The piece grows to whole
-            leaves, and is returned as soon as one of them is.
-        text: The piece's text, instead of ``start`` and ``end``; white space does not matter. If it is in several
-            places, the first one is explained, and the explanation names the others. Default: none.
-        options: Those of ``retrieve``: ``k``, ``candidates``, ``budget``, ``where``, ``min_score``, ``per_document`` and
+        document_id: Id of the document that has the piece. Default: None, which explains only what is returned.
+        start: The piece's first character, >= 0. Default: the document's start.
+        end: The character after the piece's last one, > ``start``. Default: the document's end. The piece grows to whole
+            leaves, and counts as returned if one of these leaves is returned.
+        text: The piece's words, instead of its characters. White space does not matter. If the words have several places,
+            the first one is explained, and the explanation names the others. Default: None.
+        options: Options of ``retrieve``: ``k``, ``candidates``, ``budget``, ``where``, ``min_score``, ``per_document`` and
             ``timeout``.
 
     Returns:
-        What is returned with its traces, what the strategy asked for and how long each answer took; and of the piece
-        the passages that hold it, or the obstacles that keep it out with the values that would let it in. ``print``
-        shows it as sentences.
+        The returned passages with their traces, the strategy's requests and their times. For a piece also the passages
+        that hold it, or the obstacles that keep it out, with the values that would let it in. ``print`` shows the
+        explanation as sentences.
 
     Raises:
-        DocumentNotFound: if there is no document of that id, or the view does not show it.
+        DocumentNotFound: if the index has no document with that id, or the view does not show it.
         InvalidArgument: if the view is private, an option is out of its range, the text is not in the document, or there
             are several queries.
         RetrievalTimeout: if it takes longer than ``timeout``.
@@ -126,8 +126,8 @@ def _explained(
     chosen, limits = view._strategy_of(strategy), view._limits(options)
     if view.is_private:
         raise InvalidArgument(
-            "a private view explains nothing, since an explanation quotes what it hides: passage.trace says why a passage "
-            "was returned, and whoever may see all can ask the index itself"
+            "a private view cannot explain, since an explanation quotes what it hides: passage.trace says why a passage "
+            "was returned, and readers who may see everything can ask the index itself"
         )
     return (yield from _of_one_state(view._sources, query, chosen, limits, piece, view._scope))
 
@@ -135,7 +135,7 @@ def _explained(
 def _of_one_state(
     sources: Sources, asked: Any, strategy: Strategy, limits: Limits, piece: Piece | None, scope: Scope | None
 ) -> Flow[Explanation]:
-    """The explanation, read from one state of the index."""
+    """Make the explanation from one state of the index."""
     queries = yield from checked_queries(sources, [asked], strategy)
     met = Met()
 
@@ -152,7 +152,7 @@ def _of_one_state(
 
 
 class _Explaining:
-    """One explanation, of what one reader sees."""
+    """Makes one explanation, from what one reader may see."""
 
     def __init__(
         self,
@@ -223,7 +223,7 @@ class _Explaining:
         )
 
     def _obstacles(self, target: Target) -> Flow[tuple[list[Obstacle], Held | None, list[Standing]]]:
-        """What keeps the piece out, the passage that holds it without that, and where it stands."""
+        """The limits that keep the piece out, the passage that holds it without them, and its ranks in the searches."""
         letting_in = LettingIn(self._retrieve, self._limits, target)
         for far in (False, True):
             possible = limits_of_call(self._limits, self._strategy, target.row, far=far)
@@ -233,7 +233,7 @@ class _Explaining:
         standings = standings_in_searches(self._answers.record or [], target)
         searches = searches_leaves(self._answers.record or [])
         standings += yield from self._standings_inside(target, MOST_CANDIDATES if far else _DEPTH)
-        self._answers.record = None  # answers of many retrievals would keep Python's garbage collector busy
+        self._answers.record = None  # the answers of many retrievals would slow down Python's garbage collector
         held = letting_in.held
         if values is not None:
             obstacles = [obstacle_of(limit, value, target.row, held) for limit, value in values.items()]
@@ -243,7 +243,7 @@ class _Explaining:
         return kept_out, None, standings
 
     def _standings_inside(self, target: Target, depth: int) -> Flow[list[Standing]]:
-        """Where the piece stands in each strategy inside of the one that was asked, among so many candidates."""
+        """The piece's rank in each inner strategy of the one that was asked, with ``candidates`` candidates."""
         parts = [(place, each) for place, each in inside(self._strategy) if place]
         if not parts:
             return []
@@ -256,7 +256,7 @@ class _Explaining:
         return [
             standing_in_results(place, each, rows[0], target)
             for (place, each), rows in zip(parts, answers, strict=True)
-            if not isinstance(rows, Exception)  # one that needs more than a question, and that was not asked either
+            if not isinstance(rows, Exception)  # a strategy that needs more than a question, and that was not asked either
         ]
 
     def _retrieve(self, limits: Limits) -> Flow[Result]:
@@ -270,12 +270,12 @@ class _Explaining:
 
 
 def _without_origin(passage: Passage) -> Passage:
-    """The passage without the host's object, which need not be one that can be pickled."""
+    """The passage without the host's object, which may be impossible to pickle."""
     return passage if passage.origin is None else replace(passage, origin=None)
 
 
 def _order(obstacle: Obstacle) -> int:
-    """Obstacles come in the order in which a retrieval meets them."""
+    """Sort obstacles in the order in which a retrieval meets them."""
     return ("filter", "candidates", "min_score", "per_document", "k", "budget").index(obstacle.kind)
 
 

@@ -1,4 +1,4 @@
-"""What an explanation says, as values."""
+"""The values that make up an explanation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leafspan.checks import shown
 from leafspan.text import display, first_words
 from leafspan.values import Passage, short_id
 
-_MOST_OF_SENTENCE = 120  # characters of it in a ``repr``
+_MOST_OF_SENTENCE = 120  # characters of a sentence in a ``repr``
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,21 +118,21 @@ class Explanation:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The explanation in sentences: of the piece, or if there is none, of all that is returned."""
+        """The explanation in sentences: about the piece if there is one, otherwise about all returned passages."""
         return self.piece_lines if self.document_id is not None else tuple(_of_all(self))
 
     @property
     def returned(self) -> bool:
-        """Whether the piece, or some of it, is returned."""
+        """Whether the piece, or a part of it, is returned."""
         return bool(self.holding)
 
     @property
     def changes(self) -> Mapping[str, object]:
-        """The options of ``retrieve`` that let the piece in, with their values. A budget is its number."""
+        """The options of ``retrieve`` that let the piece in, with their values. A budget is given as its number."""
         return {each.option: each.needed for each in self.obstacles if each.option}
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as plain values, which JSON can hold: filters and other objects as text."""
+        """Return the explanation as plain values for JSON: filters and other objects as text."""
         return {
             "question": self.question,
             "strategy": self.strategy,
@@ -175,12 +175,12 @@ class Explanation:
         return "\n".join(self.lines)
 
     def _repr_html_(self) -> str | None:
-        """A picture for notebooks: the obstacles and the passage that they keep out, or what is returned."""
+        """Draw a picture for notebooks: the obstacles and the passage that they keep out, or the returned passages."""
         return display("Explanation", self)
 
 
 def _of_all(explanation: Explanation) -> list[str]:
-    """What is returned, in sentences."""
+    """The returned passages, in sentences."""
     lines = [f"{_returned(len(explanation.passages), explanation.found)}, in {_time(explanation.seconds)}"]
     for place, each in enumerate(explanation.passages, start=1):
         lines.append(f"{place}. {shown(each.id)} (score {each.score:.3f})")
@@ -193,7 +193,7 @@ def _of_all(explanation: Explanation) -> list[str]:
 
 
 def _returned(returned: int, found: int) -> str:
-    """How many passages are returned, and of how many."""
+    """How many passages are returned, and how many the strategy found."""
     passages = "1 passage is" if returned == 1 else f"{returned} passages are"
     if returned == found:
         return (
@@ -207,7 +207,7 @@ def _time(seconds: float) -> str:
 
 
 def _plain(value: object) -> Any:
-    """A value as numbers, texts, lists and dictionaries; anything else as text."""
+    """A value as numbers, texts, lists and dictionaries. Other values become text."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -223,7 +223,7 @@ def _plain(value: object) -> Any:
 
 
 def _plain_passage(passage: Passage) -> dict[str, Any]:
-    """A passage as plain values. Its trace comes in sentences, and step by step."""
+    """A passage as plain values, with its trace in sentences and step by step."""
     names = (
         "id",
         "document_id",

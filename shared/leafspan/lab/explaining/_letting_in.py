@@ -1,4 +1,4 @@
-"""Which limits of a call keep a piece out, and the value of each that lets the piece in, found by retrieving again."""
+"""Finds the limits that keep a piece out, and the value of each that lets the piece in, by retrieving again."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from leafspan.strategies import LOWEST_SCORE, MOST_CANDIDATES, Strategy, at_leas
 from leafspan.values import Passage
 
 _MOST_WORDS = 100_000_000
-_NEAR_PASSAGES, _NEAR_CANDIDATES, _NEAR_WORDS = 100, 400, 3_000  # looking further takes long, and is rarely needed
-_TIMES = 4  # as many as the user gave are near, too
-_DIGITS = 4  # significant ones of a score
-_ORDER = ("candidates", "min_score", "per_document", "budget", "k", "where")  # in which limits are tried as they were
+_NEAR_PASSAGES, _NEAR_CANDIDATES, _NEAR_WORDS = 100, 400, 3_000  # looking further takes long and is rarely needed
+_TIMES = 4  # times the user's value is near, too
+_DIGITS = 4  # significant digits of a score
+_ORDER = ("candidates", "min_score", "per_document", "budget", "k", "where")  # in this order limits are tightened again
 
 Retrieve = Callable[[Limits], Flow[Result]]
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A limit of the call: what the user gave, what that means in numbers, and the value that keeps the least out."""
+    """A limit of the call: the user's value, its number, and the loosest value."""
 
     name: str
     given: Any
@@ -33,7 +33,7 @@ class Limit:
     loosest: Any
 
     def put(self, limits: Limits, value: Any) -> Limits:
-        """The limits of the call with another value of this one."""
+        """The call's limits with another value of this limit."""
         if self.name == "budget" and limits.budget is not None:
             value = replace(limits.budget, limit=value)
         return replace(limits, **{self.name: value})
@@ -41,7 +41,7 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The first passage that holds the piece, its place from 1, and the length of all passages up to it."""
+    """The first passage that holds the piece, its rank from 1, and the length of all passages up to it."""
 
     passage: Passage
     place: int
@@ -49,7 +49,7 @@ class Held:
 
 
 def limits_of_call(limits: Limits, strategy: Strategy, row: Row, *, far: bool) -> list[Limit]:
-    """The limits that may keep a document's leaves out, each with a value that is near or as loose as it can be."""
+    """The limits that may keep a document's leaves out, each with a value that is near or as loose as possible."""
     context = limits.context(at_least(strategy, limits.min_score), None)
     found = []
     if limits.where is not None and not limits.where.matches(row.metadata, row.document_id):
@@ -72,7 +72,7 @@ def limits_of_call(limits: Limits, strategy: Strategy, row: Row, *, far: bool) -
 
 
 class LettingIn:
-    """Retrievals with other limits, until the piece is returned."""
+    """Retrieves with other limits until the piece is returned."""
 
     def __init__(self, retrieve: Retrieve, limits: Limits, target: Target) -> None:
         self._retrieve = retrieve
@@ -80,14 +80,14 @@ class LettingIn:
         self._target = target
         self._tried: dict[str, Held | None] = {}
         self.held: Held | None = None
-        self.most = 0  # passages of a retrieval
+        self.most = 0  # passages of the largest retrieval
 
     def values(self, possible: Sequence[Limit]) -> Flow[dict[Limit, Any] | None]:
-        """The limits that keep the piece out, each with the value nearest to the user's that lets it in.
+        """The limits that keep the piece out, each with the value nearest to the user's that lets the piece in.
 
-        With any one of them as it was, the piece is not returned. None if the loosest values do not let it in.
+        If any of these limits keeps the user's value, the piece is not returned. None if the loosest values do not.
         """
-        without = [each for each in possible if each.name != "candidates"]  # k brings candidates along
+        without = [each for each in possible if each.name != "candidates"]  # a larger k also raises candidates
         for some in (without, possible):
             if (yield from self._lets_in({each: each.loosest for each in some})):
                 break
@@ -102,7 +102,7 @@ class LettingIn:
         return values
 
     def _lets_in(self, values: Mapping[Limit, Any]) -> Flow[bool]:
-        """Whether the piece is returned with these values. If so, ``held`` says where."""
+        """Whether these values let the piece in. If so, ``held`` has its passage."""
         limits = self._limits
         for limit, value in values.items():
             limits = limit.put(limits, value)
@@ -122,7 +122,7 @@ class LettingIn:
         return None
 
     def _needed(self, values: Mapping[Limit, Any]) -> Flow[dict[Limit, Any]]:
-        """Those of the values without which the piece is not returned."""
+        """The values that the piece needs to be returned."""
         left = dict(values)
         for limit in sorted(values, key=lambda each: _ORDER.index(each.name)):
             others = {each: value for each, value in left.items() if each is not limit}
@@ -131,7 +131,7 @@ class LettingIn:
         return left
 
     def _nearest(self, limit: Limit, values: Mapping[Limit, Any]) -> Flow[Any]:
-        """The value of a limit nearest to the user's that lets the piece in while the others have these values."""
+        """The value of a limit nearest to the user's that lets the piece in while the other limits have these values."""
         yield from self._lets_in(values)
         held = self.held
         assert held is not None
@@ -150,7 +150,7 @@ class LettingIn:
 
 
 def _smallest(bad: int, good: int, works: Callable[[int], Flow[bool]], guess: int) -> Flow[int]:
-    """The smallest number that works, above one that does not: near a guess, then in steps that double, then by halves."""
+    """The smallest number that works, above one that does not. Tries near a guess, then doubles the steps, then halves."""
     for number in (guess, guess - 1):
         if bad < number < good:
             if (yield from works(number)):
@@ -167,7 +167,7 @@ def _smallest(bad: int, good: int, works: Callable[[int], Flow[bool]], guess: in
 
 
 def _rounded_down(score: float) -> float:
-    """The score with fewer digits."""
+    """The score, rounded down to fewer digits."""
     if not score:
         return score
     digits = _DIGITS - 1 - floor(log10(abs(score)))

@@ -1,4 +1,4 @@
-"""An explanation in sentences. What is a user's own or a document's is quoted, so that it cannot pass for ours."""
+"""Writes an explanation in sentences. Texts of users and documents are quoted, so that they cannot pass for leafspan's."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leafspan.values import Passage
 
 
 def name_of_piece(target: Target) -> str:
-    """What the piece is called."""
+    """The piece's name in sentences."""
     document = f"document {shown(target.row.document_id)}"
     if (target.first, target.last) == (0, target.row.leaves - 1):
         return document
@@ -25,7 +25,7 @@ def name_of_piece(target: Target) -> str:
 
 
 def obstacle_of(limit: Limit, needed: object, row: Row, held: Held | None) -> Obstacle:
-    """A limit that keeps the piece out, with a sentence. ``held`` is the piece once nothing keeps it out."""
+    """An obstacle for a limit that keeps the piece out. ``held`` is the piece once nothing keeps it out."""
     name, now = limit.name, shown(limit.now)
     change = f"{name}={shown(needed)} lets it in"
     match name:
@@ -49,7 +49,7 @@ def obstacle_of(limit: Limit, needed: object, row: Row, held: Held | None) -> Ob
 
 
 def mismatch(where: Where, row: Row) -> str:
-    """What a document lacks to match a filter."""
+    """Why a document does not match a filter."""
     parts = []
     for part, values in failing_parts(where, row.metadata, row.document_id):
         has = " and ".join(
@@ -60,7 +60,7 @@ def mismatch(where: Where, row: Row) -> str:
 
 
 def several_places(target: Target) -> Iterator[str]:
-    """That the words of the piece are in the document several times, and how to name another place, if it is so."""
+    """If the words have several places in the document, a sentence that says so and how to name the next place."""
     if target.elsewhere:
         start, end = target.elsewhere[0]
         times = f"{len(target.elsewhere) + 1} times in document {shown(target.row.document_id)}"
@@ -68,15 +68,15 @@ def several_places(target: Target) -> Iterator[str]:
 
 
 def without_leaves(row: Row) -> Obstacle:
-    """A document that has nothing to return: it is empty, or damaged and so left out of everything."""
+    """The obstacle of a document that has nothing to return: it is empty, or damaged and therefore left out."""
     if row.damage is None:
-        return Obstacle("empty", "", None, None, "it has no text, and so no leaves that could be returned")
+        return Obstacle("empty", "", None, None, "it has no text, and so no leaves to return")
     sentence = f"what is stored of it is damaged, and so it is left out of everything: {row.damage.problem}; {REMEDY}"
     return Obstacle("damage", "", None, None, sentence)
 
 
 def no_option(strategy: Strategy, row: Row, standings: Sequence[Standing], *, searches: bool, results: int) -> Obstacle:
-    """A piece that no option of the call lets in, with where the searches find it, and the most results that there were."""
+    """The obstacle of a piece that no option lets in, with its rank in the searches and the largest number of results."""
     there = [each for each in standings if each.rank is not None]
     filters = [
         f"its filter {shown(each.where)} leaves out the document: {mismatch(each.where, row)}"
@@ -99,7 +99,7 @@ def no_option(strategy: Strategy, row: Row, standings: Sequence[Standing], *, se
 
 
 def in_sentences(standing: Standing) -> str:
-    """Where the piece stands, in a sentence."""
+    """The piece's rank in a search, in a sentence."""
     asked = "" if standing.query is None else f" for {shown(standing.query)}"
     if standing.rank is None or standing.score is None:
         if standing.source == "bm25":

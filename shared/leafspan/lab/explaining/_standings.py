@@ -1,4 +1,4 @@
-"""Where a piece of a document stands in what each search found."""
+"""Finds the rank of a document's piece in the results of each search."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _OF_AN_INDEX = (VectorSearch, LoadedVectorSearch, LexicalSearch, ListLeaves, Sim
 
 
 def searches_leaves(record: Sequence[Answered]) -> bool:
-    """Whether a strategy has asked for anything that can lead to leaves of the index."""
+    """Whether a strategy has made a request that can lead to leaves of the index."""
     return any(isinstance(each.request, _OF_AN_INDEX) for each in record)
 
 
 def standings_in_searches(record: Sequence[Answered], target: Target) -> list[Standing]:
-    """Where the piece stands in each search. Of searches that are alike but for their depth, in the deepest."""
+    """The piece's rank in each search. Of searches that differ only in their depth, the deepest one is used."""
     deepest: dict[tuple[str, str | None], Standing] = {}
     for answered in record:
         for standing in _standings(answered, target):
@@ -47,7 +47,7 @@ def standings_in_searches(record: Sequence[Answered], target: Target) -> list[St
 
 
 def standing_in_results(place: Place, strategy: Strategy, found: Sequence[Candidate], target: Target) -> Standing:
-    """Where the piece stands in what a strategy inside of another one has found."""
+    """The piece's rank in the results of an inner strategy."""
     source = f"{in_words(place)}: {type(strategy).__name__}"
     for rank, each in enumerate(found, start=1):
         if target.is_in(each):
@@ -95,7 +95,7 @@ def _among_hits(source: str, hits: Sequence[Hit], target: Target, query: str | N
 
 
 def inside(strategy: Strategy, place: Place = ()) -> Iterator[tuple[Place, Strategy]]:
-    """The strategies inside of a strategy with their places, those further in first, and at last itself."""
+    """The inner strategies with their places, innermost first, and the strategy itself last."""
     if is_dataclass(strategy):
         for each in fields(strategy):
             for step, found in _strategies_in(getattr(strategy, each.name)):
@@ -113,7 +113,7 @@ def _strategies_in(value: object) -> Iterator[tuple[Place, Strategy]]:
 
 
 def in_words(place: Place) -> str:
-    """A place as one would write it in Python, such as ``retrievers[1].depth``."""
+    """A place as Python would write it, such as ``retrievers[1].depth``."""
     text = ""
     for number, step in enumerate(place):
         is_key = isinstance(step, int) or (number > 0 and place[number - 1] in ("retrievers", "targets"))

@@ -16,13 +16,13 @@ from leafspan.values import Candidate, LeafId, Passage
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of a document, as a user names it.
+    """A piece of a document, as the user names it.
 
     Attributes:
         document_id: Id of the document.
-        start: Its first character. None: that of the document.
-        end: The character after its last one. None: that of the document.
-        text: Its words, which are looked for in the document. None: it is named by its characters.
+        start: Its first character, or None for the document's start.
+        end: The character after its last one, or None for the document's end.
+        text: Its words, which are searched in the document, or None if the user gives characters.
     """
 
     document_id: str
@@ -32,11 +32,11 @@ class Piece:
 
     @classmethod
     def of(cls, document_id: object, start: object, end: object, text: object) -> Piece | None:
-        """The piece that a user has named. None if no document was.
+        """Check the user's piece. Return None if the user names no document.
 
         Raises:
-            InvalidArgument: if the id or the text is no string, a number is out of its range, no document goes with these,
-                or both a text and a number are given.
+            InvalidArgument: if the id or the text is not a string, a number is out of its range, no document is given, or
+                both a text and a number are given.
         """
         if text is not None:
             if not isinstance(text, str):
@@ -60,12 +60,12 @@ class Target:
     """Consecutive leaves of a document.
 
     Attributes:
-        row: What the index knows of the document.
+        row: The index's record of the document.
         first: Ordinal of the first leaf.
         last: Ordinal of the last leaf (inclusive).
         start: First character of the first leaf.
         end: The character after the last leaf.
-        elsewhere: Where else the words of the piece are in the document, as (start, end), in order.
+        elsewhere: Other places of the piece's words in the document, as (start, end), in order.
     """
 
     row: Row
@@ -76,12 +76,12 @@ class Target:
     elsewhere: tuple[tuple[int, int], ...] = ()
 
     def has(self, leaf: LeafId) -> bool:
-        """Whether a leaf is one of these."""
+        """Whether this target has a leaf."""
         same = (leaf.document_id, leaf.version) == (self.row.document_id, self.row.version)
         return same and self.first <= leaf.ordinal <= self.last
 
     def is_in(self, found: Candidate) -> bool:
-        """Whether a result holds one of these leaves."""
+        """Whether a result holds one of the target's leaves."""
         span = found.span
         if found.outside is not None or found.summary is not None:
             return False
@@ -89,13 +89,13 @@ class Target:
         return same and span.first <= self.last and self.first <= span.last
 
     def is_in_passage(self, passage: Passage) -> bool:
-        """Whether a passage holds one of these leaves."""
+        """Whether a passage holds one of the target's leaves."""
         if passage.summary is not None or passage.kind != "text" or passage.start is None or passage.end is None:
             return False
         return passage.document_id == self.row.document_id and passage.start < self.end and self.start < passage.end
 
     def is_covered_by(self, passage: Passage) -> bool:
-        """Whether a passage is a summary of one of these leaves, among others."""
+        """Whether a passage is a summary that covers one of the target's leaves."""
         covers = () if passage.summary is None else passage.summary.covers
         return any(
             run.document_id == self.row.document_id and run.first <= self.last and self.first <= run.last for run in covers
@@ -103,10 +103,10 @@ class Target:
 
 
 def find_target(reader: Reader, piece: Piece) -> Flow[Target | Row]:
-    """The leaves of a piece of a document. Of one that has no leaves to read, as it is damaged or empty, only its row.
+    """The leaves of a document's piece. If the document has no leaves or is damaged, only its row.
 
     Raises:
-        DocumentNotFound: if there is no such document.
+        DocumentNotFound: if the document is not in the index.
         InvalidArgument: if the piece is not in the document.
     """
     rows = (yield from reader.rows_met([piece.document_id])) if is_unicode(piece.document_id) else {}
@@ -138,10 +138,10 @@ def find_target(reader: Reader, piece: Piece) -> Flow[Target | Row]:
 
 
 def _places_of(text: str, leaves: Iterable[StoredLeaf], row: Row) -> list[tuple[int, int]]:
-    """Where words are in a document, whatever white space is between them: the first character, and the one after the last.
+    """The places of words in a document, ignoring white space, as (start, end).
 
     Raises:
-        InvalidArgument: if they are not in it.
+        InvalidArgument: if the words are not in the document.
     """
     whole = "".join(each.text for each in sorted(leaves, key=lambda each: each.leaf.ordinal))
     words = text.split()

@@ -1,4 +1,4 @@
-"""Values as pictures: HTML of passages, results, documents, trees and indexes, without scripts, and safe with any text."""
+"""Draws passages, results, documents, trees and indexes as HTML, without scripts, and safe with any text."""
 
 from leafspan.errors import MissingExtra
 

@@ -1,4 +1,4 @@
-"""Results of several strategies for one question, side by side."""
+"""Draws the results of several strategies for one question, side by side."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leafspan.values import Passage
 def comparison_picture(
     question: str | None, results: Mapping[str, Sequence[Passage]], words: Places | None = None
 ) -> Element:
-    """The results beside each other where there is room, below each other where there is not."""
+    """Draw the results beside each other if the page is wide enough, otherwise below each other."""
     return section(".ls-comparison")[
         header(".ls-question")[question is not None and h3[name(question)]],
         div(".ls-columns")[[results_picture(each, None, words, heading=strategy) for strategy, each in results.items()]],

@@ -22,35 +22,35 @@ if TYPE_CHECKING:
 
 
 def show_document(document: Document) -> str:
-    """Its headings and leaves, its metadata, and its text."""
+    """Draw a document's headings, leaves, metadata and text."""
     return embedded(document_picture(document))
 
 
 def show_passage(passage: Passage) -> str:
-    """Its place in the document, its text, and why it was found."""
+    """Draw a passage's place in its document, its text, and why it was found."""
     return embedded(passage_picture(passage))
 
 
 def show_passages(found: Passages) -> str:
-    """The documents as strips with the passages on them, then the passages."""
+    """Draw the documents as strips with the passages on them, then the passages."""
     return embedded(results_picture(found, found.question, found.words, why_empty=found.why_empty))
 
 
 def show_summaries(summaries: Summaries) -> str:
-    """Each tree, to be opened layer by layer."""
+    """Draw each tree, to be opened layer by layer."""
     return embedded(tree_picture(summaries))
 
 
 def show_explanation(explanation: Explanation) -> str:
-    """The obstacles and the passage that they keep out, or what is returned."""
+    """Draw the obstacles and the passage that they keep out, or the returned passages."""
     return embedded(explanation_picture(explanation))
 
 
 def show_view(view: View) -> str:
-    """What the view holds, how its index was made, and its documents. What cannot be read is said instead."""
+    """Draw what the view holds, how its index was made, and its documents. If reading fails, show the error."""
     title = repr(view)
     try:
         documents, stats = view.documents(), view.stats()
-    except LeafspanError as error:  # a picture that fails would hide what it is a picture of
+    except LeafspanError as error:  # a failing picture would hide the view
         return embedded(index_picture(title, {"not shown": str(error)}, None))
     return embedded(index_picture(title, facts_of(stats), documents))

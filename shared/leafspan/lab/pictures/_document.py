@@ -1,4 +1,4 @@
-"""A document as a picture: a strip with its headings and leaves, its metadata, and its text."""
+"""Draws a document: a strip with its headings and leaves, its metadata, and its text."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from leafspan.text import visible
 from leafspan.values import Document
 
 _MOST_TEXT = 20_000  # characters that are drawn
-_OPEN = 1_500  # of a text that is open from the beginning
+_OPEN = 1_500  # characters of a text that is unfolded from the start
 _MOST_KEYS = 20
 _MOST_VALUE = 120
 
 
 def document_picture(document: Document, body: Node = None) -> Element:
-    """A document. Its leaves and headings are drawn if it comes from an index."""
+    """Draw a document. Its leaves and headings are drawn if it comes from an index."""
     outline = document.outline
     known = outline if outline is not None and fits(outline, document.text) else None
     size = size_of(known) if known is not None else f"{len(document.text):,} characters"
@@ -60,7 +60,7 @@ def _value(value: object) -> str:
 
 
 def _pieces(text: str, ends: Sequence[int]) -> Node:
-    """The text with its pieces told apart, as far as it is drawn."""
+    """The drawn part of the text, with alternating marks for its pieces."""
     drawn = text[:_MOST_TEXT]
     inner = [end for end in ends if end < len(drawn)]
     pieces = [drawn[start:end] for start, end in zip([0, *inner], [*inner, len(drawn)], strict=True)]

@@ -1,4 +1,4 @@
-"""An explanation as a picture: what keeps a piece of a document out, or what is returned, and where it stands."""
+"""Draws an explanation: what keeps a piece of a document out, or what is returned, and the piece's ranks."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from leafspan.lab.explaining import Explanation, Standing, TimedRequest
 from leafspan.lab.pictures._results import results_picture
 from leafspan.lab.pictures._text import name
 
-_MOST_PLACES = 20  # of the text elsewhere in the document
+_MOST_PLACES = 20  # other places of the text in the document
 
 
 def explanation_picture(explanation: Explanation) -> Element:
-    """Why something is returned, and why a piece of a document is not."""
+    """Draw why passages are returned, and why a piece of a document is not."""
     question, strategy = explanation.question, p(".ls-metadata")[name(explanation.strategy)]
     if explanation.document_id is None:
         return section(".ls-result")[
@@ -53,7 +53,7 @@ def _elsewhere(places: Sequence[tuple[int, int]]) -> Node:
 
 
 def _standings(standings: Sequence[Standing]) -> Node:
-    """Where the piece stands in each search, as deep as it can look."""
+    """The piece's rank in each search, as deep as the search can look."""
     return _table(
         ("where it stands", "rank", "of", "score"),
         [(each.source if each.query is None else f"{each.source} for {each.query}", _standing(each)) for each in standings],
@@ -67,7 +67,7 @@ def _standing(standing: Standing) -> list[str]:
 
 
 def _requests(requests: Sequence[TimedRequest]) -> Node:
-    """What the strategy asked for."""
+    """The strategy's requests."""
     return _table(
         ("what the strategy asked for", "results", "time"),
         [
@@ -78,7 +78,7 @@ def _requests(requests: Sequence[TimedRequest]) -> Node:
 
 
 def _table(heads: Sequence[str], rows: Sequence[tuple[str, Sequence[str]]]) -> Node:
-    """A table whose first column are names, and whose others are numbers. Nothing without rows."""
+    """A table with names in its first column and numbers in the others. Without rows, no table."""
     if not rows:
         return None
     first, *others = heads

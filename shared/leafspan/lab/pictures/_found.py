@@ -1,4 +1,4 @@
-"""What was found in a passage: its leaves that are hits, and the nodes that it became, or stands in."""
+"""Finds the leaves of a passage that are hits, and the hierarchy's nodes that it became or belongs to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leafspan.values import Outline, Passage
 
 
 def found_leaves(trace: Trace) -> dict[int, str]:
-    """The ordinals of the leaves that were found, each with what found it, in words."""
+    """The ordinals of the found leaves, each with the searches that found it, in words."""
     if trace.layer:
         return {}
     said: dict[int, list[str]] = {}
@@ -25,9 +25,9 @@ def found_leaves(trace: Trace) -> dict[int, str]:
 
 
 def pieces_of(passage: Passage) -> list[Marked]:
-    """The text of a passage in its leaves, those that were found marked. Empty if its leaves are not known.
+    """The passage's text in its leaves, with found leaves marked. Empty if the leaves are not known.
 
-    In a passage that is a single leaf, all was found, and nothing needs a mark.
+    If the passage is a single leaf, all of it was found, so that no mark is needed.
     """
     outline = passage.outline
     if outline is None or not fits(outline, passage.text) or len(outline.ends) == 1:
@@ -42,12 +42,12 @@ def pieces_of(passage: Passage) -> list[Marked]:
 
 
 def fits(outline: Outline, text: str) -> bool:
-    """Whether the outline's leaves still match the text, which may have changed."""
+    """Whether the outline's leaves match the text, which may have changed."""
     return bool(outline.ends) and outline.ends[-1] == len(text) and len(outline.runs) == 1
 
 
 def block_of(passage: Passage, number: int | None, *, nodes: bool = False) -> Block:
-    """A passage as it is drawn on the strip of its document."""
+    """The passage as a block on its document's strip."""
     outline = passage.outline
     runs = outline.runs if outline is not None else ()
     merged = [

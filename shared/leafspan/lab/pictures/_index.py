@@ -1,4 +1,4 @@
-"""An index as a picture: how much it holds, how it was made, and its documents."""
+"""Draws an index: how much it holds, how it was made, and its documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST = 50  # documents that are listed
 
 
 def index_picture(title: str, facts: Mapping[str, str], documents: Sequence[DocumentInfo] | None) -> Element:
-    """An index or a view of one."""
+    """Draw an index or a view of one."""
     if documents is None:
         return section(".ls-result")[div(".ls-caption")[span(".ls-title")[name(title)]], _facts(facts)]
     leaves = sum(each.leaves for each in documents)

@@ -1,4 +1,4 @@
-"""The lists that a result was fused from, side by side: which passage has which rank in each."""
+"""Draws the lists that a result was fused from, side by side, with each passage's rank in each list."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Entry:
     """A result in a list.
 
     Attributes:
-        rank: Its rank there, from 1.
-        number: Number of the passage that it is in, from 1.
+        rank: Its rank in the list, from 1.
+        number: Number of its passage, from 1.
         place: Its leaves in words.
-        score: Its score there.
-        share: What it added to the fused score, as a part of that score in [0, 1].
+        score: Its score in the list.
+        share: Its share of the fused score, in [0, 1].
     """
 
     rank: int
@@ -35,7 +35,7 @@ class Entry:
 
 
 def legs(passages: Sequence[Passage]) -> Node:
-    """The lists side by side. Nothing if no passage was fused of several."""
+    """Draw the lists side by side. Without a passage that was fused from several lists, draw nothing."""
     lists = lists_of(passages)
     if len(lists) < 2:
         return None
@@ -55,7 +55,7 @@ def legs(passages: Sequence[Passage]) -> Node:
 
 
 def lists_of(passages: Sequence[Passage]) -> dict[tuple[str, str | None], list[Entry]]:
-    """What each list contributed to the passages, best rank first, by the list's name and the phrasing that it is for."""
+    """The contributions of each list to the passages, best rank first, by the list's name and its phrasing."""
     lists: dict[tuple[str, str | None], list[Entry]] = {}
     for number, passage in enumerate(passages, start=1):
         of_summary = passage.trace.layer > 0 or bool(passage.trace.kind)

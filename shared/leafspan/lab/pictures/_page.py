@@ -1,4 +1,4 @@
-"""Pictures made ready to show: in a notebook, or as a page of their own."""
+"""Prepares pictures for a notebook or as separate pages."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from leafspan.checks import GENERATOR
 from leafspan.text import visible
 
 STYLESHEET = (files("leafspan.lab.pictures") / "pictures.css").read_text(encoding="utf-8")
-"""The style of all pictures. All of its rules are for elements below one of class ``ls``."""
+"""The style of all pictures. All of its rules apply only to elements inside one of class ``ls``."""
 
 _NOTHING_ELSE = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def embedded(picture: Element) -> str:
-    """A picture with its style, as the HTML of an element that stands among others, such as the output of a cell."""
+    """The picture and its style as the HTML of an element, for the output of a notebook's cell."""
     return str(Markup(div(".ls")[style[Markup(STYLESHEET)], picture]))
 
 
 def page(title: str, pictures: Iterable[Node]) -> str:
-    """Pictures as a whole HTML page, which needs nothing from elsewhere, and tells browsers to load and run nothing."""
+    """The pictures as a whole HTML page, which needs no other files and forbids browsers to load or run anything."""
     return str(
         Markup(
             html(lang="en")[

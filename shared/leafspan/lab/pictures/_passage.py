@@ -1,4 +1,4 @@
-"""A passage as a picture: where it is from, how good it is, its text, and why it was returned."""
+"""Draws a passage: its source, its score, its text, and why it was returned."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from leafspan.lab.pictures._text import Places, marked_text, name
 from leafspan.lab.pictures._why import why
 from leafspan.values import Passage
 
-_MOST_TEXT = 20_000  # characters of a passage that are drawn
+_MOST_TEXT = 20_000  # drawn characters of a passage
 
 
 def passage_picture(passage: Passage) -> Element:
-    """A passage by itself, with its document as a strip above it."""
+    """Draw a single passage, with its document as a strip above it."""
     outline = passage.outline
     return div(".ls-single")[
         outline is not None and outline.leaves > 0 and strip(outline, [block_of(passage, None, nodes=True)]),
@@ -33,7 +33,7 @@ def card(
     words: Places | None = None,
     below: Callable[[Passage], Node] | None = None,
 ) -> Element:
-    """A passage among others."""
+    """Draw a passage among others."""
     return article(".ls-card")[
         header(".ls-head")[
             number is not None and span(".ls-badge")[str(number)],
@@ -48,7 +48,7 @@ def card(
 
 
 def text_of(passage: Passage, words: Places | None = None) -> Node:
-    """Its text, with what was found in it."""
+    """The passage's text, with its found leaves marked."""
     drawn = min(len(passage.text.rstrip()), _MOST_TEXT)
     more = len(passage.text.rstrip()) - drawn
     text = passage.text[:drawn]
@@ -58,7 +58,7 @@ def text_of(passage: Passage, words: Places | None = None) -> Node:
 
 
 def where(passage: Passage) -> Node:
-    """Its document, headings and lines; or what a summary covers."""
+    """The passage's document, headings and lines, or a summary's leaves."""
     title = passage.title or passage.document_id
     path: list[Node] = [span(".ls-title")[name(title)]] if title else []
     # The first heading of a file is often its title.
@@ -86,7 +86,7 @@ def _leaves(count: int) -> str:
 
 
 def _bar(score: float, best: float | None) -> Node:
-    """The score as a bar, as long as it is beside the best one."""
+    """The score as a bar, in proportion to the best score."""
     if best is None or not (math.isfinite(score) and math.isfinite(best) and best > 0):
         return None
     share = round(100 * min(max(score / best, 0.0), 1.0))

@@ -1,4 +1,4 @@
-"""A report: questions with what was found for each, and what it was found in, on one page."""
+"""Draws a report: questions with their passages and documents, on one page."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from leafspan.values import Passage
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A question with what was found for it.
+    """A question with its passages.
 
     Attributes:
         question: The question.
         results: The passages by the name of the strategy that found them.
-        words: What finds the places of the question's words in a text. None if no word stands out.
+        words: Finds the places of the question's words in a text. None if no word stands out.
     """
 
     question: str
@@ -30,12 +30,12 @@ class Answered:
 
 
 def report(subtitle: str, answers: Sequence[Answered], appendix: Mapping[str, Node]) -> str:
-    """The page as HTML, which loads nothing from elsewhere.
+    """Make the page as HTML, which needs no other files.
 
     Args:
-        subtitle: What was searched, in a few words.
+        subtitle: The searched index, in a few words.
         answers: The questions.
-        appendix: What comes after them, such as the picture of the index, by its heading.
+        appendix: Pictures after the questions, such as the index's, by their headings.
     """
     title = answers[0].question if len(answers) == 1 else f"{len(answers)} questions"
     return page(
@@ -55,7 +55,7 @@ def report(subtitle: str, answers: Sequence[Answered], appendix: Mapping[str, No
 
 
 def _answer(answered: Answered, number: int, *, alone: bool) -> Node:
-    """The results of one strategy, or those of several side by side."""
+    """Draw the results of one strategy, or of several side by side."""
     if len(answered.results) == 1:
         (passages,) = answered.results.values()
         picture = results_picture(passages, None, answered.words)

@@ -1,4 +1,4 @@
-"""A result as a picture: each document as a strip with the passages on it, then the passages, best first."""
+"""Draws a result: each document as a strip with the passages on it, then the passages, best first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leafspan.lab.pictures._text import Places, name
 from leafspan.text import count_words
 from leafspan.values import Outline, Passage
 
-_MOST_DOCUMENTS = 12  # that are drawn as strips
+_MOST_DOCUMENTS = 12  # documents that are drawn as strips
 _MOST_CARDS = 50
 
 
@@ -28,7 +28,7 @@ def results_picture(
     below: Callable[[Passage], Node] | None = None,
     why_empty: str | None = None,
 ) -> Element:
-    """What was found for a question."""
+    """Draw the passages for a question."""
     documents = drawn_documents(passages)
     return section(".ls-result")[
         header(".ls-question")[
@@ -44,7 +44,7 @@ def results_picture(
 
 
 def _lists(passages: Sequence[Passage], *, folded: bool) -> Node:
-    """The lists that it was fused from, folded where results stand beside each other and there is less room."""
+    """The lists that the result was fused from, folded where results are side by side and have less room."""
     lists = legs(passages)
     if lists is None or not folded:
         return lists
@@ -56,7 +56,7 @@ def cards(
     words: Places | None = None,
     below: Callable[[Passage], Node] | None = None,
 ) -> Node:
-    """The passages one below the other."""
+    """Draw the passages one below the other."""
     best = max((each.score for each in passages if math.isfinite(each.score)), default=None)
     more = len(passages) - _MOST_CARDS
     return [
@@ -73,7 +73,7 @@ class DrawnDocument:
         id: Its id.
         title: Its title.
         outline: Its shape.
-        blocks: The passages on it. Summaries come first, so that the passages below them are drawn over them.
+        blocks: The passages on it. Summaries come first, so that other passages are drawn over them.
     """
 
     id: str
@@ -110,7 +110,7 @@ def _strips(documents: Sequence[DrawnDocument]) -> Node:
 
 
 def _key(documents: Sequence[DrawnDocument]) -> Node:
-    """What is on the strips."""
+    """The legend of the strips."""
     blocks = [block for each in documents for block in each.blocks]
     if not blocks:
         return None
@@ -138,7 +138,7 @@ def size_of(outline: Outline) -> str:
 
 
 def counted(passages: Sequence[Passage]) -> str:
-    """How much was found, in a few words."""
+    """The number of passages, documents and words, in a few words."""
     if not passages:
         return "nothing was found"
     documents = len({each.document_id for each in passages if each.document_id})

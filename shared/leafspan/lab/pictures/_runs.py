@@ -13,7 +13,7 @@ _NAMED = 4
 
 
 def covered_documents(runs: Sequence[Covered]) -> Node:
-    """Their ids, in the order of the runs. Of many, the first ones."""
+    """The ids of the documents, in the order of the runs. If there are many, only the first ids."""
     ids = list(dict.fromkeys(run.document_id for run in runs))
     more = len(ids) - _NAMED
     return [

@@ -1,4 +1,4 @@
-"""A document as a strip from its first leaf to its last, with its headings, and with passages where they lie."""
+"""Draws a document as a strip from its first leaf to its last, with its headings, and with passages at their places."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from htpy import Element, Node, rect, svg, text, title
 from leafspan.lab.pictures._text import spoken
 from leafspan.values import Outline, Section
 
-_ROW = 17  # pixels of a row of headings
-_BAR = 22  # of the row of passages
-_BARE = 7  # of a strip without headings
-_HITS = 4  # of the mark of a leaf that was found
-_NODES = 7  # of a row of nodes
+_ROW = 17  # height of a row of headings, in pixels
+_BAR = 22  # height of the row of passages
+_BARE = 7  # height of a strip without headings
+_HITS = 4  # height of a found leaf's mark
+_NODES = 7  # height of a row of nodes
 _GAP = 3
 _MOST_DEPTHS = 3
-_MOST_SECTIONS = 150  # that are drawn: more cannot be told apart
+_MOST_SECTIONS = 150  # drawn headings; with more, readers cannot see them apart
 _MOST_TICKS = 150
-_LEAST_LABEL = 3  # per cent: in a narrower section no heading can be read
-_LEAST_WIDTH = 0.35  # per cent, so that one leaf of a thousand can still be seen
+_LEAST_LABEL = 3  # per cent; in a narrower section no heading is readable
+_LEAST_WIDTH = 0.35  # per cent, so that one leaf of a thousand is still visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class Block:
 
     Attributes:
         runs: Its leaves, as (first, last) ordinals.
-        label: Its number. "" for none.
-        tooltip: What a pointer shows.
+        label: Its number, or "".
+        tooltip: The text that a pointer shows.
         hits: Ordinals of the leaves in it that were found.
-        nodes: Nodes of the hierarchy that it became or stands in, as (first, last) ordinals and what a pointer shows.
+        nodes: The hierarchy's nodes that it became or belongs to, as (first, last) ordinals with tooltips.
         is_summary: Whether it is a summary of its leaves.
     """
 
@@ -45,7 +45,7 @@ class Block:
 
 
 def strip(outline: Outline, blocks: Sequence[Block], *, bare: bool = False) -> Element:
-    """The strip as an SVG as wide as there is room. It can be read without colours, and by screen readers."""
+    """Draw the strip as an SVG that fills the available width. It is readable without colours, and by screen readers."""
     if bare:
         parts: list[Node] = [rect(".ls-track", x="0", y="0", width="100%", height=str(_BARE), rx="2", fill="#8883")]
         parts += [each for block in blocks for each in _block(block, outline.leaves, 0, _BARE)]
@@ -72,13 +72,13 @@ def strip(outline: Outline, blocks: Sequence[Block], *, bare: bool = False) -> E
 
 
 def _drawing(kind: str, height: int, said: str, parts: Sequence[Node]) -> Element:
-    # The height twice, since notebooks have styles of their own for drawings.
+    # The height is set twice, since notebooks have their own styles for SVG.
     look = {"width": "100%", "height": str(height), "style": f"height:{height}px"}
     return svg(kind, look, role="img", aria_label=spoken(said))[parts]
 
 
 def _headings(outline: Outline) -> Iterator[list[Section]]:
-    """The headings by their depths, the outermost first. One over everything says nothing, and is left out."""
+    """The headings by their depths, the outermost first. A heading over the whole document is left out."""
     shown = [each for each in outline.sections if each.text and each.last - each.first + 1 < outline.leaves]
     for depth in sorted({each.depth for each in shown})[:_MOST_DEPTHS]:
         row = [each for each in shown if each.depth == depth]
@@ -87,7 +87,7 @@ def _headings(outline: Outline) -> Iterator[list[Section]]:
 
 def _section(section: Section, leaves: int, y: int) -> Element:
     x, width = _place(section.first, section.last, leaves)
-    # A drawing in the drawing, so that a heading that is longer than its section is cut.
+    # Each heading is an inner SVG, so that a heading longer than its section is cut.
     return svg(x=x, y=str(y), width=width, height=str(_ROW))[
         title[spoken(f"{section.text}: {leaves_named(section.first, section.last)}")],
         rect(".ls-section", x="0.5", y="1", width="100%", height=str(_ROW - 3), rx="2", fill="#8882"),
@@ -130,7 +130,7 @@ def _node(node: tuple[int, int, str], leaves: int, y: int) -> Element:
 
 
 def _layers(nodes: Iterable[tuple[int, int, str]]) -> list[list[tuple[int, int, str]]]:
-    """The nodes in rows, in which none covers another: small ones first, as in a tree that grows downwards."""
+    """The nodes in rows, so that no node of a row covers another: small nodes first, as in a tree that grows downwards."""
     rows: list[list[tuple[int, int, str]]] = []
     for node in sorted(dict.fromkeys(nodes), key=lambda each: (each[1] - each[0], each[0])):
         free = (row for row in rows if all(other[1] < node[0] or node[1] < other[0] for other in row))
@@ -141,7 +141,7 @@ def _layers(nodes: Iterable[tuple[int, int, str]]) -> list[list[tuple[int, int, 
 
 
 def _place(first: int, last: int, leaves: int) -> tuple[str, str]:
-    """Where leaves begin, and how wide they are, in per cent of the document."""
+    """The position and width of leaves, in per cent of the document."""
     width = max(100 * (last - first + 1) / leaves, _LEAST_WIDTH)
     return f"{_number(min(100 * first / leaves, 100 - width))}%", f"{_number(width)}%"
 

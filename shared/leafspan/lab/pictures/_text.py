@@ -1,4 +1,4 @@
-"""Texts of others in a picture: escaped, in their own direction of writing, and with what cannot be seen made visible."""
+"""Shows texts of documents: escaped, in their own direction of writing, and with invisible characters made visible."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from htpy import Element, Node, bdi, mark, strong
 from leafspan.text import visible
 
 Places = Callable[[str], Sequence[tuple[int, int]]]
-"""A function from a text to the places in it that are marked, as (start, end), in order and apart from each other."""
+"""A function that returns the places to mark in a text, as (start, end), in order and without overlaps."""
 
 
 class Marked(NamedTuple):
@@ -30,17 +30,17 @@ class Marked(NamedTuple):
 
 
 def name(text: str) -> Element:
-    """A name, title or message of somebody else: it cannot change the direction of what stands around it."""
+    """A name, title or message that cannot change the direction of the text around it."""
     return bdi(dir="auto")[visible(text)]
 
 
 def spoken(text: str) -> str:
-    """The same in an attribute, such as a tooltip, where there is only text."""
+    """The same for an attribute, such as a tooltip, which can hold only text."""
     return visible(text)
 
 
 def marked_text(text: str, pieces: Sequence[Marked] = (), words: Sequence[tuple[int, int]] = ()) -> list[Node]:
-    """A text in which the pieces that were found are marked, and words stand out."""
+    """A text with found pieces marked, and words highlighted."""
     nodes: list[Node] = []
     for start, end, label, is_hit in pieces or [Marked(0, len(text), "", False)]:
         last = start + len(text[start:end].rstrip()) if is_hit else end  # white space is not marked

@@ -1,4 +1,4 @@
-"""Trees of summaries, which are opened layer by layer."""
+"""Draws trees of summaries, which open layer by layer."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from leafspan.text import visible
 from leafspan.values import Passage
 
 _MOST_ROOTS = 50
-_MOST_NODES = 3_000  # of all trees together: a browser slows down beyond
-_FIRST = 110  # characters of a node that is closed
+_MOST_NODES = 3_000  # of all trees together; with more, browsers slow down
+_FIRST = 110  # characters of a folded node
 
 
 def tree_picture(nodes: Sequence[Passage]) -> Element:
-    """Summaries, each with what it was made from below it, folded. A node below several is drawn below each."""
+    """Draw summaries, folded, each with its children below it. A node with several parents is drawn below each parent."""
     by_id = {each.id: each for each in nodes}
     below = {child for each in nodes if each.summary is not None for child in each.summary.children}
     roots = [each for each in nodes if each.summary is not None and each.id not in below]
@@ -43,7 +43,7 @@ def _counted(summaries: int, roots: Sequence[Passage]) -> str:
 
 
 class _Drawing:
-    """Draws nodes until there are too many."""
+    """Draws nodes up to a limit."""
 
     def __init__(self, nodes: Mapping[str, Passage]) -> None:
         self._nodes = nodes
@@ -61,7 +61,7 @@ class _Drawing:
         ]
 
     def _node(self, node: Passage, above: frozenset[str]) -> Element:
-        """A node and all below it. What is above it is not drawn again below it, whatever its children are said to be."""
+        """A node and all nodes below it. A node is never drawn below itself, even if damaged data say so."""
         self._left -= 1
         above |= {node.id}
         if node.summary is None:
@@ -91,7 +91,7 @@ class _Drawing:
 
 
 def _covered(node: Passage) -> Node:
-    """The part of its document that a summary covers, unless that is all of it."""
+    """The part of its document that a summary covers, unless the summary covers all of it."""
     outline = node.outline
     if outline is None or sum(last - first + 1 for first, last in outline.runs) >= outline.leaves:
         return None

@@ -1,4 +1,4 @@
-"""Why a passage was returned: its steps in sentences, its merges with the children that were there, and who mentions it."""
+"""Draws why a passage was returned: its steps in sentences, its merges, and the leaves that mention it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_STEPS = 40  # sentences of a passage
 
 
 def why(trace: Trace) -> Node:
-    """The steps in sentences, folded; above them the merges and what mentions the document. Nothing for an empty trace."""
+    """The steps in sentences, folded, below the merges and mentions. For an empty trace, nothing is drawn."""
     steps = trace.explain()
     more = len(steps) - _MOST_STEPS
     references = (fused.reference for fused in trace.fused if fused.reference is not None)

@@ -1,4 +1,4 @@
-"""An index in a browser of this machine: ask it, compare strategies, look into documents and trees. Nothing is changed."""
+"""Pages to ask an index in a browser, compare strategies, and read documents and trees. They never change the index."""
 
 from leafspan.errors import MissingExtra
 

@@ -1,4 +1,4 @@
-"""What several strategies found alike."""
+"""Finds passages that several strategies share."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from leafspan.values import Passage
 
 
 class Agreement(NamedTuple):
-    """How much of a passage another strategy found.
+    """How much of a passage another strategy found too.
 
     Attributes:
         strategy: The other strategy.
-        numbers: Numbers of its passages, from 1.
-        share: Share of the passage's characters that are in them, in (0, 1].
+        numbers: Numbers of the other strategy's passages, from 1.
+        share: Share of the passage's characters that are in these passages, in (0, 1].
     """
 
     strategy: str
@@ -23,7 +23,7 @@ class Agreement(NamedTuple):
 
 
 def agreements(passage: Passage, others: Mapping[str, Sequence[Passage]]) -> list[Agreement]:
-    """The strategies that found the passage, or some of it."""
+    """The other strategies that found the passage, or a part of it."""
     found = []
     for strategy, passages in others.items():
         shares = {number: share for number, each in enumerate(passages, start=1) if (share := _share(passage, each))}

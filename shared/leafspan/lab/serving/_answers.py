@@ -1,4 +1,4 @@
-"""What strategies find for a question, asked at the same time."""
+"""Asks several strategies the same question at the same time."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from leafspan.view import View
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one strategy found.
+    """The results of one strategy.
 
     Attributes:
         strategy: Name of the strategy.
-        passages: What it found, best first.
-        error: Why it found nothing, if something went wrong. Default: None.
-        words: What finds the places of the question's words in a text. Default: None, no word stands out.
+        passages: Its passages, best first.
+        error: The error, if the strategy failed. Default: None.
+        words: Finds the places of the question's words in a text. Default: None, which highlights no words.
     """
 
     strategy: str
@@ -32,13 +32,13 @@ class Answer:
     words: Places | None = None
 
     def of_document(self, document_id: str) -> Answer:
-        """What it found of a document."""
+        """The passages from one document."""
         kept = [each for each in self.passages if each.document_id == document_id]
         return Answer(self.strategy, kept, self.error, self.words)
 
 
 async def find_answers(view: View, asked: Asked, known: Mapping[str, Config], timeout: float) -> list[Answer]:
-    """What each strategy finds. One that fails does not keep the others from answering."""
+    """Retrieve with each strategy. A strategy that fails does not keep the others from answering."""
     return await asyncio.gather(*(_find(view, asked, name, known[name], timeout) for name in asked.strategies))
 
 

@@ -1,4 +1,4 @@
-"""The pages as an application of Starlette. Every page is made on the server, and has no script."""
+"""The pages as a Starlette application. The server makes every page, and no page has a script."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ _logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Drawing = Callable[[], Node]
-"""What draws a page of values that have been read: in a thread, since large pages take a while."""
+"""A function that draws a page from values that were read. It runs in a thread, since large pages take time."""
 
 
 def make_app(view: View, strategies: Mapping[str, Config], *, token: str, port: int, timeout: float = 30.0) -> Guard:
-    """The application, which shows a view and changes nothing.
+    """Make the application, which shows a view and never changes it.
 
     Raises:
         InvalidArgument: if there is no strategy, or the timeout is out of its range.
     """
     if not strategies:
-        raise InvalidArgument("there must be at least one strategy, got none")
+        raise InvalidArgument("there must be at least one strategy, got an empty list")
     check_number("timeout", timeout, above=0)
     pages = _Pages(view, {visible(name): config for name, config in strategies.items()}, timeout)
     routes = {
@@ -64,7 +64,7 @@ def make_app(view: View, strategies: Mapping[str, Config], *, token: str, port: 
 
 
 class _Pages:
-    """What each page reads. An error of leafspan's is shown on the page; of any other, the log has the details."""
+    """Reads the values of each page. The page shows leafspan's errors; the log has the details of other errors."""
 
     def __init__(self, view: View, strategies: Mapping[str, Config], timeout: float) -> None:
         self._view = view
@@ -75,7 +75,7 @@ class _Pages:
     def showing(
         self, title: str, read: Callable[[Request, Asked], Awaitable[Drawing]]
     ) -> Callable[[Request], Awaitable[Response]]:
-        """A handler that reads, draws what was read, and puts a frame around it."""
+        """A handler that reads values, draws them, and puts the frame around the drawing."""
 
         async def handle(request: Request) -> Response:
             asked = Asked.of(request.query_params.multi_items(), self._default)
@@ -99,7 +99,7 @@ class _Pages:
         return handle
 
     async def ask(self, _: Request, asked: Asked) -> Drawing:
-        """The form, and what was found. What is wrong with the form stands below it."""
+        """The form, and the passages that were found. Errors in the form appear below it."""
         try:
             answers, problem = await self._answers(asked), None
         except InvalidArgument as error:
@@ -107,16 +107,16 @@ class _Pages:
         return lambda: ask_page(asked, self._strategies, answers, problem)
 
     async def document(self, request: Request, asked: Asked) -> Drawing:
-        """A document, with what was found in it if a question was asked."""
+        """A document, with its found passages if the address has a question."""
         at = _whole("at", request.query_params.get("at", "0"), 0)
         document = await self._in_time(self._view.aget(request.query_params.get("id", "")))
         answers = await self._answers(asked)
         return lambda: document_page(document, asked, answers, at)
 
     async def why(self, request: Request, asked: Asked) -> Drawing:
-        """Why a document was found, or what kept it out."""
+        """Why strategies found a document, or what kept it out."""
         if asked.question is None:
-            raise InvalidArgument("a question must be asked before it can be said why a document was found, got none")
+            raise InvalidArgument("a question is needed to say why a document was found, got no question")
         id_ = request.query_params.get("id", "")
         asked.check(self._strategies)
         reasons = await find_reasons(self._view, asked, self._strategies, id_, self._timeout)
@@ -141,7 +141,7 @@ class _Pages:
         return lambda: index_page(repr(self._view), stats, self._strategies)
 
     async def nothing(self, _: Request, __: Asked) -> Drawing:
-        """A page that does not exist."""
+        """The answer for a page that does not exist."""
         raise _NoPage("there is no such page")
 
     async def _answers(self, asked: Asked) -> list[Answer]:
@@ -162,7 +162,7 @@ class _Pages:
 
 
 class _Late(LeafspanError):
-    """A page was not read in time."""
+    """Reading a page took too long."""
 
 
 class _NoPage(LeafspanError):

@@ -1,4 +1,4 @@
-"""The page that asks: the form, and what strategies found, side by side."""
+"""Draws the page with the form, and the strategies' passages side by side."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from leafspan.lab.serving._labels import labels_of
 from leafspan.text import escaped_in_json, visible
 from leafspan.values import Passage
 
-_ALL = 0.999  # a share that is not called a part
+_ALL = 0.999  # a larger share is shown as the whole passage
 
 
 def ask_page(asked: Asked, known: Mapping[str, Config], answers: Sequence[Answer], error: str | None) -> Node:
-    """The form, and below it what was found."""
+    """Draw the form, and the found passages below it."""
     return [question_form(asked, known), error is not None and error_box(error), bool(answers) and _results(asked, answers)]
 
 
 def question_form(asked: Asked, known: Mapping[str, Config]) -> Element:
-    """The form with what was typed into it."""
+    """Draw the form with the user's input."""
     chosen = [*asked.strategies, *[""] * MOST_STRATEGIES][:MOST_STRATEGIES]
     number = {"type": "number", "min": "1", "inputmode": "numeric"}
     return form(".serve-form", action="./", method="get")[
@@ -61,7 +61,7 @@ def question_form(asked: Asked, known: Mapping[str, Config]) -> Element:
                 span["Filter"],
                 input(
                     name="where",
-                    value=escaped_in_json(asked.where),  # in its strings, an escape means the same
+                    value=escaped_in_json(asked.where),  # in JSON strings, the escaped text means the same
                     maxlength=str(MOST_CHARACTERS),
                     placeholder='F("year") >= 2020',
                     autocomplete="off",
@@ -90,7 +90,7 @@ def _results(asked: Asked, answers: Sequence[Answer]) -> Node:
 
 
 def _together(answers: Sequence[Answer]) -> Node:
-    """How many passages were found by more than one strategy."""
+    """How many passages more than one strategy found."""
     total = sum(len(each.passages) for each in answers)
     shared = sum(bool(agreements(passage, _others(answers, each))) for each in answers for passage in each.passages)
     if not total:
@@ -120,7 +120,7 @@ def _others(answers: Sequence[Answer], answer: Answer) -> dict[str, Sequence[Pas
 
 
 def _agreement(found: Sequence[Agreement]) -> Node:
-    """Who else found a passage, with the numbers that it has there."""
+    """The other strategies that found a passage, with its numbers in their lists."""
     if not found:
         return None
     return p(".serve-shared")[

@@ -1,4 +1,4 @@
-"""What was typed into the form, as the address of a page has it."""
+"""The form's fields, as the address of a page has them."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from leafspan.errors import InvalidArgument
 from leafspan.filters import filter_from_option
 
 MOST_STRATEGIES = 3
-"""Strategies that are compared: more do not fit beside each other."""
+"""Largest number of strategies to compare, since a page has no room for more."""
 
 MOST_CHARACTERS = 2_000
-"""Of a question, and of a filter."""
+"""Longest question, and longest filter."""
 
 MOST_PASSAGES = 50
-"""That can be asked for of each strategy."""
+"""Largest number of passages for each strategy."""
 
 MOST_WORDS = 10_000
-"""That can be asked for of each strategy."""
+"""Largest number of words for each strategy."""
 
 USUAL_PASSAGES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question and how it is asked, as it was typed. Nothing is checked yet.
+    """A question and its options as the user typed them. Nothing is checked yet.
 
     Attributes:
-        question: The question. None if none was asked yet.
+        question: The question. None before the first question.
         strategies: Names of strategies, each once.
         k: Most passages.
         budget: Most words.
@@ -47,7 +47,7 @@ class Asked:
 
     @classmethod
     def of(cls, fields: Iterable[tuple[str, str]], default: str) -> Self:
-        """What the fields of an address say."""
+        """Read the fields of an address."""
         given = [(key, value.strip()) for key, value in fields]
         last = dict(given)
         names = tuple(dict.fromkeys(value for key, value in given if key == "s" and value))
@@ -55,7 +55,7 @@ class Asked:
         return cls(last.get("q"), names or (default,), **typed)
 
     def link(self, page: str, /, **others: str | int) -> str:
-        """The address of a page, from any other one, that is given the same question."""
+        """The address of another page with the same question."""
         fields: list[tuple[str, str | int]] = [*others.items()]
         if self.question is not None:
             fields += [("q", self.question), *(("s", name) for name in self.strategies)]
@@ -63,10 +63,10 @@ class Asked:
         return f"./{page}?{urlencode(fields, errors='replace')}"
 
     def check(self, known: Mapping[str, Config]) -> None:
-        """Check what does not depend on the index.
+        """Check the fields that do not depend on the index.
 
         Raises:
-            InvalidArgument: if anything breaks its rule.
+            InvalidArgument: if a field breaks its rule.
         """
         self.filter()
         self._number("k", self.k, MOST_PASSAGES)
@@ -81,20 +81,20 @@ class Asked:
             check_choice("strategy", name, known)
 
     def filter(self) -> Any:
-        """The filter. None if there is none.
+        """The filter, or None without one.
 
         Raises:
-            InvalidArgument: if it is too long, or none.
+            InvalidArgument: if the text is too long, or not a filter.
         """
         if len(self.where) > MOST_CHARACTERS:
             raise InvalidArgument(f"a filter must have at most {MOST_CHARACTERS:,} characters, got {len(self.where):,}")
         return filter_from_option(self.where) if self.where else None
 
     def limits(self, config: Config) -> dict[str, Any]:
-        """Options of ``retrieve`` for one strategy. The form's limits come first, then those of its configuration.
+        """Options of ``retrieve`` for one strategy. The form's limits take precedence over the configuration's limits.
 
         Raises:
-            InvalidArgument: if one of the form's is out of its range.
+            InvalidArgument: if a limit in the form is out of its range.
         """
         limits = config.defaults()
         k = self._number("k", self.k, MOST_PASSAGES)
@@ -102,7 +102,7 @@ class Asked:
         if k is None and budget is None:
             k, budget = limits.k, limits.budget
         if k is None and budget is None:
-            k = USUAL_PASSAGES  # also for strategies that would return any number
+            k = USUAL_PASSAGES  # also for strategies that would return any number of passages
         own = {name: getattr(limits, name) for name in ("candidates", "min_score", "per_document")}
         return {"k": k, "budget": budget, **own}
 

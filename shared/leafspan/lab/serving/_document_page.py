@@ -1,4 +1,4 @@
-"""The page of a document: its outline, what was found in it and why, and its text with that marked, in parts."""
+"""Draws the page of a document: its outline, its found passages and why, and its text with marks, in parts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leafspan.text import visible
 from leafspan.values import Document, Passage
 
 _MOST_HEADINGS = 200
-_MOST_STEPS = 40  # sentences of a passage
+_MOST_STEPS = 40  # shown sentences of a passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Highlight:
     Attributes:
         start: Its first character.
         end: The character after its last one.
-        label: What it is called, such as ``"A1"``.
-        strategy: Name of what found it.
+        label: Its label, such as ``"A1"``.
+        strategy: Name of the strategy that found it.
         passage: The passage.
     """
 
@@ -41,7 +41,7 @@ class Highlight:
 
 
 def document_page(document: Document, asked: Asked, answers: Sequence[Answer], at: int) -> Node:
-    """A document, as far as it is shown at once."""
+    """Draw a document, as far as it fits on one page."""
     ends = document.outline.ends if document.outline is not None else ()
     parts = parts_of(len(document.text), ends)
     found = highlights(document, answers)
@@ -69,7 +69,7 @@ def document_page(document: Document, asked: Asked, answers: Sequence[Answer], a
 
 
 def highlights(document: Document, answers: Sequence[Answer]) -> list[Highlight]:
-    """The passages that stand in the text, in its order: no summaries, and nothing that was replaced since."""
+    """The passages in the text, in its order, without summaries and without passages of a replaced version."""
     labels = labels_of(answers)
     found = [
         Highlight(passage.start, passage.end, labels[answer.strategy][passage.id], answer.strategy, passage)
@@ -85,7 +85,7 @@ def _stands_in(passage: Passage, text: str) -> bool:
 
 
 def marked_part(document: Document, found: Sequence[Highlight], start: int, end: int) -> list[Node]:
-    """A part of the text. Where passages lie it is marked; where several strategies found the same, marked more."""
+    """A part of the text with its passages marked. Text that several strategies found is marked more strongly."""
     inside = [each for each in found if each.start < end and start < each.end]
     anchors = _anchors(document)
     cuts = {max(each.start, start) for each in inside} | {min(each.end, end) for each in inside}
@@ -112,7 +112,7 @@ def _piece(text: str, covering: Sequence[Highlight]) -> Node:
 
 
 def _note(each: Highlight, document: Document, asked: Asked) -> Node:
-    """What found a passage, and why, beside the text."""
+    """The strategy that found a passage, and why, beside the text."""
     steps = each.passage.trace.explain()
     return details(open=False)[
         summary[
@@ -127,7 +127,7 @@ def _note(each: Highlight, document: Document, asked: Asked) -> Node:
 
 
 def _anchors(document: Document) -> dict[int, int]:
-    """Where sections begin: the ordinal of the first leaf by its first character."""
+    """The anchors of sections: the ordinal of the first leaf, by the leaf's first character."""
     if document.outline is None:
         return {}
     starts = (0, *document.outline.ends)
@@ -135,7 +135,7 @@ def _anchors(document: Document) -> dict[int, int]:
 
 
 def _found(answers: Sequence[Answer], document_id: str) -> Node:
-    """What each strategy found in this document, and why, side by side."""
+    """The passages that each strategy found in this document, and why, side by side."""
     if not answers:
         return None
     here = [each.of_document(document_id) for each in answers]
@@ -154,7 +154,7 @@ def _found(answers: Sequence[Answer], document_id: str) -> Node:
 
 
 def _headings(document: Document, asked: Asked) -> Node:
-    """The outline, each heading leading to its place."""
+    """The outline, with a link from each heading to its place."""
     outline = document.outline
     if outline is None or not outline.sections:
         return None

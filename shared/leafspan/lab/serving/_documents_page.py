@@ -1,4 +1,4 @@
-"""The page that lists documents, page by page, or those whose id or title has what is looked for."""
+"""Draws the list of documents, page by page, optionally only those with a searched text in their id or title."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from leafspan.lab.serving._asked import Asked
 from leafspan.lab.serving._frame import field_value
 
 MOST_DOCUMENTS = 50
-"""Documents of a page."""
+"""Documents on one page."""
 
 
 def documents_page(documents: Sequence[DocumentInfo], asked: Asked, find: str, page: int) -> Node:
-    """A page of the list."""
+    """Draw one page of the list."""
     wanted = find.casefold()
     found = [each for each in documents if wanted in each.id.casefold() or wanted in (each.title or "").casefold()]
     pages = max(-(-len(found) // MOST_DOCUMENTS), 1)

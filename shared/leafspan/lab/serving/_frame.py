@@ -1,4 +1,4 @@
-"""What all pages have: the style, the name of the index, and the way to the other pages."""
+"""The frame of all pages: the style, the index's name, and links to the other pages."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from leafspan.lab.serving._asked import Asked
 from leafspan.text import visible
 
 STYLE = STYLESHEET + (files("leafspan.lab.serving") / "serving.css").read_text(encoding="utf-8")
-"""The style of the pages: that of the pictures, and that of forms and tables."""
+"""The style of the pages: the pictures' style, with forms and tables."""
 
 _PAGES = {"": "Ask", "documents": "Documents", "trees": "Trees", "index": "Index"}
 
 
 def framed(title: str, index: str, asked: Asked, current: str, *content: Node) -> Element:
-    """A whole page."""
+    """Draw a whole page."""
     return html(lang="en")[
         head[
             meta(charset="utf-8"),
@@ -46,10 +46,10 @@ def framed(title: str, index: str, asked: Asked, current: str, *content: Node) -
 
 
 def field_value(text: str) -> str:
-    """What was typed, for a field of a form: it obeys nothing that could hide or reorder what stands there."""
+    """The user's input as a field's value, without characters that could hide or reorder text."""
     return visible(text, lines=True)
 
 
 def error_box(message: str) -> Element:
-    """An error, which says what to do."""
+    """Draw an error, which says what to do."""
     return p(".serve-error", role="alert")[name(message)]

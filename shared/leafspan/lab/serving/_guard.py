@@ -1,4 +1,4 @@
-"""Who may ask: only those on this machine who have the token. What browsers may do with an answer: show it."""
+"""Shows the pages only to users of this machine with the token, and forbids browsers everything but showing them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leafspan.text import visible
 _logger = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
-"""Where the pages are served."""
+"""The server's address."""
 
 
 def safe_headers(stylesheet: str) -> dict[str, str]:
@@ -25,7 +25,7 @@ def safe_headers(stylesheet: str) -> dict[str, str]:
     digest = b64encode(sha256(stylesheet.encode()).digest()).decode()
     policy = {
         "default-src": "'none'",
-        "style-src": "'unsafe-inline'",  # of single elements: widths of bars
+        "style-src": "'unsafe-inline'",  # single elements have styles, such as the widths of bars
         "style-src-elem": f"'sha256-{digest}'",
         "form-action": "'self'",
         "base-uri": "'none'",
@@ -43,10 +43,10 @@ def safe_headers(stylesheet: str) -> dict[str, str]:
 
 
 class Guard:
-    """An application that only those reach who have the token, and who call this machine by its own name.
+    """Passes only requests with the token that use this machine's own name to the application.
 
-    A page of somebody else cannot know the token. If it has this machine's address behind a name of its own (DNS
-    rebinding), it is the name that is refused.
+    Pages of others cannot know the token. If such a page gives this machine's address its own host name (DNS
+    rebinding), the guard refuses that name.
 
     Attributes:
         cut_off: Whether an answer was cut off because the server ended.
@@ -61,7 +61,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] != "http":  # the application answers nothing else
+        if scope["type"] != "http":  # the application answers only HTTP
             await self._app(scope, receive, send)
             return
 
@@ -84,7 +84,7 @@ class Guard:
             self.cut_off = True
             if not begun:
                 await PlainTextResponse("The server has ended.", 503)(scope, receive, send_safely)
-        except Exception as error:  # Starlette has said to the browser that it failed
+        except Exception as error:  # Starlette has told the browser about the failure
             _logger.error("a page failed:\n%s", visible("".join(traceback.format_exception(error)), lines=True))
 
     def _refusal(self, scope: Scope) -> Response | None:
@@ -101,4 +101,4 @@ class Guard:
 
 
 def _suffixes(port: int) -> list[str]:
-    return [f":{port}", ""] if port == 80 else [f":{port}"]  # browsers leave out the usual port
+    return [f":{port}", ""] if port == 80 else [f":{port}"]  # browsers leave out the default port

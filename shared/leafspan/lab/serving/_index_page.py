@@ -1,4 +1,4 @@
-"""The page of the index: how much it holds, how it was made, and the strategies that can be chosen."""
+"""Draws the page of the index: how much it holds, how it was made, and the available strategies."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leafspan.text import visible
 
 
 def index_page(title: str, stats: Stats, known: Mapping[str, Config]) -> Node:
-    """The index in numbers."""
+    """Draw the page of the index."""
     numbers = {key: f"{getattr(stats, key):,}" for key in ("documents", "leaves", "words", "characters")}
     return [
         h1[name(title)],
@@ -23,7 +23,7 @@ def index_page(title: str, stats: Stats, known: Mapping[str, Config]) -> Node:
             tbody[[tr[th(scope="row")[key], td[name(value)]] for key, value in {**numbers, **facts_of(stats)}.items()]]
         ],
         h2["Strategies"],
-        p(".ls-count")["What each name stands for, as a configuration file has it."],
+        p(".ls-count")["What each name means, as a configuration file writes it."],
         [
             details(".serve-folded")[summary[name(each)], pre(".serve-config")[_written(config)]]
             for each, config in known.items()
@@ -34,5 +34,5 @@ def index_page(title: str, stats: Stats, known: Mapping[str, Config]) -> Node:
 def _written(config: Config) -> str:
     try:
         return visible(config_text(config.to_dict(full=True)), lines=True)
-    except InvalidArgument:  # it has objects that no file can have
+    except InvalidArgument:  # it has objects that no file can hold
         return visible(repr(config.strategy), lines=True)

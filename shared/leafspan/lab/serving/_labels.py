@@ -1,4 +1,4 @@
-"""What passages are called in the text of their document."""
+"""Labels passages in their document's text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from leafspan.lab.serving._answers import Answer
 
 
 def labels_of(answers: Sequence[Answer]) -> dict[str, dict[str, str]]:
-    """What passages are called in the text of their document, by strategy and id: A1, or 1 if there is one strategy."""
+    """The passages' labels in their document's text, by strategy and id: A1, or 1 if there is only one strategy."""
     labels: dict[str, dict[str, str]] = {}
     for answer, letter in zip(answers, ascii_uppercase, strict=False):
         counts: dict[str, int] = {}

@@ -1,15 +1,15 @@
-"""Long texts in parts, each of which is a page."""
+"""Splits long texts into parts, one for each page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 MOST_TEXT = 20_000
-"""Characters of a document that are shown at once."""
+"""Largest number of a document's characters on one page."""
 
 
 def parts_of(length: int, ends: Sequence[int], most: int = MOST_TEXT) -> list[tuple[int, int]]:
-    """The parts of a text, as (start, end). They end where leaves end; only a leaf that is longer than a part is cut."""
+    """The parts of a text, as (start, end). They end where leaves end. Only a leaf that is longer than a part is cut."""
     parts = []
     start = 0
     last = 0  # the end of the last leaf that fits into the part

@@ -1,4 +1,4 @@
-"""Why strategies find a document, or what keeps it out."""
+"""Asks strategies why they find a document, or what keeps it out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leafspan.view import View
 
 
 class Reason(NamedTuple):
-    """What one strategy has to say of a document.
+    """A strategy's reasons to find a document or not.
 
     Attributes:
         strategy: Name of the strategy.
@@ -30,10 +30,10 @@ class Reason(NamedTuple):
 async def find_reasons(
     view: View, asked: Asked, known: Mapping[str, Config], document_id: str, timeout: float
 ) -> list[Reason]:
-    """What each strategy has to say of a document. Each retrieves up to some hundred times for it.
+    """Find each strategy's reasons for a document. Each strategy retrieves up to some hundred times for it.
 
     Raises:
-        DocumentNotFound: if there is no document of that id.
+        DocumentNotFound: if the index has no document with that id.
     """
     return await asyncio.gather(
         *(_reason(view, asked, name, known[name], document_id, timeout) for name in asked.strategies)

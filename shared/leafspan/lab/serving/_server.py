@@ -1,4 +1,4 @@
-"""Serving an index until a signal comes."""
+"""Serves an index until a signal arrives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from leafspan.lab.serving._app import make_app
 from leafspan.lab.serving._guard import HOST
 from leafspan.view import View
 
-_GRACE = 3  # seconds for answers that are on their way when the server ends
+_GRACE = 3  # seconds to finish answers when the server ends
 _MOST_AT_ONCE = 64  # connections; others get a 503
 
 
@@ -36,11 +36,11 @@ def serve(
     """Serve pages on 127.0.0.1 until SIGINT or SIGTERM. Must be called in the main thread.
 
     Args:
-        view: The index or view to search. It is only read.
-        strategies: The strategies that can be chosen, by name. The first one is preselected.
-        port: The port, in [0, 65535]. 0 for any free one. Default: 0.
-        timeout: Most seconds for what a page shows. Default: 30.
-        started: Function that gets the address, once it can be reached.
+        view: The index or view to ask. It is only read.
+        strategies: The available strategies, by name. The first one is selected at the start.
+        port: The port, in [0, 65535]. 0 for any free port. Default: 0.
+        timeout: Longest time to read a page. Unit: seconds. Default: 30.
+        started: Called with the address, once the server answers.
 
     Raises:
         InvalidArgument: if the port cannot be used.
@@ -61,8 +61,8 @@ def serve(
             ws="none",
             lifespan="off",
             log_config=None,
-            log_level=logging.CRITICAL,  # what fails in a page, the pages log
-            access_log=False,  # it would have the token and the questions
+            log_level=logging.CRITICAL,  # the pages log their own failures
+            access_log=False,  # it would contain the token and the questions
             server_header=False,
             proxy_headers=False,
             limit_concurrency=_MOST_AT_ONCE,
@@ -73,16 +73,16 @@ def serve(
             started(f"http://{HOST}:{used}/{token}/")
             asyncio.run(server.serve(sockets=[listening]))
     if app.cut_off:
-        # The engine may still be at work for nobody, and closing it meanwhile would crash. Nothing is lost: it only reads.
+        # An abandoned request may still use the engine, and closing the engine would crash. The request only reads.
         sys.stdout.flush()
         os._exit(0)
 
 
 @contextmanager
 def _ended_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """A context in which signals end the server, and nothing else.
+    """A context in which signals only end the server.
 
-    uvicorn handles them while it serves, and raises them again afterwards, which would end the process before it has
+    uvicorn handles signals while it serves, and raises them again afterwards. That would end the process before it has
     closed the index.
     """
 

@@ -1,4 +1,4 @@
-"""The page of trees: that of a document with the leaves below it, or all trees without them."""
+"""Draws the page of trees: one document's tree with its leaves, or all trees without leaves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leafspan.values import Passage
 
 
 def trees_page(nodes: Sequence[Passage], asked: Asked, document_id: str) -> Node:
-    """Trees, to be opened layer by layer."""
+    """Draw trees, which open layer by layer."""
     return [
         h1["Tree of ", name(document_id)] if document_id else h1["Trees"],
         form(".serve-form.serve-small", action="./trees", method="get")[

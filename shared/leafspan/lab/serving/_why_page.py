@@ -1,4 +1,4 @@
-"""The page that says why strategies find a document, or what keeps it out."""
+"""Draws the page that says why strategies find a document, or what keeps it out."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from leafspan.lab.serving._frame import error_box
 from leafspan.lab.serving._reasons import Reason
 from leafspan.text import visible
 
-_MOST_TEXT = 20_000  # characters of what one strategy has to say
+_MOST_TEXT = 20_000  # of one strategy's reasons
 
 
 def why_page(reasons: Sequence[Reason], asked: Asked, document_id: str) -> Node:
-    """What each strategy has to say, side by side."""
+    """Draw each strategy's reasons, side by side."""
     return [
         h1["Why, and why not: ", name(document_id)],
         p(".serve-links")[

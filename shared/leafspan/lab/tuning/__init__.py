@@ -1,4 +1,4 @@
-"""Fitting options of a strategy on one's own questions."""
+"""Tunes the options of a strategy on the user's own questions."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""What a tuning asks of an index, and of indexes of the same documents with leaves of other lengths."""
+"""Gives a tuning its index, and indexes of the same documents with shorter or longer leaves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leafspan.values import Passage
 
 
 class Corpus:
-    """What a tuning asks of an index."""
+    """An index as a tuning uses it."""
 
     def __init__(self, index: Index) -> None:
         self._index = index
@@ -31,15 +31,15 @@ class Corpus:
         self.close = index.close
 
     def ask(self, texts: list[str], strategy: Strategy, **limits: Any) -> Flow[list[list[Passage]]]:
-        """The passages for each text, within limits as ``Index.retrieve`` has them."""
+        """The passages for each text, with limits as in ``Index.retrieve``."""
         return (yield from self.passages(texts, strategy, Limits.of(**limits)))  # type: ignore[no-any-return]
 
     def made_with(self, splitter: Splitter, folder: str) -> Flow[Corpus]:
-        """An index of the same documents in a folder, with another splitter."""
+        """Make an index of the same documents in a folder, with another splitter."""
         settings = self._index._settings
         kept = {name: getattr(settings, name) for name in ("context_sentences", "title_weight", "analyzer", "bm25")}
         options = OpenOptions(splitter=splitter, **kept)
-        yield from self._index._embedder.identity()  # which says what it is, if the index remembers it
+        yield from self._index._embedder.identity()  # so that the embedder is known, if the index remembers it
         embedder = self._index._embedder.embedder
         made = yield from Index._open(folder, None, "kb", embedder, options, None, False, True, self._index._timeout)
         try:
@@ -54,12 +54,12 @@ class Corpus:
 
 
 class Corpora:
-    """An index, and indexes of its documents with longer or shorter leaves, each made when it is first asked for.
+    """An index, and indexes of its documents with longer or shorter leaves. Each is made when it is first needed.
 
-    They are in temporary folders, until ``close``.
+    The indexes are in temporary folders until ``close``.
 
     Raises:
-        InvalidArgument: if there are lengths, and the index's splitter has none.
+        InvalidArgument: if lengths are given, but the index's splitter has no length.
     """
 
     def __init__(self, corpus: Corpus, lengths: Sequence[int]) -> None:
@@ -74,11 +74,11 @@ class Corpora:
 
     @property
     def length(self) -> int | None:
-        """Longest leaf of the index. None if its splitter has no such option."""
+        """The longest leaf of the index. None if its splitter has no such option."""
         return self._splitter.leaf_words if isinstance(self._splitter, HierarchicalSplitter) else None
 
     def splitter(self, length: int) -> HierarchicalSplitter:
-        """That of the index, with this longest leaf. Parents that would not be longer than a leaf are left out."""
+        """The index's splitter with this longest leaf. Parents that are not longer than a leaf are left out."""
         assert isinstance(self._splitter, HierarchicalSplitter)
         parents = tuple(each for each in self._splitter.parent_words if each > length)
         return replace(self._splitter, leaf_words=length, parent_words=parents)
@@ -94,7 +94,7 @@ class Corpora:
         return self._made[length]
 
     def close(self) -> Flow[None]:
-        """Delete the indexes that were made."""
+        """Delete the temporary indexes."""
         for each in self._made.values():
             yield Call(each.close, finish=True)
         for folder in self._folders:

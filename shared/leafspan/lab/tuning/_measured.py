@@ -1,4 +1,4 @@
-"""What was measured, kept in a file, so that a tuning that was stopped goes on where it was."""
+"""Keeps the measured scores in a file, so that a stopped tuning can continue."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ class Measured:
         return len(self._scores)
 
     def load(self, questions: int) -> Flow[None]:
-        """Read what the file has. It need not be there.
+        """Read the file, if it exists.
 
         Raises:
-            InvalidArgument: if it is the file of another tuning, or none.
+            InvalidArgument: if the file belongs to another tuning, or is not a tuning's file.
         """
         if self._path is not None:
             self._scores = yield Call(_read, (self._path, self._run, questions))
 
     def get(self, setting: str) -> list[float] | None:
-        """The score of each question, None if the setting was not measured."""
+        """The score of each question, or None if the setting was not measured."""
         return self._scores.get(setting)
 
     def keep(self, setting: str, scores: Sequence[float]) -> Flow[None]:
-        """Remember the score of each question for a setting, and write the file."""
+        """Keep the score of each question for a setting, and write the file."""
         self._scores[setting] = list(scores)
         if self._path is not None:
             plain = {"format": _FORMAT, "run": self._run, "scores": self._scores}
@@ -81,7 +81,7 @@ def _are_scores(scores: Any, questions: int) -> bool:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file at once: whoever is stopped meanwhile leaves what was there."""
+    """Write the file in one step. A process that is stopped in between leaves the old file."""
     unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}.unfinished")
     try:
         unfinished.write_text(text, encoding="utf-8")

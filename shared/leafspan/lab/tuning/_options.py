@@ -1,4 +1,4 @@
-"""What a tuning is asked to do."""
+"""The options of a tuning."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from leafspan.filters import to_filter
 from leafspan.lab.evaluation import BUDGETS, checked_budgets
 
 Kind = Literal["weights", "windows", "thresholds"]
-"""A kind of options: how searches are weighed, how far hits are widened, from which score on something counts."""
+"""The kinds of options: weights of searches, widths of passages, and thresholds of scores."""
 
 FEWEST_QUESTIONS = 20
-"""Fewest questions to fit on, and to report on."""
+"""Fewest questions to fit on, and fewest questions to report on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,14 +25,14 @@ class TuneOptions:
 
     Attributes:
         options: The kinds of options that may be changed.
-        leaf_words: Longest leaves to try, each in an index of its own.
+        leaf_words: Longest leaves to try, each in a separate index.
         budgets: Numbers of words, in ascending order.
         where: Filter on the documents, for all questions.
         held_out: Share of the questions to report on, in (0, 1).
         folds: Parts into which the questions to fit on are divided, >= 2.
-        rounds: Most times that all options are gone through, >= 1.
-        seed: Random seed.
-        resume: File that keeps what was measured, None for none.
+        rounds: Largest number of rounds over all options, >= 1.
+        seed: Seed of the random choices.
+        resume: File for the measured scores, or None.
         progress: Whether to show a bar.
     """
 

@@ -1,4 +1,4 @@
-"""The options of strategies that can be tuned, and the values that are tried."""
+"""The strategies' tunable options, and the values to try."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leafspan.lexical import BM25Settings
 from leafspan.strategies import BM25, AutoMerging, Ensemble, Hybrid, RelevantSegments, SentenceWindow, Strategy, Vector
 
 LEAF = "leaf_words"
-"""The name of the one parameter that is an option of the index, not of the strategy."""
+"""The only parameter that is an option of the index, and not of the strategy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,9 +20,9 @@ class Parameter:
 
     Attributes:
         name: Where it is in the strategy, such as ``"base.neighbour_bonus"``.
-        values: The values that are tried, in their order, the one that the strategy has among them.
-        read: From the strategy to the value that it has.
-        change: From the strategy and another value to the strategy with it.
+        values: The values to try, in order, including the strategy's present value.
+        read: Returns the strategy's value.
+        change: Returns the strategy with another value.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Parameter:
 
 
 def parameters_of(strategy: Strategy, kinds: Collection[Kind], bm25: BM25Settings) -> list[Parameter]:
-    """What can be tuned in a strategy, and in those that it is over, and so on. The outermost come first."""
+    """The tunable parameters of a strategy and of its inner strategies. The outermost come first."""
     own = _ensemble(strategy) if isinstance(strategy, Ensemble) else _GRIDS.get(type(strategy), ())
     found = [each.parameter(strategy, bm25) for each in own if each.kind in kinds and each.applies(strategy)]
     for field in fields(strategy):  # type: ignore[arg-type]
@@ -48,7 +48,7 @@ def parameters_of(strategy: Strategy, kinds: Collection[Kind], bm25: BM25Setting
 
 
 def leaf_length(present: int | None, lengths: Sequence[int]) -> Parameter:
-    """The longest leaf of an index, which a strategy does not show."""
+    """The longest leaf of an index, which a strategy does not know."""
     return Parameter(LEAF, _with_value(tuple(sorted(lengths)), present), lambda _: present, lambda strategy, _: strategy)
 
 
@@ -61,7 +61,7 @@ def with_values(strategy: Strategy, parameters: Sequence[Parameter], values: Map
 
 
 def _of_part(option: str, place: int | None, parameter: Parameter) -> Parameter:
-    """The same parameter, of a strategy that has this one as an option, or at a place in a list of strategies."""
+    """The same parameter for an outer strategy that has this strategy as an option, or in a list of strategies."""
 
     def part(whole: Strategy) -> Strategy:
         given = getattr(whole, option)
@@ -91,15 +91,15 @@ def _always(_: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """The values of one number of a class of strategies.
+    """The values to try for one number of a class of strategies.
 
     Attributes:
         kind: The kind of the option.
         name: Its name in the class.
-        values: What is tried, in its order.
-        read: From a strategy, and the BM25 settings of the index, to the value.
-        options: From the same and another value to the options of the class that it changes.
-        applies: Whether it has an effect in a strategy.
+        values: The values to try, in order.
+        read: Returns a strategy's value, given the strategy and the index's BM25 settings.
+        options: Returns the options that another value changes, given the strategy, the settings and the value.
+        applies: Whether the number has an effect in a strategy.
     """
 
     kind: Kind
@@ -120,7 +120,7 @@ class _Grid:
 
 
 def _with_value(values: tuple[Any, ...], value: Any) -> tuple[Any, ...]:
-    """The values with another one in its place. None, for no limit, stays where it is."""
+    """The values with another one at a place. None, for no limit, keeps its place."""
     if value in values:
         return values
     numbers = sorted([value, *(each for each in values if each is not None)])
@@ -202,8 +202,8 @@ def _hybrid() -> Iterator[_Grid]:
 
 
 def _ensemble(strategy: Ensemble) -> Iterator[_Grid]:
-    """The grids of the weights of all retrievers but the first, which has 1."""
-    if strategy.fusion == "maximum":  # where a weight changes what a score means
+    """The grids of the weights of all retrievers except the first one, whose weight is 1."""
+    if strategy.fusion == "maximum":  # then a weight changes the meaning of a score
         return
     for place in range(1, len(strategy.retrievers)):
 
@@ -219,7 +219,7 @@ def _ensemble(strategy: Ensemble) -> Iterator[_Grid]:
 
 
 def _relative(ensemble: Ensemble) -> list[float]:
-    """The weights of all retrievers as multiples of that of the first."""
+    """The weights of all retrievers as multiples of the first retriever's weight."""
     weights = ensemble.weights or [1.0] * len(ensemble.retrievers)
     return [each / weights[0] for each in weights]
 

@@ -1,4 +1,4 @@
-"""The questions of a tuning: where they come from, which are fitted on, and what answers them."""
+"""Collects a tuning's questions, divides them, and finds their answers."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from leafspan.retrieval import Limits
 from leafspan.strategies import Browse
 
 Questions = str | Path | Iterable[Question | Mapping[str, Any]] | None
-"""A file of questions, or some, or None to make some of the documents."""
+"""A file of questions, or a list of questions, or None to make questions from the documents."""
 
-_MADE = 200  # questions, if none are given
+_MADE = 200  # questions that are made if the user passes no questions
 
 
 def placed_in(corpus: Corpus, questions: Questions, options: TuneOptions) -> Flow[dict[str, Question]]:
-    """The questions by the places that they come from."""
+    """The questions by their places in a file or list."""
     if questions is not None:
         return (yield Call(placed_questions, (questions,)))  # type: ignore[no-any-return]
     [leaves] = yield from corpus.passages([None], Browse(), Limits.of(where=options.where))
@@ -34,21 +34,21 @@ def placed_in(corpus: Corpus, questions: Questions, options: TuneOptions) -> Flo
 
 
 def divided(questions: list[Question], options: TuneOptions) -> tuple[list[Question], list[Question]]:
-    """The questions to fit on and those to report on: of each kind of question the same share, at random.
+    """Divide the questions, at random, into those to fit on and those to report on, with the same share of each kind.
 
     Raises:
-        InvalidArgument: if there are too few, or none that something answers.
+        InvalidArgument: if there are too few questions, or nothing answers any of them.
     """
     if "thresholds" not in options.options and all(each.has_no_answer for each in questions):
         raise InvalidArgument(
-            "questions to tune on must have answers or relevant documents, got none that has: those that nothing answers "
-            "tell only thresholds apart"
+            "questions to tune on must have answers or relevant documents, got only questions that nothing answers, which "
+            "can tune only thresholds"
         )
     random.Random(options.seed).shuffle(questions)
     kinds: dict[tuple[bool, bool], list[Question]] = {}
     for each in questions:
         kinds.setdefault((bool(each.answers), bool(each.relevant)), []).append(each)
-    # Kind after kind, so that taking them in equal distances takes the same share of each.
+    # Sorted by kind, so that taking every n-th question takes the same share of each kind.
     ordered = [each for kind in sorted(kinds) for each in kinds[kind]]
     share = options.held_out
     held_out = [each for place, each in enumerate(ordered) if int((place + 1) * share) > int(place * share)]
@@ -64,7 +64,7 @@ def divided(questions: list[Question], options: TuneOptions) -> tuple[list[Quest
 
 
 def judged_in(corpus: Corpus, placed: Mapping[str, Question], options: TuneOptions) -> Flow[tuple[Judged, str]]:
-    """The questions with their answers found in the documents, and a text that changes with the index."""
+    """The questions with their answers in the documents, and a text that changes with the index."""
     infos = yield from corpus.documents()
     stats = yield from corpus.stats()
     texts: dict[str, str] = {}
@@ -77,7 +77,7 @@ def judged_in(corpus: Corpus, placed: Mapping[str, Question], options: TuneOptio
 
 
 def _state(made_with: tuple[object, ...], infos: Sequence[DocumentInfo], texts: Mapping[str, str]) -> str:
-    """A text that changes with what an index was made with, and with its documents."""
+    """A text that changes with the index's options and documents."""
     documents = [(each.id, each.title, sorted(each.metadata.items())) for each in infos]
     content = repr((made_with, sorted(documents, key=lambda each: each[0]), sorted(texts.items())))
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Looking for better values, one number at a time, which cross-validation must find better on other questions, too."""
+"""Searches for better values, one number at a time. Cross-validation must confirm each change on other questions."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ Values = Mapping[str, Any]
 """The values of parameters by their names."""
 
 MeasureValues = Callable[[Values], Flow[Sequence[float]]]
-"""From the values of all parameters to the score of each question."""
+"""A function from the values of all parameters to the score of each question."""
 
 
 def search(
     parameters: Sequence[Parameter], start: Values, measure: MeasureValues, *, folds: Sequence[int], rounds: int
 ) -> Flow[dict[str, Any]]:
-    """The values that are best on the questions, changed only where that holds for questions that did not choose them.
+    """Find the best values on the questions. A value changes only if that also helps on questions that did not choose it.
 
-    Coordinate descent: each parameter in turn, from its value in both directions, for as long as the next value is better.
-    The best value is taken if cross-validation agrees: for each fold, the best value on the other folds is compared with
-    the present one on the fold itself, and the mean difference must be more than its standard error. This is the rule of
-    one standard error (Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984, section 3.4.3): what
-    is not clearly better stays as it is.
+    The method is coordinate descent: for each parameter, it tries values in both directions from the present one, while the
+    next value is better. Cross-validation decides: for each fold, the best value on the other folds is compared with the
+    present value on the fold itself. The mean difference must be larger than its standard error. This is the rule of one
+    standard error (Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984, section 3.4.3).
+    Without a clear improvement, the value stays.
     """
     chosen = dict(start)
     for _ in range(rounds):
@@ -44,7 +44,7 @@ def search(
 
 
 def generalises(scores: Mapping[int, Sequence[float]], present: int, folds: Sequence[int]) -> bool:
-    """Whether choosing among values helps on questions that did not choose: see ``search``."""
+    """Whether choosing among the values helps on questions that did not choose: see ``search``."""
     gains: list[float] = []
     for fold in sorted(set(folds)):
         others = [number for number, each in enumerate(folds) if each != fold]
@@ -55,14 +55,14 @@ def generalises(scores: Mapping[int, Sequence[float]], present: int, folds: Sequ
 
 
 def folds_of(count: int, folds: int, seed: int) -> list[int]:
-    """The fold of each of so many questions, at random, all of nearly the same size."""
+    """The fold of each of ``count`` questions, at random. The folds have nearly the same size."""
     drawn = [number % folds for number in range(count)]
     random.Random(seed).shuffle(drawn)
     return drawn
 
 
 def _along(parameter: Parameter, chosen: Values, measure: MeasureValues) -> Flow[dict[int, Sequence[float]]]:
-    """The scores of the present value and of those beside it, further in a direction for as long as they get better."""
+    """The scores of the present value and its neighbours, further in a direction as long as they get better."""
     present = parameter.values.index(chosen[parameter.name])
     scores = {present: (yield from measure(chosen))}
     for step in (1, -1):
@@ -76,5 +76,5 @@ def _along(parameter: Parameter, chosen: Values, measure: MeasureValues) -> Flow
 
 
 def _best(scores: Mapping[int, Sequence[float]], present: int) -> int:
-    """The value with the highest mean. Of equal ones the present one, then that which is nearest to it."""
+    """The value with the highest mean. Of equal values the present one wins, then the nearest one."""
     return max(scores, key=lambda value: (fmean(scores[value]), -abs(value - present), -value))

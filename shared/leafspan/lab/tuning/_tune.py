@@ -1,4 +1,4 @@
-"""One tuning: questions are divided, a better setting is looked for on some, and compared on the others."""
+"""Runs one tuning: divides the questions, finds a better setting on one part, and compares it on the other part."""
 
 from __future__ import annotations
 
@@ -54,41 +54,41 @@ def tune(
     resume: str | Path | None = None,
     progress: bool | None = None,
 ) -> Tuning:
-    """Fit a strategy on some of your questions, and measure it on the others: see docs/tuning.md.
+    """Fit a strategy on some of your questions, and report how much better it is on the others: see docs/tuning.md.
 
-    Options are changed one at a time, and only if cross-validation shows that a change also helps on other questions.
-    Then the tuned and the original strategy answer the questions that were held out. The tuned one is better if the
-    whole confidence interval of the difference is above 0; otherwise the original one stays.
+    The tuning changes one weight at a time, and only if cross-validation shows that the change also helps on questions that
+    did not choose it. Then the old and the tuned strategy answer the held-out questions. The tuned one is better if the
+    whole confidence interval of the difference is above 0. Otherwise the old strategy stays.
 
     Args:
         index: The index.
-        questions: The path of a file in JSON Lines, or questions, as for ``evaluate``. Default: 200, made from the
-            documents as by ``make_questions``. These are less reliable, and the report says so.
-        strategy: The strategy to start from; or a ``Config``, whose ``candidates`` and ``min_score`` are used as well,
-            and whose other options stay. Default: the strategy and limits of the index.
-        options: What may be changed: ``"weights"`` (of searches, scales, soft matches, neighbours and references, and
-            k1 and b of BM25), ``"windows"`` (how far passages reach), ``"thresholds"`` (what is good enough; needs
-            questions that nothing answers, but for the threshold of ``AutoMerging``). One or several. Default: weights.
-        leaf_words: Further values of ``HierarchicalSplitter.leaf_words`` to try, each >= 1. For each value, an index of
-            the documents is made in a temporary folder, without trees. If another length is better, the configuration
-            has a splitter, and is for a new index. Default: none.
-        budgets: Numbers of words, each >= 1. A question with answers is scored by its mean recall over these; one with
-            relevant documents by nDCG@10; one without an answer by whether nothing is found. Default: 150, 300, 600 and
-            1,200.
+        questions: The path of a JSON Lines file, or questions, as for ``evaluate``. Default: 200 questions made from the
+            documents, as by ``make_questions``. These are worth less, and the report says so.
+        strategy: The strategy to start from. A ``Config`` also gives its ``candidates`` and ``min_score``, and its other
+            options stay. Default: the strategy and limits of the index.
+        options: One or several kinds of options to change: ``"weights"`` (of searches, scales, soft matches, neighbours
+            and references, and BM25's k1 and b), ``"windows"`` (how far passages reach), ``"thresholds"`` (which scores
+            are good enough; needs questions that nothing answers, except for ``AutoMerging``). Default: weights.
+        leaf_words: Other longest leaves to try, >= 1 each (``HierarchicalSplitter.leaf_words``). Each gets an index
+            of the documents in a temporary folder, without trees. If another length is better, the configuration has
+            a splitter, and needs a new index. Default: none.
+        budgets: Numbers of words, each >= 1. A question with answers counts with its mean recall over the budgets, a
+            question with relevant documents with nDCG@10, a question that nothing answers with 1 if nothing is found.
+            Default: 150, 300, 600 and 1,200.
         where: Filter on the documents, for all questions. Default: all documents.
         held_out: Share of the questions to report on, in (0, 1). Default: 0.5.
         folds: Parts for cross-validation, >= 2. Default: 5.
-        rounds: Most passes over all options, >= 1. Default: 2.
-        seed: Random seed, >= 0. Default: 0.
-        resume: File that keeps what was measured. To continue a tuning that was stopped, run it again with this file.
-            Default: none.
+        rounds: Largest number of rounds over all options, >= 1. Default: 2.
+        seed: Seed of the random choices, >= 0. Default: 0.
+        resume: File for the measured scores, so that a stopped tuning continues when you run it again.
+            Default: None.
         progress: Whether to show a bar. Default: only in a terminal or a notebook.
 
     Raises:
         InvalidArgument: if there are fewer than 20 questions to fit on or to report on, an answer or a relevant
-            document is not in the index, the strategy has no such options, ``resume`` is the file of another tuning, or
+            document is not in the index, the strategy has no such options, ``resume`` belongs to another tuning, or
             an option is out of its range.
-        MissingExtra: if documents are to be measured, and ir-measures is not installed.
+        MissingExtra: if questions have relevant documents, but ir-measures is not installed.
     """
     what = {"options": options, "leaf_words": leaf_words, "budgets": budgets, "where": where, "resume": resume}
     how = {"held_out": held_out, "folds": folds, "rounds": rounds, "seed": seed, "progress": progress}
@@ -118,7 +118,7 @@ async def atune(
 
 
 def _base_of(strategy: object, defaults: Defaults) -> Config:
-    """The configuration to start from: a given one, or a strategy with the limits of the index."""
+    """The configuration to start from: the given one, or a strategy with the index's limits."""
     if isinstance(strategy, Config):
         return replace(strategy, strategy=defaults.strategy_of(strategy.strategy))
     limits = {name: getattr(defaults, name) for name in ("k", "candidates", "budget", "min_score")}
@@ -161,7 +161,7 @@ def _tuned(index: Index, questions: Questions, start: object, **given: Any) -> F
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What stays the same while settings are measured."""
+    """The fixed parts of a tuning."""
 
     corpora: Corpora
     base: Config
@@ -180,7 +180,7 @@ class _Run:
         return {each.name: each.read(self.strategy) for each in self.parameters}
 
     def config(self, values: Mapping[str, Any]) -> Config:
-        """The base with other values of parameters, those that do not differ left as they are."""
+        """The base with other values of parameters. Equal values stay as they are in the base."""
         changed = {name: values[name] for name, value in self.start.items() if values.get(name, value) != value}
         if not changed:
             return self.base
@@ -188,17 +188,17 @@ class _Run:
         return replace(config, splitter=self.corpora.splitter(changed[LEAF])) if LEAF in changed else config
 
     def measure(self, values: Mapping[str, Any], judged: Judged, *, once: bool = False) -> Flow[Scores]:
-        """How well the base with these values answers questions."""
+        """Measure how well the base with these values answers questions."""
         corpus = yield from self.corpora.of(values.get(LEAF))
         budgets, where = self.options.budgets, self.options.where
         return (yield from measure(corpus.ask, judged, self.config(values), budgets, where, self.bar, once=once))
 
     def fit(self, measured: Measured) -> Flow[dict[str, Any]]:
-        """The best values on the questions to fit on."""
+        """Find the best values on the questions to fit on."""
         ids = [each.id for each in self.judged.questions]
         once = not self.strategy.finds_spans
         retrievals = self.judged.steps(self.options.budgets, once=once)
-        # A round asks for the present value of each parameter and, as a rule, for one on either side.
+        # A round measures the present value of each parameter, and usually one value on either side.
         total = retrievals * 3 * len(self.parameters) * self.options.rounds
         best, asked = 0.0, 0
 
@@ -219,12 +219,12 @@ class _Run:
         return (yield from search(self.parameters, self.start, scores_of, folds=folds, rounds=self.options.rounds))
 
     def report(self, values: Mapping[str, Any], judged: Judged, what: str) -> Flow[Scores]:
-        """How the base with these values does on the questions that were held out, as ``evaluate`` measures it."""
+        """Evaluate the base with these values on the held-out questions."""
         self.bar.say("tuning", f"reporting on {what}")
         return (yield from self.measure(values, judged))
 
     def identity(self, state: str, held_out: Sequence[Question]) -> dict[str, str]:
-        """What makes this tuning another one than that which a file is of."""
+        """All that must be equal for a file to belong to this tuning."""
         if self.options.resume is None:
             return {}
         questions = [[plain_question(each) for each in some] for some in (self.judged.questions, held_out)]
@@ -239,7 +239,7 @@ class _Run:
 
 
 def means(scores: Scores) -> dict[str, float]:
-    """What each question counts, by its id: its mean recall, its nDCG@10 or its abstention; of several, their mean."""
+    """Each question's mean recall, nDCG@10 or abstention, by its id, or the mean of those that apply."""
     recalls: dict[str, list[float]] = {}
     for measure_, row in scores.items():
         if measure_.startswith("recall@"):
@@ -253,7 +253,7 @@ def means(scores: Scores) -> dict[str, float]:
 
 
 def _difference(questions: Sequence[Question], before: Scores, after: Scores, seed: int) -> Comparison:
-    """The difference of what questions count, with its confidence interval."""
+    """The mean difference over the questions, with its confidence interval."""
     ids = [each.id for each in questions]
     rows = {name: means(scores) for name, scores in ((BASE, before), (TUNED, after))}
     kinds = {name.partition("@")[0] for name in before} & {"recall", "nDCG", ABSTENTION}

@@ -1,4 +1,4 @@
-"""What a tuning has found."""
+"""The result of a tuning."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Tuning:
 
     @property
     def is_better(self) -> bool:
-        """Whether the tuned strategy does better on the questions that were held out, and not by chance."""
+        """Whether the tuned strategy is better on the held-out questions by more than chance explains."""
         return bool(self.changes) and self.difference.low > 0
 
     @property
@@ -65,12 +65,12 @@ class Tuning:
             return "The base stays: on the questions to fit on, no change is better by more than chance explains."
         changed = ", ".join(f"{name} {_shown(old)} -> {_shown(new)}" for name, (old, new) in self.changes.items())
         if self.is_better:
-            remade = "" if self.tuned.splitter == self.base.splitter else f" {ANEW}"
+            remade = "" if self.tuned.splitter == self.base.splitter else f" {REMADE}"
             return f"The tuned strategy takes the place of the base: {changed}.{remade}"
         return f"The base stays: on the questions that were held out, chance may explain the difference. Tried: {changed}."
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values for JSON."""
+        """Return everything as plain values for JSON."""
         difference = self.difference
         return {
             "is_better": self.is_better,
@@ -91,22 +91,19 @@ class Tuning:
         }
 
     def to_yaml(self, *, given: Mapping[str, object] | None = None) -> str:
-        """The text of ``config`` in YAML, as ``Index.open(config=...)`` and ``--config`` take it.
+        """Return ``config`` as YAML text, as ``Index.open(config=...)`` and ``--config`` take it.
 
         Args:
-            given: Objects that cannot be written, such as functions, by name. The name is written in their place.
-                Default: none.
+            given: Objects that cannot be written, such as functions, by their names in the file. Default: none.
         """
         return config_text(self.config.to_dict(given=given))
 
     def save(self, path: str | Path, *, given: Mapping[str, object] | None = None) -> None:
-        """Write ``config`` to a file, as JSON if its name ends with ``.json``, else as YAML. An existing file is
-        replaced.
+        """Write ``config`` to a file: as JSON if its name ends with ``.json``, else as YAML. An existing file is replaced.
 
         Args:
             path: The file.
-            given: Objects that cannot be written, such as functions, by name. The name is written in their place.
-                Default: none.
+            given: Objects that cannot be written, such as functions, by their names in the file. Default: none.
         """
         self.config.save(path, given=given)
 
@@ -130,7 +127,7 @@ MADE = (
     "that were fitted on them are a guess."
 )
 
-ANEW = "A new index must be made of the documents, with the configuration."
+REMADE = "A new index must be made of the documents, with the configuration."
 
 
 def _shown(value: object) -> str:

@@ -42,7 +42,7 @@ class Entity:
 
 
 class Chunk(NamedTuple):
-    """A node that is a piece of text. Its id is that of a leaf, if it was made from one."""
+    """A node that is a piece of text. If it was made from a leaf, it has the leaf's id."""
 
     id: str
     text: str

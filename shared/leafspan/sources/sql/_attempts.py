@@ -23,11 +23,11 @@ _SHOWN = 200  # characters of an answer in an error message
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a database answered.
+    """A database's answer.
 
     Attributes:
         rows: The rows.
-        notes: What was done, for traces.
+        notes: Remarks for traces.
     """
 
     rows: Rows
