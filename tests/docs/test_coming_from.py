@@ -1,4 +1,4 @@
-"""docs/coming-from.md names every retriever of the installed libraries, and only parameters that these have."""
+"""docs/coming-from.md names every retriever of the installed libraries but services and bases, and parameters that exist."""
 
 from __future__ import annotations
 
@@ -17,6 +17,21 @@ import pytest
 from tests.docs.page_of_peers import PROSE, SYSTEMS, at_a_glance, chapter, in_backticks, parameters_in, rows
 
 METHODS = ("__init__", "run", "retrieve", "from_defaults", "from_llm", "from_texts", "from_documents")
+SERVICES = {  # the page names the kind and four of them: they are used in an ensemble
+    *("AmazonKnowledgeBasesRetriever", "ArceeRetriever", "ArxivRetriever", "AskNewsRetriever", "AzureAISearchRetriever"),
+    *("AzureCognitiveSearchRetriever", "BreebsRetriever", "ChaindeskRetriever", "ChatGPTPluginRetriever"),
+    *("CohereRagRetriever", "DocArrayRetriever", "DriaRetriever", "EmbedchainRetriever", "KayAiRetriever"),
+    *("GoogleCloudEnterpriseSearchRetriever", "GoogleDocumentAIWarehouseRetriever", "GoogleVertexAISearchRetriever"),
+    *("GoogleVertexAIMultiTurnSearchRetriever", "MetalRetriever", "MilvusRetriever", "NeedleRetriever"),
+    *("NeuralDBRetriever", "OutlineRetriever", "PineconeHybridSearchRetriever", "PubMedRetriever"),
+    *("RememberizerRetriever", "RemoteLangChainRetriever", "VespaRetriever", "WeaviateHybridSearchRetriever"),
+    *("WebResearchRetriever", "YouRetriever", "ZepCloudRetriever", "ZepRetriever", "ZillizRetriever"),
+}
+BASES = {  # classes to derive from, and old names of classes that the page names
+    *("BaseAutoRetriever", "BaseImageRetriever", "BaseKeywordTableRetriever", "BasePGRetriever", "BaseRetriever"),
+    *("DocumentSummaryIndexRetriever", "EmbeddingRetriever", "TextRetriever"),
+    *("ListIndexEmbeddingRetriever", "ListIndexLLMRetriever", "ListIndexRetriever"),
+}
 NOT_INSTALLED = {("LlamaIndex", "BM25Retriever")}  # LlamaIndex lists it, but it is in a package of its own
 
 
@@ -112,7 +127,12 @@ def wrong(cell: str, classes: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("system", ["Haystack", "LlamaIndex", "LangChain"])
 def test_every_retriever_is_named(system: str):
-    assert retrievers_of(system).keys() - set(in_backticks(PROSE)) == set()
+    assert retrievers_of(system).keys() - set(in_backticks(PROSE)) - SERVICES - BASES == set()
+
+
+def test_what_the_page_leaves_out_exists():
+    systems = ("Haystack", "LlamaIndex", "LangChain")
+    assert (SERVICES | BASES) - {name for system in systems for name in retrievers_of(system)} == set()
 
 
 @pytest.mark.parametrize("system", ["Haystack", "LlamaIndex", "LangChain"])
