@@ -36,6 +36,7 @@ from leafspan import (
 )
 from leafspan.strategies import (
     Candidate,
+    Leaf,
     LoadTexts,
     OverBase,
     Query,
@@ -321,8 +322,25 @@ def test_a_candidate_and_its_passage_have_the_ids_of_the_page(index: Index, page
     assert f"`{passage.id}`" in PAGE
 
 
-def test_the_hand_made_leaf_is_as_a_search_finds_it(page: dict[str, Any]):
-    made = page["leaf"]("winter", "2026-01-10")
+def leaf(document_id: str, day: str) -> Candidate:
+    place = Leaf(document_id, "00000000", 0, start=0, end=39, words=8, ancestors=())
+    return Candidate(Span(document_id, "00000000", 0, 0, (0, 0)), 0.0, Trace(), {"date": day}, words=8, leaf=place)
+
+
+def test_it_can_be_tested_without_an_index(fresh_first):
+    strategy = fresh_first(base=Vector(), half_life=10, weight=0.5, today=date(2026, 5, 21))
+    flow = strategy.retrieve([Query(vector=(1.0, 0.0))], RetrievalContext(candidates=2))
+    next(flow)  # Vector asks for leaves
+    request = flow.send([[leaf("old", "2026-05-01"), leaf("new", "2026-05-21")]])
+    assert request.ids == ("old#00000000#0", "new#00000000#0")
+    with pytest.raises(StopIteration) as stop:
+        flow.send([[0.8, 0.6]])  # the cosines
+    [found] = stop.value.value
+    assert [each.score for each in found] == [0.5 * 0.6 + 0.5 * 1, 0.5 * 0.8 + 0.5 * 0.5 ** (20 / 10)]
+
+
+def test_the_hand_made_leaf_is_as_a_search_finds_it():
+    made = leaf("winter", "2026-01-10")
     assert made.leaf.id == made.id
     assert made.leaf.words == made.words
     assert made.span.anchor == (made.leaf.ordinal, made.leaf.start)
