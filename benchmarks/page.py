@@ -46,7 +46,7 @@ class Measured:
         if figure is None:
             return ""
         between = figure.middle_half
-        return _number(figure.value) + (f" ({_number(between[0])} to {_number(between[1])})" if half and between else "")
+        return _number(figure.value) + (f" ({_number(between[0])}-{_number(between[1])})" if half and between else "")
 
 
 def _number(value: float) -> str:
@@ -68,18 +68,17 @@ def questions(measured: Measured) -> str:
     """A table of all retrievers, kind by kind: single questions, batches, and many callers."""
     rows = []
     for kind in KINDS:
-        systems = [each for each in measured.results["systems"] if each["kind"] == kind]
+        systems = [each for each in measured.results["systems"] if each["kind"] == kind and MANY not in each["name"]]
         systems.sort(key=lambda each: measured.value("alone", each["name"]) or 0.0)
         for each in systems:
             name = each["name"]
-            # For single questions, Vector and Hybrid through LlamaIndex are the same as without it.
-            only_batches = MANY in name
+            in_one_call = measured.cell("batches", f"{name}, {MANY}")
             row = [
                 "" if each is not systems[0] else f"by {kind}" if kind in KINDS[:3] else kind,
                 _shown(name) + (f", {each['note']}" if each["note"] else ""),
-                "" if only_batches else measured.cell("alone", name, half=True),
-                measured.cell("batches", name),
-                "" if only_batches else measured.cell("callers", name),
+                measured.cell("alone", name, half=True),
+                measured.cell("batches", name) + (f" / {in_one_call}" if in_one_call else ""),
+                measured.cell("callers", name),
                 measured.cell("recall", name),
             ]
             rows.append(row)
@@ -87,22 +86,17 @@ def questions(measured: Measured) -> str:
 
 
 def stores(measured: Measured) -> str:
-    """Tables of adding and disk, and of new processes."""
-    rows = [
-        [_shown(name), measured.cell("adding", name, half=True), measured.cell("disk", name)]
-        for name in measured.names("adding")
-    ]
-    kept = _table(["", "throughput of adding (middle half)", "disk space"], rows)
+    """A table of adding, disk, and new processes."""
     rows = [
         [
             _shown(name),
-            measured.cell("cold", name),
-            measured.cell("memory, own", name),
+            measured.cell("adding", name, half=True),
+            *(measured.cell(part, name) for part in ("disk", "cold", "memory, own")),
         ]
-        for name in measured.names("cold")
+        for name in dict.fromkeys([*measured.names("adding"), *measured.names("cold")])
     ]
-    head = ["", "first answer of a new process", "memory"]
-    return f"{kept}\n\n{_table(head, rows)}"
+    rows.sort(key=lambda row: OURS not in row[0])
+    return _table(["", "adding (middle half)", "disk space", "first answer", "memory"], rows)
 
 
 def filters(measured: Measured) -> str:
@@ -147,9 +141,10 @@ def _better(what: str, ours: str, mine: float | None, values: Mapping[str, float
     better = {name: value for name, value in others.items() if mine is not None and value < mine}
     if better and mine is not None:
         named = ", ".join(
-            f"{name} {_number(value / mine)}" for name, value in sorted(better.items(), key=lambda each: each[1])
+            f"{name.replace(', ', ' ')} {_number(value / mine)}"
+            for name, value in sorted(better.items(), key=lambda each: each[1])
         )
-        yield f"- {what}: {named} (times {ours})"
+        yield f"- {what} ({ours}): {named}"
 
 
 def page(results: Mapping[str, Any]) -> str:
@@ -174,12 +169,8 @@ def page(results: Mapping[str, Any]) -> str:
         stores=stores(measured),
         losses=lost,
         sizes=" to ".join(f"{size:,}" for size in (options["sizes"][0], options["sizes"][-1])),
-        alone_picture=_picture(
-            "alone", "Times of one question beside plain Chroma, by kind of retriever, on a logarithmic scale"
-        ),
-        growth_picture=_picture(
-            "growth", "Times of questions and of first answers, by number of leaves, on logarithmic scales"
-        ),
+        alone_picture=_picture("alone", "Times of one question beside plain Chroma, by kind of retriever"),
+        growth_picture=_picture("growth", "Times of questions and of first answers, by number of leaves"),
     )
 
 
@@ -197,28 +188,28 @@ TEMPLATE = """# Benchmarks
 Compare leafspan's speed with other libraries, and see [where others are better](#where-others-are-better). `{command}`
 measures everything and writes this page. Quality is in [measurements](measurements.md).
 
-Each figure is a ratio to a plain Chroma query for 24 records: below 1 is faster, or smaller, than plain Chroma. It is the
-median of all turns. Where the middle half is wide, small differences mean nothing.
+Each figure is a ratio to a plain Chroma query for 24 records: **below 1 is faster, or smaller, than plain Chroma**. It is
+the median of all turns. The range in brackets is the middle half of the turns. "For 5" asks Chroma for 5 records.
 
 ## Questions
 
 {alone_picture}
 
-The columns are one question at a time, 32 questions (in one call where a library has one), and 16 callers on an event loop.
-Recall is the share of the nearest leaves that were found.
+The columns are one question at a time, 32 questions (leafspan also with `retrieve_many`, behind the slash), and 16 callers
+on an event loop. Recall is the share of the nearest leaves that were found.
 
 {questions}
 
 ## With a filter
 
-The filter is a range of documents, another one for each question.
+The filter selects a range of documents, another one for each question.
 
 {filters}
 
 ## Storing, and new processes
 
-A throughput above 1 is faster than plain Chroma. A new process imports, opens, embeds a question and answers it. Memory is
-measured after 50 questions, without the pages of files.
+Adding is a throughput: **above 1 is faster**. The first answer is a new process that imports, opens and answers. Its memory
+is measured after 50 questions, without the pages of files.
 
 {stores}
 
@@ -226,31 +217,26 @@ measured after 50 questions, without the pages of files.
 
 {growth_picture}
 
-From {sizes} leaves, times grow as the number of leaves to the power of the exponent. Each line has its
-exponent: 1 is growth in proportion, 0 no growth.
+From {sizes} leaves. The number at each line is an exponent: with 1, time grows in proportion to the
+leaves, with 0 it does not grow.
 
 ## Where others are better
 
-What others take (time, memory, disk space), as a share of what leafspan takes:
+Time, memory or disk space of others, as a share of leafspan's:
 
 {losses}
 
 ## How it is measured
 
-- **Leaves**: {leaves} in {documents} documents of made-up text, with four metadata keys and the same vectors for all.
-- **leafspan** returns five passages through its LangChain retrievers. Merged leaves, windows and parents are over `Vector`.
-- **Peers** have their defaults: LangChain and LlamaIndex over Chroma stores, Haystack's store and bm25s in memory. Engines
-  (zvec, LanceDB) return 24 records, and store one metadata key only.
-- **Not included**: the time in which each process builds LangChain's BM25Retriever and EnsembleRetriever, bm25s, Haystack's
-  store and LlamaIndex's fusion in memory. Haystack's other stores were not measured.
+- **Leaves**: {leaves} in {documents} documents of made-up text, with the same vectors for all.
+- **leafspan** returns five passages through LangChain. Merged leaves, windows and parents are over `Vector`.
+- **Others** have their defaults: LangChain and LlamaIndex over Chroma, Haystack and bm25s in memory. zvec and LanceDB return
+  24 records, and store one metadata key instead of four. Building in-memory indexes is not included.
 - **Machine**: {processors} processors, {platform}, Python {python}. **Versions**: {packages}.
 - **Missing in this run**: {missing}.
 
-| command | what it does |
-|---|---|
-| `make bench` | 30,000 leaves, growth to 100,000: a quarter of an hour on two processors |
-| `make bench FULL=1` | 100,000 leaves, growth to 1,000,000: some hours, 12 GB of disk |
-| `python benchmarks/bench.py --quick` | a few thousand leaves, does not write this page; needs `pip install ".[bench]"` |
+`make bench` takes a quarter of an hour on two processors. `make bench FULL=1` (100,000 leaves, growth to 1,000,000) takes
+hours and 12 GB of disk. `python benchmarks/bench.py --quick` does not write this page; it needs `pip install ".[bench]"`.
 """
 
 
