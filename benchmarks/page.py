@@ -230,8 +230,8 @@ Time, memory or disk space of others, as a share of leafspan's:
 
 - **Leaves**: {leaves} in {documents} documents of made-up text, with the same vectors for all.
 - **leafspan** returns five passages through LangChain. Merged leaves, windows and parents are over `Vector`.
-- **Others** have their defaults: LangChain and LlamaIndex over Chroma, Haystack and bm25s in memory. zvec and LanceDB return
-  24 records, and store one metadata key instead of four. Building in-memory indexes is not included.
+- **Others** have their defaults: LangChain and LlamaIndex over Chroma, Haystack and bm25s in memory. zvec and LanceDB
+  return 24 records, and store one metadata key instead of four. Building in-memory indexes is not included.
 - **Machine**: {processors} processors, {platform}, Python {python}. **Versions**: {packages}.
 - **Missing in this run**: {missing}.
 
