@@ -122,7 +122,7 @@ def test_damaged_vectors_are_made_anew_with_a_warning(
     assert met["first"]["missing"] == met["first"]["wrong"] == met["first"]["raw"] == []
     (told,) = met["first"]["told"]
     assert told.startswith(f"Chroma's vectors of 'kb.leaves' in '{place}' were damaged ({name}), so Chroma begins without")
-    assert re.search(r"them; the vectors of [56]\d\d records are missing, and are to be made anew", told)
+    assert re.search(r"them; the vectors of [56]\d\d records are missing, and must be made again", told)
     assert met["repaired"]["findings"] == []
     assert is_right(met["last"])
 

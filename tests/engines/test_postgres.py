@@ -425,10 +425,10 @@ def test_vectors_of_any_length_are_indexed(connect: Callable[[], Postgres], monk
 def test_a_first_put_that_fails_leaves_the_vectors_to_the_next_one(connect: Callable[[], Postgres]):
     engine = to_engine(connect(), 30.0)
     table = run(engine.create("failed", {}, searched=True))
-    with pytest.raises(InvalidArgument, match="give vectors as long as those of the index"):
+    with pytest.raises(InvalidArgument, match="give vectors as long as the index's vectors"):
         run(table.put([Record("a", "t", {}, [1.0, 2.0]), Record("b", "t", {}, [1.0, 2.0, 3.0])]))
     run(table.put([Record("a", "t", {}, [1.0, 2.0, 4.0])]))
-    with pytest.raises(InvalidArgument, match="give vectors as long as those of the index"):
+    with pytest.raises(InvalidArgument, match="give vectors as long as the index's vectors"):
         run(table.put([Record("b", "t", {}, [1.0, 2.0])]))
 
 

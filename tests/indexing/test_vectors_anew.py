@@ -94,7 +94,7 @@ def test_lost_vectors_are_made_anew_as_they_were(tmp_path: Path, mirrored: bool,
         shutil.rmtree(tmp_path / "kb" / "leafspan.segments")
     lose_vectors(tmp_path / "kb")
     counting = Counting()
-    with pytest.warns(RuntimeWarning, match="records are missing, and are to be made anew"):
+    with pytest.warns(RuntimeWarning, match="records are missing, and must be made again"):
         index = Index.open(tmp_path / "kb", embedder=counting.embedder)
     assert (counting.embedded == 0) == mirrored
     assert found(index) == before

@@ -1,6 +1,4 @@
-"""What leafspan stores records in: the port, what calls an engine, Chroma (``chroma``), PostgreSQL (``postgres``)
-and Qdrant (``qdrant``).
-"""
+"""The stores in which leafspan keeps records: Chroma, PostgreSQL and Qdrant, and the interface for further ones."""
 
 from leafspan.engines._caller import Caller, in_one_line
 from leafspan.engines._opening import connect, is_address, is_awaited, is_client, to_engine

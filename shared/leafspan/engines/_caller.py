@@ -1,4 +1,4 @@
-"""How an engine is called: it must answer in time, and what it raises becomes an error of ours."""
+"""Calls an engine with a timeout, and turns its exceptions into leafspan's errors."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from leafspan.errors import LeafspanError, ServerTimeout, StorageFailed
 from leafspan.flows import Call, in_thread
 
 LEAST_SECONDS = 1.0
-"""The least time in which an engine has to answer: a timeout of 0 means that no other writer is waited for."""
+"""The shortest time that an engine gets to answer: a timeout of 0 only means not to wait for other writers."""
 
 
 class Translate(Protocol):
-    """Makes our error of an engine's. None for one that passes as it is, such as an interruption."""
+    """Turns an engine's exception into a error of leafspan, or returns None if it must pass unchanged."""
 
     def __call__(
         self, error: BaseException, doing: str, place: str, *, server: bool, writing: bool
     ) -> BaseException | None:
-        """The error of ours that says what could not be done, and where."""
+        """Return the leafspan error that says which operation failed, and where."""
         ...
 
 
 def failure(error: BaseException, doing: str, place: str, *, server: bool, writing: bool) -> BaseException | None:
-    """Our error for any error of an engine: see ``Translate``."""
+    """Return leafspan's error for any exception of an engine: see ``Translate``."""
     if isinstance(error, LeafspanError | StaleRead | MemoryError | RecursionError) or not isinstance(error, Exception):
         return None
     if isinstance(error, TimeoutError):
@@ -38,14 +38,14 @@ def failure(error: BaseException, doing: str, place: str, *, server: bool, writi
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """How an engine is called.
+    """Calls an engine's methods.
 
     Attributes:
-        place: Where it is, for errors.
+        place: Where the engine is, for errors.
         native: Whether its methods are coroutine functions.
         timeout: Seconds in which it must answer. None for an engine in this process.
-        late_writes: Requests to write that nobody waits for any more, and that have not ended.
-        translate: What makes our errors of its own.
+        late_writes: Write requests that timed out and have not ended yet.
+        translate: Turns the engine's exceptions into leafspan's errors.
     """
 
     place: str
@@ -56,7 +56,7 @@ class Caller:
 
     @property
     def in_process(self) -> bool:
-        """Whether the engine runs in this process, where it may hold up an event loop while it writes."""
+        """Whether the engine runs in this process, where a write may block an event loop."""
         return self.timeout is None and not self.native
 
     def call(
@@ -68,7 +68,7 @@ class Caller:
         *,
         finish: bool = False,
     ) -> Call:
-        """The call of a method."""
+        """Return the call of a method."""
         options = options or {}
         if self.native:
             awaited = _named(partial(self._await, doing, finish, function), function)
@@ -123,13 +123,13 @@ class Caller:
 
 
 def _named(call: partial[Any], function: Callable[..., Any]) -> partial[Any]:
-    """The call under the name of the function, by which drivers of flows tell calls apart."""
+    """Give a call the function's name, by which drivers of flows tell calls apart."""
     call.__name__ = getattr(function, "__name__", "")  # type: ignore[attr-defined]
     return call
 
 
 def late_answer(doing: str, place: str, words: str, *, writing: bool) -> ServerTimeout:
-    """The error for an engine that did not answer in time."""
+    """Return the error for an engine that did not answer in time."""
     unknown = "; whether it was written is not known: add it again" if writing else ""
     return ServerTimeout(
         f"could not {doing} in {place}: {words}; see whether the server runs and is reached, or open the index with a "
@@ -138,5 +138,5 @@ def late_answer(doing: str, place: str, words: str, *, writing: bool) -> ServerT
 
 
 def in_one_line(error: BaseException) -> str:
-    """The words of an error without line breaks, and its class where it has none."""
+    """Return an error's message in one line, or its class name if the message is empty."""
     return " ".join(str(error).split())[:500] or type(error).__name__

@@ -1,4 +1,4 @@
-"""What a user gives as an engine, as leafspan calls it: a client, a pool, an engine, or the address of a server."""
+"""Turns what a user passes as an engine (a client, a pool, an engine, a server's address) into leafspan's own interface."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _ASKED = {"chroma": "get_or_create_collection", "engine": "table", "pool": "getc
 
 
 def is_client(thing: Any) -> bool:
-    """Whether it is something that ``to_engine`` makes an engine of."""
+    """Whether ``to_engine`` accepts it."""
     return _kind(thing) is not None
 
 
 def is_awaited(thing: Any) -> bool:
-    """Whether the methods of a client are coroutine functions."""
+    """Whether a client's methods are coroutine functions."""
     kind = _kind(thing)
     if kind == "postgres":
         return is_awaited(thing.pool)
@@ -28,7 +28,7 @@ def is_awaited(thing: Any) -> bool:
 
 
 def to_engine(thing: Any, timeout: float) -> FlowEngine:
-    """The engine of the user's, or a client as one. Each call ends after ``timeout`` seconds."""
+    """Return the user's engine, or wrap a client as an engine. Each call ends after ``timeout`` seconds."""
     kind = _kind(thing)
     if kind == "engine":
         return CalledEngine(thing, timeout)
@@ -46,18 +46,18 @@ def to_engine(thing: Any, timeout: float) -> FlowEngine:
 
 
 def is_address(path: object) -> bool:
-    """Whether the place of an index is the address of a server, and no folder."""
+    """Whether an index's path is a server's address, not a folder."""
     return isinstance(path, str) and path.lower().startswith(_CHROMA + _POSTGRES)
 
 
 def connect(address: str, timeout: float) -> Flow[tuple[Any, str | None]]:
-    """What is reached at an address, and the name that the address has for the index; None if it has none.
+    """Connect to an address. Return the client or engine, and the index name in the address, or None if it names no index.
 
     Raises:
-        InvalidArgument: if it is no such address.
-        MissingExtra: if what it takes is not installed.
+        InvalidArgument: if the address is not valid.
+        MissingExtra: if a required package is not installed.
         ServerTimeout: if the server does not answer within the timeout.
-        StorageFailed: if it cannot be reached.
+        StorageFailed: if the server cannot be reached.
     """
     if address.lower().startswith(_POSTGRES):
         from leafspan.engines.postgres import connect as connect_to_database
@@ -69,7 +69,7 @@ def connect(address: str, timeout: float) -> Flow[tuple[Any, str | None]]:
 
 
 def _kind(thing: Any) -> Literal["chroma", "engine", "pool", "postgres", "qdrant"] | None:
-    """What a client is one of; None for something else."""
+    """Return the kind of client, or None for anything else."""
     if isinstance(thing, Postgres):
         return "postgres"
     if is_engine(thing):

@@ -1,4 +1,4 @@
-"""Engines and their tables as everything above knows them: their methods are flows."""
+"""Engines and their tables as the rest of leafspan calls them: their methods are flows."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from leafspan.flows import Flow
 T = TypeVar("T")
 
 STEP = 1_000
-"""The most records of one step of a progress bar. Chroma in this process lets no other Python code run meanwhile."""
+"""The most records in one step of a progress bar. Chroma in this process blocks all other Python code during a step."""
 
 
 class FlowTable(Protocol):
-    """A table: see ``Table``. Each method takes any number of records, which the engine divides into calls.
+    """A table: see ``Table``. Each method takes any number of records, and the engine divides them into calls.
 
     Attributes:
         step: Records to put by one call, a step of a progress bar.
@@ -34,37 +34,37 @@ class FlowTable(Protocol):
 
     @property
     def id(self) -> str:
-        """What tells the table apart from all others."""
+        """The table's id, different from all others."""
         ...
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The table's name."""
         ...
 
     @property
     def notes(self) -> Notes:
-        """What was written on it, as it was when the table was opened."""
+        """The table's notes at the time when it was opened."""
         ...
 
     def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """The records with these ids, by id."""
+        """Return the records with these ids, by id."""
         ...
 
     def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
-        """All records, by id."""
+        """Return all records, by id."""
         ...
 
     def find(self, key: str, values: Collection[str]) -> Flow[set[str]]:
-        """The ids of the records whose metadata has one of these strings under the key."""
+        """Return the ids of the records whose metadata has one of these strings under the key."""
         ...
 
     def put(self, records: Sequence[Record], *, new: bool = False) -> Flow[None]:
-        """Write records. ``new`` says that none of them is there yet, or only as it is."""
+        """Write records. ``new`` says that each of them is either not stored yet, or stored unchanged."""
         ...
 
     def put_vectors(self, vectors: Mapping[str, Any]) -> Flow[None]:
-        """Write the vectors of records that are there, by id. Their texts and metadata stay."""
+        """Write the vectors of stored records, by id. Keep their texts and metadata."""
         ...
 
     def delete(self, ids: Sequence[str]) -> Flow[None]:
@@ -74,7 +74,7 @@ class FlowTable(Protocol):
     def nearest(
         self, vectors: Any, count: int, fields: Collection[Field] = (), *, among: Collection[str] | None = None
     ) -> Flow[list[list[Near]]]:
-        """The nearest records of each vector; with ``among``, exactly, of those with these ids."""
+        """Return the nearest records of each vector. With ``among``, search only the records with these ids, exactly."""
         ...
 
     def annotate(self, notes: Notes) -> Flow[None]:
@@ -82,11 +82,11 @@ class FlowTable(Protocol):
         ...
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """Those of these records that have no vector, and some others, perhaps."""
+        """Return the ids of these records that have no vector. The result may contain ids of other records."""
         ...
 
     def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """Those of these records that a search by their own vector does not find. All of them must have one."""
+        """Return the ids of these records that a search by their own vector does not find. All must have one."""
         ...
 
 
@@ -95,11 +95,11 @@ class FlowEngine(Protocol):
 
     Attributes:
         batch: Most records of one call.
-        is_local: Whether what it has ends with the process.
-        thing: The engine or the client, as the user gave it.
+        is_local: Whether the data end with the process.
+        thing: The engine or the client, as the user passed it.
         described: Where it is, in a few words, such as ``"behind a client"``.
-        kind: What it calls a table, for errors.
-        caller: How it is called.
+        kind: The store's word for a table, for errors.
+        caller: Calls its methods.
     """
 
     batch: int
@@ -110,32 +110,32 @@ class FlowEngine(Protocol):
     caller: Caller
 
     def tables(self) -> Flow[Mapping[str, Notes]]:
-        """The notes of all tables, by name."""
+        """Return the notes of all tables, by name."""
         ...
 
     def table(self, name: str) -> Flow[FlowTable | None]:
-        """The table of this name, or None if it does not exist."""
+        """Return the table with this name, or None if it does not exist."""
         ...
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[FlowTable]:
-        """Make a table, or open the one that is there."""
+        """Make a table, or open the existing one."""
         ...
 
     def maker(self, name: str) -> Flow[str | None]:
-        """Who wrote the records of a table that leafspan did not make; None if it has none."""
+        """Return who wrote the records of a table that leafspan did not make, or None if the table is empty."""
         ...
 
     def adoptable(self) -> Flow[list[str]]:
-        """The names of the tables of others that ``leafspan.adopt`` can read."""
+        """Return the names of the foreign tables that ``leafspan.adopt`` can read."""
         ...
 
     def lock(self, id_: str, documents: Sequence[str] | None, timeout: float, what: str) -> Flow[Callable[[], None]]:
-        """Let no other process write these documents of an index, or any of them, until what is returned is called.
+        """Lock these documents of an index, or all of them, against other processes. Call the result to unlock them.
 
-        Not every engine can: then nothing is locked.
+        Engines without locks do not lock anything.
 
         Raises:
-            WriterBusy: if another one writes them for longer than the timeout. ``what`` is what it holds.
+            WriterBusy: if another writer holds the lock for longer than the timeout. ``what`` names the locked thing.
         """
         ...
 
@@ -145,13 +145,13 @@ class FlowEngine(Protocol):
 
 
 def is_engine(thing: Any) -> bool:
-    """Whether an object has all members of an ``Engine``. A class does not count, only its instances do."""
+    """Whether an object has all members of an ``Engine``. leafspan accepts instances, not classes."""
     names = ("place", "batch", "is_local", "tables", "table", "create")
     return not isinstance(thing, type) and all(hasattr(thing, name) for name in names)
 
 
 class PlainEngine:
-    """What most engines have in common: no tables of others that leafspan knows, no locks, no connections of their own."""
+    """The defaults that most engines share: no foreign tables, no locks, no connections of their own."""
 
     def maker(self, name: str) -> Flow[str | None]:
         """See FlowEngine."""
@@ -159,7 +159,7 @@ class PlainEngine:
         return "another program"
 
     def adoptable(self) -> Flow[list[str]]:
-        """See FlowEngine. Only collections of Chroma are adopted."""
+        """See FlowEngine. leafspan adopts only collections of Chroma."""
         yield from ()
         return []
 
@@ -254,7 +254,7 @@ class CalledTable:
         return {id_ for id_, record in (yield from self.get(ids, ["vector"])).items() if record.vector is None}
 
     def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """See FlowTable. What an engine has is what its search finds."""
+        """See FlowTable. Such an engine's search finds every stored vector."""
         yield from ()
         return set()
 
@@ -301,6 +301,6 @@ class CalledEngine(PlainEngine):
 
 
 def in_batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """The items in pieces of this size; the last one may be shorter."""
+    """Return the items in pieces of this size; the last piece may be shorter."""
     for start in range(0, len(items), size):
         yield items[start : start + size]

@@ -1,4 +1,4 @@
-"""Chroma: its clients and collections, its failures, and its files in a folder. Only this package uses chromadb."""
+"""Chroma: clients, collections, failures, and files in a folder. Only this package uses chromadb."""
 
 from leafspan.engines.chroma._address import connect
 from leafspan.engines.chroma._chroma import MADE_BY_LEAFSPAN, NODE_KEY, Chroma, folder_of, fresh_client, how_to_make

@@ -11,18 +11,18 @@ from leafspan.engines.chroma._failures import translated
 from leafspan.errors import InvalidArgument
 from leafspan.flows import Flow
 
-_SCHEMES = {"http": 8000, "https": 443}  # with the port of each if the address has none
+_SCHEMES = {"http": 8000, "https": 443}  # with each scheme's default port
 
 
 def connect(address: str, timeout: float) -> Flow[tuple[Any, str | None]]:
-    """A client of the server at an address, and the name that the address has for the index; None if it has none.
+    """Connect to an address. Return the client, and the index name in the address, or None if it names no index.
 
-    Chroma reads its own environment variables for what the address does not say, such as credentials.
+    Chroma reads everything else, such as credentials, from its own environment variables.
 
     Raises:
-        InvalidArgument: if it is no such address.
+        InvalidArgument: if the address is not valid.
         ServerTimeout: if the server does not answer within the timeout.
-        StorageFailed: if it cannot be reached.
+        StorageFailed: if the server cannot be reached.
     """
     check_number("timeout", timeout, at_least=0, unit="seconds")
     parts = urlsplit(address)

@@ -1,4 +1,4 @@
-"""How a client of Chroma, or a collection of one, is called."""
+"""Makes the callers of Chroma's clients and collections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leafspan.engines.chroma._failures import translated
 
 
 def caller_of(thing: Any, timeout: float = 30.0) -> Caller:
-    """How a client, or a collection of one, is called."""
+    """Return the caller of a client or of a client's collection."""
     native = iscoroutinefunction(getattr(thing, "get_collection", None) or getattr(thing, "get", None))
     server = server_of(thing)
     if hasattr(server, "get_api_url"):
@@ -26,12 +26,12 @@ def caller_of(thing: Any, timeout: float = 30.0) -> Caller:
 
 
 def server_of(thing: Any) -> Any:
-    """What sends the requests of a client or of a collection."""
+    """Return the object that sends the requests of a client or a collection."""
     return getattr(thing, "_server", None) or getattr(thing, "_client", None)
 
 
 def _address(url: str) -> str:
-    """The address of a server without what is secret in it."""
+    """Return a server's address without its secrets."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}"

@@ -1,4 +1,4 @@
-"""A client of Chroma as an engine, whose requests to a server end."""
+"""A Chroma client as an engine. Requests to a server have a timeout."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from leafspan.flows import Call, Flow
 NODE_KEY = "_node_content"
 """The metadata key under which LlamaIndex stores a node without its text, as JSON."""
 
-_BATCH = 5_000  # somewhat less than Chroma takes at once
-_LATER = 0.5  # seconds that a request has longer than who waits for it, whose error says what the timeout was
+_BATCH = 5_000  # a little less than Chroma's limit
+_LATER = 0.5  # seconds added to a request's own timeout, so that leafspan's error, which names the timeout, comes first
 
-# Of the nearest 24 of 48,000 leaves, an ef_search of 100 (Chroma's default) finds 95 %, and one of 200 finds 98 % in 15 %
-# more time. By default, Chroma writes its vectors to disk after every thousandth record. Doing so more seldom makes adding
-# faster, by up to a tenth. But each write reads all records that are not on the disk yet: with five thousand of them, one
-# of a hundred records, as asynchronous writes are divided into, takes twice as long.
+# Of the nearest 24 of 48,000 leaves, an ef_search of 100 (Chroma's default) finds 95 %. 200 finds 98 % and takes 15 %
+# longer. By default, Chroma writes its vectors to disk after every thousandth record. A higher threshold makes adding up
+# to a tenth faster. But each write reads all records that are not on disk yet: with five thousand of them, a write of a
+# hundred records (the size of asynchronous writes) takes twice as long.
 _HNSW = {"space": "cosine", "ef_search": 200, "sync_threshold": 3_000}
 _SEARCHED = {"embedding_function": None, "configuration": {"hnsw": _HNSW}}
 
-# Of texts that are written without a change being counted, no vectors go to files, which two processes would overwrite.
+# Texts are written without counting the change, so their vectors stay out of files, which two processes would overwrite.
 _UNCOUNTED: dict[str, Any] = {"embedding_function": None, "configuration": {"hnsw": {"sync_threshold": 1_000_000}}}
 
 _SPELLINGS = 64
@@ -78,17 +78,17 @@ class Chroma(PlainEngine):
         return foreign_names((yield from self.tables()))
 
     def ask_batch(self) -> Flow[None]:
-        """Ask a server how many records it takes at once."""
+        """Ask the server for its largest batch."""
         self.batch = int((yield self.call("get_max_batch_size")))
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Call:
-        """The call of one of the client's methods."""
+        """Return the call of one of the client's methods."""
         named = f" {arguments[0]!r}" if arguments else ""
         return self.caller.call(f"{method.replace('_', ' ')}{named}", getattr(self._client, method), arguments, options)
 
 
 def how_to_make(name: str, notes: Notes, *, searched: bool) -> dict[str, Any]:
-    """The options with which a collection is made."""
+    """Return the options with which a collection is made."""
     how: dict[str, Any] = {"embedding_function": None}
     if searched:
         how = _SEARCHED
@@ -98,7 +98,7 @@ def how_to_make(name: str, notes: Notes, *, searched: bool) -> dict[str, Any]:
 
 
 def maker_of(metadata: Mapping[str, Any]) -> str:
-    """Who has written a record, as far as its metadata shows it."""
+    """Return who wrote a record, as far as its metadata shows it."""
     if STRUCTURE_KEY in metadata:
         return MADE_BY_LEAFSPAN
     return "LlamaIndex" if NODE_KEY in metadata else "LangChain, or by means of Chroma alone"
@@ -108,7 +108,7 @@ MADE_BY_LEAFSPAN = "leafspan"
 
 
 def foreign_names(names: Iterable[str]) -> list[str]:
-    """Those of the names of all tables that do not belong to an index, sorted."""
+    """Return the sorted names of the tables that do not belong to an index."""
     every = set(names)
     indexes = [name.removesuffix(".manifest") for name in every if name.endswith(".manifest")]
     own = {f"{name}{suffix}" for name in indexes for suffix in (".leaves", ".manifest", ".texts", ".segments")}
@@ -116,7 +116,7 @@ def foreign_names(names: Iterable[str]) -> list[str]:
 
 
 def folder_of(client: Any) -> str | None:
-    """The folder of a client of an embedded Chroma; None for one that is behind a server or in memory."""
+    """Return the folder of an embedded Chroma's client, or None for a client of a server or of a Chroma in memory."""
     from chromadb.api.async_api import AsyncClientAPI
 
     if isinstance(client, AsyncClientAPI):
@@ -128,22 +128,21 @@ def folder_of(client: Any) -> str | None:
 
 
 def fresh_client(path: Path, **database: str) -> Any:
-    """A client of the Chroma in a folder, which shares no state with other clients."""
+    """Return a client of the Chroma in a folder. It shares no state with other clients."""
     use_embedded_chroma()
     import chromadb
     from chromadb.config import Settings
 
-    # In one process, Chroma shares its state among all clients with the same spelling of the path. A spelling that no other
-    # client uses gives a fresh state, and leaves the others alone.
+    # Within a process, all Chroma clients with the same spelling of the path share state. A new spelling gets fresh state.
     spelling = str(path) + "/." * (1 + next(_openings) % _SPELLINGS)
     return chromadb.PersistentClient(spelling, settings=Settings(anonymized_telemetry=False), **database)
 
 
 def _with_timeout(client: Any, timeout: float) -> Any:
-    """A copy of a client, which gives up its requests after so many seconds in which nothing was sent or received.
+    """Return a copy of a client that gives up a request after ``timeout`` seconds without traffic.
 
-    Chroma's own waits for ever: what nobody waits for any more would keep a thread and a connection each. The client itself
-    is the user's, and stays as it is. A client of another make is returned as it is.
+    Chroma's own client waits for ever: each abandoned request would keep a thread and a connection. The user's client
+    itself stays unchanged. A client of an unknown kind is returned as it is.
     """
     server = server_of(client)
     session: Any = getattr(server, "_session", None)
@@ -158,7 +157,7 @@ def _with_timeout(client: Any, timeout: float) -> Any:
 
 
 class _Session:
-    """A session of httpx with a timeout."""
+    """An httpx session with a timeout."""
 
     def __init__(self, session: Any, timeout: float) -> None:
         self._session = session

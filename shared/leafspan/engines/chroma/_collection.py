@@ -1,4 +1,4 @@
-"""A Chroma collection as a table whose methods are flows. The limits of Chroma's requests are known only here."""
+"""A Chroma collection as a table whose methods are flows. Only this module knows the limits of Chroma's requests."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from leafspan.engines.chroma._portions import Portions
 from leafspan.errors import DamagedIndex, ServerTimeout
 from leafspan.flows import Call, Flow, asked_whether_awaited
 
-_CHARACTERS = 4_000_000  # of one write: with the vectors of a thousand leaves less than the 40 MiB that a server takes
+_CHARACTERS = 4_000_000  # of one write: with the vectors of a thousand leaves below a server's limit of 40 MiB
 _MOST_RECORDS = 30_000  # results of one request, over all of its vectors: Chroma fails above 32,766
 _VALUES = 500  # metadata values in one filter
-_FEW = 200  # vectors that are read at a time
+_FEW = 200  # vectors per read
 _SAME = 1e-4  # distance of equal vectors, after rounding
-_BLOCK = 8  # records that are not told apart if one of them has no vector
-_PAGE = 5_000  # records of a page; a get of more than 32,766 ids fails as well
+_BLOCK = 8  # records per read when searching for missing vectors
+_PAGE = 5_000  # records of a page; Chroma fails if asked for more than 32,766 ids
 _COLUMNS: Mapping[Field, str] = {"text": "documents", "metadata": "metadatas", "vector": "embeddings"}  # Chroma's names
 _NO_VECTOR = [0.0]  # Chroma needs a vector for each record
 
@@ -33,8 +33,8 @@ _NO_VECTOR = [0.0]  # Chroma needs a vector for each record
 class Collection:
     """A Chroma collection: see ``FlowTable``.
 
-    Writes are divided into batches, and reads of many records into pages. Where Chroma would hold up an event loop while it
-    writes, batches are divided into portions.
+    leafspan divides writes into batches, and long reads into pages. Where a write of Chroma would block an event loop,
+    leafspan divides the batches into portions.
     """
 
     searches_among = False
@@ -49,20 +49,20 @@ class Collection:
         self.step = min(STEP, batch)
 
     def written_by(self, files: Use) -> Collection:
-        """The same collection, with this use of Chroma's files for each write."""
+        """Return the same collection, which uses Chroma's files this way for each write."""
         twin = copy(self)
         twin._files = files
         return twin
 
     def lacking(self, why: str) -> Collection:
-        """The same collection, whose vectors cannot be read; ``why`` is the message of the error."""
+        """Return the same collection without readable vectors; ``why`` is the error's message."""
         twin = copy(self)
         twin._lacking = why
         return twin
 
     @property
     def id(self) -> str:
-        """The id that Chroma has given it."""
+        """The id that Chroma assigned."""
         return str(self._handle.id)
 
     @property
@@ -72,16 +72,16 @@ class Collection:
 
     @property
     def notes(self) -> Notes:
-        """The collection's own metadata, as it was when the handle was made."""
+        """The collection's own metadata at the time when the handle was made."""
         return dict(self._handle.metadata or {})
 
     def nearest(
         self, vectors: Any, count: int, fields: Collected[Field] = (), *, among: Collected[str] | None = None
     ) -> Flow[list[list[Near]]]:
-        """The nearest records of each vector."""
+        """Return the nearest records of each vector."""
         import numpy as np
 
-        vectors = without_extremes(np.asarray(vectors, dtype=np.float32))  # Chroma adds up their squares in 32 bits
+        vectors = without_extremes(np.asarray(vectors, dtype=np.float32))  # Chroma sums squares in 32 bits
         count = min(count, MOST_RESULTS)
         at_once = max(1, _MOST_RECORDS // count)
         rows: list[list[Near]] = []
@@ -91,48 +91,48 @@ class Collection:
             for place, distances in enumerate(answer["distances"]):
                 names = ["ids", *(_COLUMNS[each] for each in fields)]
                 found = _records({name: answer[name][place] for name in names}, fields)
-                # Distances are rounded.
+                # Chroma rounds distances.
                 similar = (max(-1.0, min(1.0, 1.0 - distance)) for distance in distances)
                 rows.append(list(map(Near, found, similar)))
         return rows
 
     def get(self, ids: Collected[str], fields: Collected[Field]) -> Flow[dict[str, Record]]:
-        """The records with these ids, by id."""
+        """Return the records with these ids, by id."""
         found: dict[str, Record] = {}
         for batch in in_batches(list(dict.fromkeys(ids)), self.batch):
             found.update(_by_id((yield from self._read({"ids": batch}, fields))))
         return found
 
     def scan(self, fields: Collected[Field]) -> Flow[dict[str, Record]]:
-        """All records, by id."""
+        """Return all records, by id."""
         found = yield from self._read({"limit": _PAGE}, fields)
         if len(found) < _PAGE:
             return _by_id(found)
-        # Further pages would miss records if others are deleted meanwhile, so all ids are fetched at once.
+        # Pages by offset would miss records if others are deleted meanwhile, so leafspan fetches all ids at once.
         found = yield from self._read({}, ())
         return (yield from self.get([each.id for each in found], fields)) if fields else _by_id(found)
 
     def first(self, *fields: Field) -> Flow[Record | None]:
-        """Any record, or None if the collection is empty."""
+        """Return any record, or None if the collection is empty."""
         return next(iter((yield from self._read({"limit": 1}, fields))), None)
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """Those of these records that have no vector, along with some that stand next to them in the list."""
+        """Return the ids of these records that have no vector, together with some of their neighbours in the list."""
         try:
             found = yield from self.get(ids, ["vector"])
             return {id_ for id_, record in found.items() if record.vector is None}
         except ServerTimeout:
             raise
-        except Exception:  # Chroma fails if one of them has none, and does not say which
+        except Exception:  # Chroma fails if a vector is missing, and does not say which
             if len(ids) <= _BLOCK:
                 return set(ids)
         half = len(ids) // 2
         return (yield from self.without_vectors(ids[:half])) | (yield from self.without_vectors(ids[half:]))
 
     def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """Those of these records that a search by their own vector does not find. Records with equal vectors are alike.
+        """Return the ids of these records that a search by their own vector does not find.
 
-        A vector of zeros, such as that of a text without a known word, is similar to nothing, so no search finds it.
+        No search finds a vector of zeros, such as the vector of a text without known words.
         """
         lost = set()
         for batch in in_batches(list(ids), _FEW):
@@ -144,19 +144,19 @@ class Collection:
         return lost
 
     def find(self, key: str, values: Collected[str]) -> Flow[set[str]]:
-        """The ids of the records whose metadata has one of these strings under the key."""
+        """Return the ids of the records whose metadata has one of these strings under the key."""
         found: set[str] = set()
         for batch in in_batches(list(values), _VALUES):
             found.update(each.id for each in (yield from self._read({"where": {key: {"$in": batch}}}, ())))
         return found
 
     def put(self, records: Sequence[Record], *, new: bool = False) -> Flow[None]:
-        """Write records. Chroma adds up to a sixth faster what it need not look for."""
+        """Write records. With ``new``, Chroma does not look for existing records, which is up to a sixth faster."""
         for _, group in groupby(records, key=lambda each: (each.text is None, each.metadata is None)):
             yield from self._write("add" if new else "upsert", *_columns(list(group)))
 
     def put_vectors(self, vectors: Mapping[str, Any]) -> Flow[None]:
-        """Write the vectors of records that are there. What Chroma is not given it leaves as it is."""
+        """Write the vectors of stored records. Chroma keeps their other fields."""
         yield from self.put([Record(id_, vector=vector) for id_, vector in vectors.items()])
 
     def delete(self, ids: Sequence[str]) -> Flow[None]:
@@ -168,7 +168,7 @@ class Collection:
         yield self._call("modify", {"metadata": dict(notes)}, finish=True)
 
     def _read(self, options: dict[str, Any], fields: Collected[Field]) -> Flow[list[Record]]:
-        """The records of Chroma's answer, with these fields."""
+        """Return the records in Chroma's answer, with these fields."""
         answer = yield self._call("get", {**options, "include": [_COLUMNS[each] for each in fields]})
         return _records(answer, fields)
 
@@ -196,7 +196,7 @@ class Collection:
 
 
 def _fitting(columns: Mapping[str, Sequence[Any]], start: int, size: int) -> int:
-    """The number of records from ``start`` on that one write takes: at most ``size``, and at least one."""
+    """Return how many records from ``start`` on fit into one write: at most ``size``, and at least one."""
     texts, metadatas = ((columns.get(name) or ())[start : start + size] for name in ("documents", "metadatas"))
     total = 0
     for number, (text, metadata) in enumerate(zip_longest(texts, metadatas)):
@@ -212,7 +212,7 @@ def _by_id(records: Sequence[Record]) -> dict[str, Record]:
 
 
 def _records(answer: Mapping[str, Any], fields: Collected[Field]) -> list[Record]:
-    """The records of an answer of Chroma, whose columns have one list each."""
+    """Return the records in Chroma's answer, which has a list for each column."""
     ids = answer["ids"]
     nothing = [None] * len(ids)
     columns = (answer[_COLUMNS[each]] if each in fields else nothing for each in _COLUMNS)
@@ -220,7 +220,7 @@ def _records(answer: Mapping[str, Any], fields: Collected[Field]) -> list[Record
 
 
 def _columns(records: Sequence[Record]) -> tuple[list[str], dict[str, Any]]:
-    """The ids of records that have the same fields, and their columns for Chroma."""
+    """Return the ids of records with the same fields, and their columns for Chroma."""
     import numpy as np
 
     vectors = [_NO_VECTOR if each.vector is None else each.vector for each in records]

@@ -1,4 +1,4 @@
-"""What Chroma's database says of its vector files and of its log. It is read while Chroma does not use it."""
+"""Reads facts about vector files and the log from Chroma's database, while Chroma does not use it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _SECONDS = 60.0  # for a process that reads a large database
 
 @dataclass(frozen=True, slots=True)
 class StoredVectors:
-    """A collection's vectors, as the database knows of them.
+    """A collection's vectors, as the database describes them.
 
     Attributes:
         collection: Name of the collection.
-        own: Whether the collection is one of an index of leafspan.
-        last: Number of the last change of them that Chroma has written to files. None if it never wrote any.
+        own: Whether the collection belongs to a leafspan index.
+        last: Number of the last change that Chroma wrote to vector files, or None if Chroma never wrote any.
     """
 
     collection: str
@@ -35,7 +35,7 @@ class StoredVectors:
 
 
 def stored_vectors(folder: Path) -> dict[str, StoredVectors] | None:
-    """The vectors of all collections, by the name of the folder that has their files; None if that cannot be told.
+    """Return the vectors of all collections by the name of their files' folder, or None if the database is busy.
 
     Raises:
         DamagedIndex: if the database cannot be read.
@@ -43,17 +43,17 @@ def stored_vectors(folder: Path) -> dict[str, StoredVectors] | None:
     rows = _ask(folder, _SEGMENTS)
     if rows is None:
         return None
-    # A killed process may have made the leaves only. So what is called like leaves may be ours.
+    # A process may have been killed after making only the leaves, so any collection named like leaves may be an index's.
     return {id_: StoredVectors(name, bool(own) or name.endswith(".leaves"), last or None) for id_, name, last, own in rows}
 
 
 def last_written(folder: Path) -> dict[str, int | None]:
-    """The same number for all collections, by the name of the folder that has their files, as far as it can be told."""
+    """Return the number of the last change in the vector files, by their folder's name; empty if unknown."""
     return dict(_ask(folder, _LAST) or ())
 
 
 def count_missing(folder: Path, segment: str, there: Collection[str]) -> int | None:
-    """The number of a collection's records whose vectors are neither in its files nor in Chroma's log."""
+    """Return how many of a collection's records have their vectors neither in its files nor in Chroma's log."""
     stored, logged = _ask(folder, _RECORDS, segment), _ask(folder, _LOG, segment, segment)
     if stored is None or logged is None:
         return None
@@ -61,11 +61,11 @@ def count_missing(folder: Path, segment: str, there: Collection[str]) -> int | N
 
 
 def refused_records(folder: Path, *, drop: bool) -> dict[str, int]:
-    """The number of writes in Chroma's log that its tables have not taken, by the collection of an index. Mostly empty.
+    """Return the number of writes in Chroma's log that its tables have refused, by the index's collection. Mostly empty.
 
-    Chroma takes a write into its log, and then all that is new there into its tables. What the tables refuse stays in the
-    log, before all that follows it, so that no later write of the collection can succeed. They refuse no deletion; Chroma
-    leaves deletions in the log of a collection that has never had a record.
+    Chroma writes a record to its log first, then copies everything new from the log to its tables. A write that the tables
+    refuse stays in the log before all later writes, so no later write of the collection can succeed. Tables never refuse
+    deletions. Chroma also leaves deletions in the log of a collection that has never had a record.
     """
     found = dict(_ask(folder, f"select collections.name, count(*) {_REFUSED} group by collections.name") or ())
     if found and drop:
@@ -74,7 +74,7 @@ def refused_records(folder: Path, *, drop: bool) -> dict[str, int]:
 
 
 def check_pages(folder: Path) -> str | None:
-    """What is wrong with the database, by SQLite's own check of all pages; None if nothing, or if it cannot be told."""
+    """Return what SQLite's check of all pages finds wrong, or None if the database is whole or busy."""
     try:
         found = _ask(folder, "pragma integrity_check(1)")
     except DamagedIndex as error:
@@ -118,14 +118,14 @@ _NOT_TAKEN = """
     )
 """
 _REFUSED = f"{_NOT_TAKEN} and embeddings_queue.operation <> 3"  # 3 is a deletion
-# Not deleted, since Chroma would give the numbers of deleted rows again, which a client takes for old ones.
+# These rows are not deleted: Chroma would reuse their numbers, and a client would take the new rows for old ones.
 _DROP = """
     update embeddings_queue set operation = 3, id = 'leafspan:refused', vector = null, encoding = null, metadata = '{}'
 """
 
 
 def _ask(folder: Path, query: str, *values: str) -> list[Any] | None:
-    """The rows of a query; None if the database cannot be asked now."""
+    """Return a query's rows, or None if the database cannot be read now."""
     path = folder / DATABASE
     try:
         if not _is_open_here(path):
@@ -134,7 +134,7 @@ def _ask(folder: Path, query: str, *values: str) -> list[Any] | None:
     except sqlite3.DatabaseError as error:
         check_not_too_many(error, f"read {str(path)!r}")
         if isinstance(error, sqlite3.OperationalError) and "no such table" not in str(error):
-            return None  # busy, or not to be opened: no sign of damage
+            return None  # busy or locked: no sign of damage
         answer = {"damage": str(error)}
     if answer is not None and "damage" in answer:
         raise DamagedIndex(f"{str(path)!r} cannot be read as Chroma's database ({answer['damage']}): {RESTORE}")
@@ -151,12 +151,12 @@ def _rows(path: str, query: str, values: tuple[str, ...]) -> list[Any]:
 
 
 def _address(path: str) -> str:
-    """How to open the database: a reader that may not write cannot undo what a killed writer has begun."""
+    """Return the database's URI: writable if possible, since only a writer can roll back a killed writer's transaction."""
     return f"{Path(path).as_uri()}?mode={'rw' if os.access(path, os.W_OK) else 'ro'}"
 
 
 def _ask_elsewhere(path: str, query: str, values: tuple[str, ...]) -> dict[str, Any] | None:
-    """Ask in another process, since closing the database here would drop the locks of Chroma's copy of SQLite."""
+    """Ask in another process, since closing the database here would drop the locks of Chroma's own SQLite."""
     if not sys.executable:
         return None
     command = [sys.executable, "-I", "-S", "-c", _ELSEWHERE, json.dumps([_address(path), query, values])]
@@ -191,5 +191,5 @@ def _is_open_here(path: Path) -> bool:
             except (OSError, ValueError):
                 continue
     except OSError:
-        return True  # who knows
+        return True  # unknown
     return found > 1

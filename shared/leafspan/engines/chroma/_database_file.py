@@ -1,4 +1,4 @@
-"""Chroma's SQLite file, as far as it can be read without SQLite: whether it is one, and how often it was changed."""
+"""Reads Chroma's SQLite file without SQLite: whether it is an SQLite file, and how often it was changed."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _SEGMENT = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class DatabaseFile:
-    """The file, open for as long as this object lives.
+    """The SQLite file, open for as long as this object lives.
 
-    Closing a file drops all locks that this process has on it, also those of Chroma's SQLite (sqlite.org/howtocorrupt.html,
-    section 2.2.1). So it is opened once, before Chroma opens it, and closed after Chroma has closed it.
+    Closing a file drops all locks that this process has on it, including the locks of Chroma's SQLite
+    (sqlite.org/howtocorrupt.html, section 2.2.1). So leafspan opens it once, before Chroma does, and closes it after
+    Chroma.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -38,39 +39,39 @@ class DatabaseFile:
 
     @property
     def changes(self) -> int | None:
-        """The number of transactions that have changed the file, modulo 2**32, which SQLite counts in its head.
+        """Return the number of transactions that changed the file, modulo 2**32, from SQLite's file header.
 
-        None if SQLite does not count them there, since it writes ahead into another file.
+        None if SQLite uses a write-ahead log, since it does not count changes in the header then.
         """
         head = read_at(self._descriptor, _HEAD, 0)
         return int.from_bytes(head[24:28], "big") if len(head) == _HEAD and head[18] == 1 else None
 
     @property
     def is_at_its_path(self) -> bool:
-        """Whether the file is still the one that other processes open. False after it was deleted or replaced."""
+        """Whether the path still leads to this file. False after the file was deleted or replaced."""
         try:
             return os.path.samestat(self._own, os.stat(self.path))
         except OSError:
             return False
 
     def check(self) -> None:
-        """Check that the file is an SQLite file, and not cut off.
+        """Check that the file is an SQLite file of full length.
 
         Raises:
-            DamagedIndex: if it is none, or shorter than it must be.
+            DamagedIndex: if it is not an SQLite file, or shorter than its header says.
         """
         head = read_at(self._descriptor, _HEAD, 0)
         if head[:16] != _MAGIC:
             raise DamagedIndex(f"{str(self.path)!r} must be an SQLite database, and begins with {head[:16]!r}: {RESTORE}")
         length, page = os.fstat(self._descriptor).st_size, int.from_bytes(head[16:18], "big")
-        # SQLite itself believes the number of pages only if it was written along with the count of changes.
+        # Like SQLite, believe the number of pages only if it was written along with the count of changes.
         pages = int.from_bytes(head[28:32], "big") if head[24:28] == head[92:96] else 0
         expected = pages * (65536 if page == 1 else page)
         if length < expected and not _has_journal(self.path):
             raise DamagedIndex(f"{str(self.path)!r} must have {expected:,} bytes, and has {length:,}: {RESTORE}")
 
     def check_not_older(self, noted: int | None) -> None:
-        """Check that the file is not older than what lies beside it. Call it while no other process uses the file.
+        """Check that the file is not older than the files beside it. Call it while no other process uses the file.
 
         Raises:
             DamagedIndex: if it is older.
@@ -85,10 +86,10 @@ class DatabaseFile:
 
 
 def entries(folder: Path) -> list[Path]:
-    """What is in a folder.
+    """Return a folder's entries.
 
     Raises:
-        StorageFailed: if it cannot be looked into.
+        StorageFailed: if the folder cannot be read.
     """
     try:
         return list(folder.iterdir())
@@ -97,16 +98,16 @@ def entries(folder: Path) -> list[Path]:
 
 
 def is_vector_folder(path: Path) -> bool:
-    """Whether a path is called like a folder in which Chroma keeps vectors."""
+    """Whether a path is named like a folder in which Chroma keeps vectors."""
     return _SEGMENT.fullmatch(path.name) is not None
 
 
 def check_there(folder: Path) -> bool:
-    """Whether there is a database in a folder.
+    """Whether a folder has a database.
 
     Raises:
-        DamagedIndex: if there is none, or an empty one, but the folder holds what was stored along with one; or if a folder
-            is in its place.
+        DamagedIndex: if the database is missing or empty, but the folder has other files of an index; or if a folder is
+            where the database belongs.
     """
     path = folder / DATABASE
     try:
@@ -127,12 +128,12 @@ def check_there(folder: Path) -> bool:
 
 
 def _is_older(count: int, than: int) -> bool:
-    """Whether one count of changes of a database is from before another one. They begin again after 2**32."""
+    """Whether one count of a database's changes is before another count. Counts start again after 2**32."""
     return 0 < (than - count) % 2**32 < 2**31
 
 
 def _remains(folder: Path) -> str:
-    """What a folder still has of an index; empty if nothing."""
+    """Return what a folder still has of an index, or an empty text."""
     if not folder.is_dir():
         return ""
     if any((folder / name).is_dir() and entries(folder / name) for name in ("leafspan.vectors", "leafspan.segments")):
@@ -143,12 +144,12 @@ def _remains(folder: Path) -> str:
         numbers = (folder / "leafspan.changes").read_bytes()
     except OSError:
         return ""
-    # 0.1.0 has counted from 0. Later versions note the database's own count instead, in the fourth number.
+    # Version 0.1.0 counted from 0. Later versions store the database's own count in the fourth number.
     counted = numbers[:8] if len(numbers) < 32 else numbers[24:32]
     return "the count of changes" if any(counted) else ""
 
 
 def _has_journal(path: Path) -> bool:
-    """Whether SQLite was interrupted, and will repair the file by itself."""
+    """Whether SQLite was interrupted, and will repair the file when it opens it."""
     journals = (path.with_name(path.name + suffix) for suffix in ("-journal", "-wal"))
     return any(journal.exists() and journal.stat().st_size for journal in journals)

@@ -1,4 +1,4 @@
-"""Errors of Chroma, of its server, of SQLite and of the disk as errors of ours. Chroma is not loaded for that."""
+"""Turns errors of Chroma, its server, SQLite and the disk into leafspan's errors, without loading Chroma."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from leafspan.errors import (
     StorageReadOnly,
 )
 
-_PANIC = ("pyo3_runtime", "PanicException")  # a failure in Chroma's Rust code, which derives from BaseException
+_PANIC = ("pyo3_runtime", "PanicException")  # a panic of Chroma's Rust code; derives from BaseException
 
 _NOT_UNDERSTOOD = (KeyError, IndexError, AttributeError, TypeError, json.JSONDecodeError)
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NOT_ALLOWED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
-# Chroma gives most failures of the disk and of SQLite one class, InternalError: only the words tell them apart.
+# Chroma raises InternalError for most failures of the disk and of SQLite, so leafspan looks at the message.
 _WORDS_FULL = ("database or disk is full", "no space left", "disk quota exceeded", "(code: 13)")
 _WORDS_NOT_ALLOWED = (
     "readonly database",
@@ -46,7 +46,7 @@ _WORDS_DAMAGED = (
     "(code: 11)",
     "(code: 26)",
 )
-_WORDS_GONE = ("error finding id", "failed to find id")  # a leaf that another process has just deleted
+_WORDS_GONE = ("error finding id", "failed to find id")  # another process has just deleted a leaf
 _WORDS_VALUE = ("dimension",)
 _WORDS_REFUSED = ("failed to apply logs", "failed to pull logs")
 
@@ -72,20 +72,20 @@ class LeafGone(StorageFailed, StaleRead):
 
 
 def chroma_failure(error: BaseException) -> str | None:
-    """What went wrong in Chroma, in one line; None if the error comes from elsewhere."""
+    """Return Chroma's failure in one line, or None if the error comes from elsewhere."""
     if _is_chromas(error) or isinstance(error, sqlite3.Error):
         return f"Chroma failed: {in_one_line(error)}"
     return None
 
 
 def is_refused(error: BaseException) -> bool:
-    """Whether Chroma's tables have refused what its log had taken, which then stops all later writes."""
+    """Whether Chroma's tables have refused a write in its log, which blocks all later writes."""
     words = in_one_line(error.__cause__ or error).lower()
     return any(each in words for each in _WORDS_REFUSED)
 
 
 def translated(error: BaseException, doing: str, place: str, *, server: bool, writing: bool) -> BaseException | None:
-    """The error of ours that says the same. None for those that are to pass as they are, such as an interruption."""
+    """Return the matching leafspan error, or None for an error that must pass unchanged, such as an interruption."""
     if isinstance(error, LeafspanError | StaleRead | MemoryError | RecursionError):
         return None
     if not isinstance(error, Exception) and not _is_chromas(error):
@@ -109,10 +109,10 @@ def translated(error: BaseException, doing: str, place: str, *, server: bool, wr
     if ("chromadb", "InvalidDimensionException") in kinds or (
         ("chromadb", "InvalidArgumentError") in kinds and any(each in lower for each in _WORDS_VALUE)
     ):
-        return InvalidArgument(f"{told}; give vectors as long as those of the index")
+        return InvalidArgument(f"{told}; give vectors as long as the index's vectors")
     if is_refused(error):
         return StorageFailed(f"{told}; {_REFUSED}")
-    if server and isinstance(error, _NOT_UNDERSTOOD):  # raised in Chroma's client, about what it has read
+    if server and isinstance(error, _NOT_UNDERSTOOD):  # Chroma's client could not parse the answer
         return StorageFailed(f"could not {doing} in {place}: its answer is not one of Chroma's; {_OTHER_SERVER}")
     if server:
         return StorageFailed(f"{told}; {_SERVER}")
@@ -124,7 +124,7 @@ def translated(error: BaseException, doing: str, place: str, *, server: bool, wr
 
 
 def not_opened(error: BaseException, name: str, folder: str) -> LeafspanError | None:
-    """Our error for a collection that Chroma cannot open, or None for an error that passes as it is."""
+    """Return the error for a collection that Chroma cannot open, or None for an error that passes unchanged."""
     doing, place = f"open {name!r}", f"the folder {folder!r}"
     if explained := too_many_files(error, f"{doing} in {place}"):
         return explained
@@ -138,7 +138,7 @@ def not_opened(error: BaseException, name: str, folder: str) -> LeafspanError | 
 
 
 def refused_database(error: BaseException, path: Path) -> LeafspanError | None:
-    """What to raise where Chroma itself refuses to open what is there, or fails; None for other failures."""
+    """Return the error to raise if Chroma refuses to open the database, or None for other failures."""
     if chroma_failure(error) is None:
         return None
     from chromadb.errors import ChromaError
@@ -146,7 +146,7 @@ def refused_database(error: BaseException, path: Path) -> LeafspanError | None:
     said = f"what is in {str(path)!r} cannot be opened as a Chroma database"
     if isinstance(error, ChromaError):
         return StorageFailed(f"{said}: {error}")
-    # Its Rust code panics where a page of the database is damaged, which is no Exception.
+    # Chroma's Rust code panics at a damaged page, and a panic is not an Exception.
     return DamagedIndex(f"{said} ({in_one_line(error)}): try again; if it fails again, {RESTORE}")
 
 
@@ -173,6 +173,6 @@ def _is_not_allowed(error: BaseException, words: str) -> bool:
 
 
 def _code(error: BaseException) -> int | None:
-    """SQLite's primary code of an error, None if it has none."""
+    """Return SQLite's primary error code, or None if the error has no such code."""
     code = getattr(error, "sqlite_errorcode", None)
     return None if code is None else code & 0xFF

@@ -30,11 +30,11 @@ RECORDS = "leafspan.vectors"
 
 
 class FileDamage(NamedTuple):
-    """Vector files that are not as their checksums say, and writes that Chroma has logged and cannot do.
+    """Vector files that do not match their checksums, and logged writes that Chroma cannot carry out.
 
     Attributes:
-        in_use: Names of damaged files, by the folder in which Chroma has them.
-        refused: Number of such writes, by collection.
+        in_use: Names of damaged files, by Chroma's folder.
+        refused: Number of refused writes, by collection.
     """
 
     in_use: Mapping[str, str]
@@ -42,24 +42,22 @@ class FileDamage(NamedTuple):
 
 
 class Files:
-    """A lock on Chroma's files that all processes share, and checks of them.
+    """A lock on Chroma's files that all processes share, and checks of these files.
 
     Every few thousand records, Chroma overwrites its vector files in place and then removes the records from its log. A
-    process that loads the files meanwhile crashes or fails, and so does one that loads files that were torn by a kill or
-    damaged later: Chroma does not check them.
+    process that loads the files meanwhile crashes or fails. So does a process that loads torn or damaged files: Chroma
+    does not check them. So leafspan records their checksums after each use that changed them, and compares them before
+    Chroma opens them. If they differ, there are two cases:
 
-    So their checksums are recorded after each use that has changed them, and compared before Chroma opens them. If they
-    differ, there are two cases:
-
-    1. A process was killed or failed while it used them, or one without leafspan has written, and they look complete. Then
-       they are as new as the database, and are recorded.
-    2. They were torn or damaged, or are older than the database, which knows the last change that Chroma has written to the
-       files, and may have removed it from the log. The files are set aside, and Chroma begins anew. What is missing then is
-       noted (``LostVectors``). The next writer writes it again from the segments; what these lack is embedded again. No
-       question in a folder reads these files.
+    1. The files look complete: a process was killed or failed while it used them, or a program without leafspan has
+       written. They are as new as the database, and leafspan records them.
+    2. The files are torn, damaged, or older than the database, which knows the last change that Chroma wrote to files and
+       perhaps removed from the log. leafspan sets them aside, and Chroma starts new ones. leafspan notes how many vectors
+       are missing (``LostVectors``). The next writer restores them from the segments, and embeds again what the segments
+       do not have. Queries in a folder do not read these files.
 
     Attributes:
-        forget: Function to call when others than leafspan have written, for what was copied from the database.
+        forget: Called when other programs have written, to drop copies of the database's content.
     """
 
     def __init__(self, path: Path, changes: ChangeFile) -> None:
@@ -67,15 +65,15 @@ class Files:
         self.lost = LostVectors(path / RECORDS)
         self._changes = changes
         self._database: DatabaseFile | None = None
-        self._known: dict[str, Stamp | None] = {}  # vector files as they were when this process has last checked them
+        self._known: dict[str, Stamp | None] = {}  # vector files when this process last checked them
         self._stored: dict[str, StoredVectors] | None = None
         self.forget: Callable[[], None] = lambda: None
 
     def is_as_left(self) -> bool:
-        """Whether what leafspan has noted of the database is all that has become of it.
+        """Whether only leafspan has changed the database since it last noted the count of changes.
 
         Raises:
-            DamagedIndex: if it is gone, no database, or older than what is noted of it.
+            DamagedIndex: if the database is gone, not an SQLite file, or older than the note.
         """
         self._look_at_database()
         if self._database is not None:
@@ -84,14 +82,14 @@ class Files:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether the database is no longer the one that was opened: the folder was deleted, or put back from a backup."""
+        """Whether the database is no longer the opened one: the folder was deleted, or restored from a backup."""
         return self._database is not None and not self._database.is_at_its_path
 
     @property
     def changes_of_others(self) -> int | None:
-        """The database's count of changes, if others have changed it since leafspan did. None if not, or not known.
+        """Return the database's count of changes if other programs have changed it since leafspan did, else None.
 
-        While a process uses the files, its own changes are not noted yet, and nothing is known.
+        Also None while a process uses the files, since its own changes are not noted yet.
         """
         before = self._noted
         if before is None or self._database is None or (count := self._database.changes) == before:
@@ -100,17 +98,17 @@ class Files:
 
     @property
     def _noted(self) -> int | None:
-        """The database's count of changes as it was noted, unless it may be changed at this moment."""
+        """Return the noted count of the database's changes, or None if a process may be changing it now."""
         return None if self._changes.is_in_use else self._changes.database
 
     @contextmanager
     def locked(self, deadline: float, *, opening: bool = False) -> Iterator[None]:
-        """A context in which no other process uses the files. Others use them for one call of Chroma at a time.
+        """A context in which no other process uses the files. Other processes use them for one call of Chroma at a time.
 
         Raises:
-            WriterBusy: if another process does not let go of the files in time.
-            DamagedIndex: if they are damaged, and cannot be repaired.
-            StorageFailed: if they cannot be read, or their checksums cannot be written.
+            WriterBusy: if another process does not release the files in time.
+            DamagedIndex: if the files are damaged and cannot be repaired.
+            StorageFailed: if the files cannot be read, or their checksums cannot be written.
         """
         lock = FileLock(self.path / "leafspan.files")
         if not lock.acquire(deadline):
@@ -128,7 +126,7 @@ class Files:
                 raise disk_error(error, f"note the checksums of the vectors in {str(self.path)!r}") from error
             self._changes.touching = True
             try:
-                yield  # after an error the mark stays, so that the files are checked as after a kill
+                yield  # after an error the mark stays, so the files are checked as after a kill
             except BaseException as error:
                 if is_refused(error):
                     refused_records(self.path, drop=True)
@@ -138,11 +136,11 @@ class Files:
             lock.release()
 
     def damage(self, deadline: float, *, repair: bool, in_use: bool) -> FileDamage:
-        """Compare all vector files with their checksums, though Chroma may have them open already.
+        """Compare all vector files with their checksums, even if Chroma has them open already.
 
         Raises:
-            WriterBusy: if another process does not let go of the files in time.
-            StorageFailed: if they cannot be read.
+            WriterBusy: if another process does not release the files in time.
+            StorageFailed: if the files cannot be read.
         """
         in_use_and_damaged: dict[str, str] = {}
         with self.locked(deadline, opening=not in_use):
@@ -153,22 +151,22 @@ class Files:
                 if damaged := files.damaged(recorded):
                     in_use_and_damaged[files.place.name] = ", ".join(damaged)
         for name in in_use_and_damaged:
-            self._known.pop(name, None)  # so that they are compared again before Chroma opens them
+            self._known.pop(name, None)  # compare again before Chroma opens them
         return FileDamage(in_use_and_damaged, refused)
 
     def explain(self, error: BaseException, doing: str) -> StorageFailed | None:
-        """What to raise from a failure of Chroma that a full or read-only disk explains; None for other failures."""
+        """Return the error to raise if a full or read-only disk explains Chroma's failure, or None for other failures."""
         sizes = [sum(each[1] for each in files.stamp or ()) for files in self._vector_files()]
         return chroma_disk_error(error, doing, self.path, max(sizes, default=0))
 
     def _prepare(self, opening: bool) -> None:
-        """Check the files, and record those that have changed."""
+        """Check the files, and record the changed ones."""
         touched = self._changes.touching
         if opening:
             self._look_at_database()
             self._look_at_vectors()
             if touched and self._database is not None:
-                refused_records(self.path, drop=True)  # a process was killed before Chroma could say so
+                refused_records(self.path, drop=True)  # left by a process that was killed before Chroma could report them
         known_count = self._changes.database
         count = self._database.changes if self._database else None
         if self._database is not None:
@@ -189,7 +187,7 @@ class Files:
                 self._known[name] = files.stamp
 
     def _settle(self, files: VectorFiles, *, unsure: bool, silent: bool) -> None:
-        """See to it that vector files are whole."""
+        """Make sure that vector files are whole."""
         recorded = files.recorded()
         if files.ids_stamp is None and not self._is_stored(files):
             return
@@ -206,8 +204,8 @@ class Files:
         where = f"Chroma's vectors of {stored.collection if stored else files.place.name!r} in {str(self.path)!r}"
         files.set_aside()
         missing = self._note_lost(files, stored)
-        if not silent:  # a kill while Chroma writes is nothing that anybody has to see to
-            lost = f"; the vectors of {missing} records are missing, and are to be made anew" if missing else ""
+        if not silent:  # the user need not act on a kill during a write
+            lost = f"; the vectors of {missing} records are missing, and must be made again" if missing else ""
             told = f"{where} were damaged ({what}), so Chroma begins without them{lost}"
             warnings.warn(told, RuntimeWarning, stacklevel=2)
 
@@ -215,18 +213,18 @@ class Files:
         files.record(last_written(self.path).get(files.place.name))
 
     def _is_stored(self, files: VectorFiles) -> bool:
-        """Whether there should be vector files, where there are none."""
+        """Whether missing vector files should exist."""
         name = files.place.name
         if files.has_record:
-            self._stored = stored_vectors(self.path) or self._stored  # the collection may have been deleted
+            self._stored = stored_vectors(self.path) or self._stored  # the collection may be gone
             if self._stored is not None and name not in self._stored:
                 files.forget_record()
                 return False
             return True
         stored = (self._stored or {}).get(name)
         if stored is None or stored.last is None or self.lost.of(name):
-            return False  # nothing was ever written, or it is known to be lost: Chroma begins with its log
-        missing = count_missing(self.path, name, ())  # what was lost may be in the log by now
+            return False  # never written, or known to be lost: Chroma starts from its log
+        missing = count_missing(self.path, name, ())  # the log may have the lost vectors by now
         if missing is None:
             raise StorageFailed(
                 f"cannot tell whether Chroma's vectors of {stored.collection!r} in {str(self.path)!r} are whole, since "
@@ -240,7 +238,7 @@ class Files:
         if stored is None:
             stored = (stored_vectors(self.path) or {}).get(files.place.name)
         if missing == 0 or (stored is not None and not stored.collection.endswith(".leaves")):
-            return 0  # other vectors than those of leaves mean nothing
+            return 0  # only vectors of leaves matter
         self.lost.note(files.place.name, stored.collection if stored else "", missing)
         return "some" if missing is None else missing
 
@@ -255,13 +253,13 @@ class Files:
         self._database.check()
 
     def _look_at_vectors(self) -> None:
-        """Learn whose the vectors are."""
+        """Find out which collection each vector file belongs to."""
         if self._database is not None and self._stored is None:
             self._stored = stored_vectors(self.path)
             self._forget_gone()
 
     def _forget_gone(self) -> None:
-        """Remove what is known of vectors that are no longer there, or are not leafspan's."""
+        """Remove notes about vectors that are gone, or do not belong to leafspan."""
         own = {name for name, each in (self._stored or {}).items() if each.own}
         if self._stored is None or not (self.path / RECORDS).is_dir():
             return
@@ -270,7 +268,7 @@ class Files:
                 shutil.rmtree(known, ignore_errors=True) if known.is_dir() else known.unlink(missing_ok=True)
 
     def _finish(self) -> None:
-        """Record what this use has changed, and note that the files are whole."""
+        """Record the changes of this use, and mark the files as whole."""
         if self._database is None and (self.path / DATABASE).exists():
             self._database = DatabaseFile(self.path)
         for files in self._vector_files():
@@ -278,7 +276,7 @@ class Files:
                 try:
                     self._record(files)
                 except OSError:
-                    # What was written is whole. The next use will record it before it touches it, or say why that fails.
+                    # The written files are whole. The next use records them first, or says why that fails.
                     files.forget_record()
             self._known[files.place.name] = files.stamp
         if self._database is not None and (count := self._database.changes) is not None:
@@ -286,7 +284,7 @@ class Files:
         self._changes.touching = False
 
     def _vector_files(self) -> list[VectorFiles]:
-        """The vector files that are, or may be, those of an index."""
+        """Return the vector files that belong, or may belong, to an index."""
         records = self.path / RECORDS
         folders = [folder for folder in (self.path, records) if folder.is_dir()]
         found = {each.with_suffix("") for folder in folders for each in entries(folder)}

@@ -1,4 +1,4 @@
-"""The use of Chroma's files by one open client, for as long as that works."""
+"""The use of Chroma's files by one open client, until a call fails."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class ClientState:
 
 
 class Use:
-    """Calls of one open client that write.
+    """Writing calls of one open client.
 
-    After a failure, a later call of the same client can hang for ever. So it is not called again, but replaced by another.
+    After a failure, a later call of the same client can hang for ever. So leafspan replaces the client.
     """
 
     def __init__(self, files: Files, state: ClientState, timeout: float) -> None:
@@ -34,10 +34,10 @@ class Use:
         self._timeout = timeout
 
     def call(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
-        """The result of a function, called while the files are locked.
+        """Call a function while the files are locked, and return its result.
 
         Raises:
-            WriterBusy: if another process does not let go of the files within the timeout.
+            WriterBusy: if another process does not release the files within the timeout.
             StorageFailed: if the disk is full or read-only, or an earlier call of this client has failed.
         """
         if self._state.failed:

@@ -1,4 +1,4 @@
-"""Collections of a Chroma that leafspan did not make. They are only read."""
+"""Chroma collections that leafspan did not make. leafspan only reads them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leafspan.engines.chroma._failures import CollectionGone
 from leafspan.errors import IndexNotFound, InvalidArgument
 from leafspan.flows import Flow
 
-_PAGE = 1_000  # records that are read at a time
+_PAGE = 1_000  # records per read
 
 
 class ForeignCollection:
@@ -27,7 +27,7 @@ class ForeignCollection:
 
     @property
     def id(self) -> str:
-        """The id that Chroma has given it."""
+        """The id that Chroma assigned."""
         return str(self._handle.id)
 
     @property
@@ -37,25 +37,25 @@ class ForeignCollection:
 
     @property
     def space(self) -> str:
-        """How it compares vectors: ``"cosine"``, ``"l2"`` (Chroma's default) or ``"ip"``."""
+        """The distance of its vectors: ``"cosine"``, ``"l2"`` (Chroma's default) or ``"ip"``."""
         configuration = getattr(self._handle, "configuration_json", None) or {}
         kinds = (configuration.get("hnsw") or configuration.get("spann") or {}, self._collection.notes)
         return str(kinds[0].get("space") or kinds[1].get("hnsw:space") or "l2")
 
     def ids(self) -> Flow[list[str]]:
-        """The ids of all records."""
+        """Return the ids of all records."""
         return list((yield from self._collection.scan([])))
 
     def read(self, ids: Sequence[str], *fields: Field) -> Flow[dict[str, Record]]:
-        """The records with these ids, by id."""
+        """Return the records with these ids, by id."""
         return self._collection.get(ids, fields)
 
     def pages(self, ids: Sequence[str]) -> Iterator[Sequence[str]]:
-        """The ids in pages of a size that can be kept in memory."""
+        """Return the ids in pages that fit into memory."""
         return (ids[start : start + _PAGE] for start in range(0, len(ids), _PAGE))
 
     def maker(self) -> Flow[str | None]:
-        """Who has written its records, as far as a record shows it; None if it has none."""
+        """Return who wrote the records, as far as a record shows it, or None if the collection is empty."""
         if "leafspan" in self._collection.notes:
             return MADE_BY_LEAFSPAN
         record = yield from self._collection.first("metadata")
@@ -65,10 +65,10 @@ class ForeignCollection:
 def find_collection(
     client: Any, name: str | None, *, place: str = "behind this client", timeout: float = 30.0
 ) -> Flow[ForeignCollection]:
-    """A collection of a client.
+    """Return a client's collection.
 
     Raises:
-        IndexNotFound: if there is none of that name, or no single one to choose.
+        IndexNotFound: if no collection has that name, or no name was given and there is not exactly one collection.
     """
     chroma = Chroma(client, timeout)
     every = yield from chroma.tables()
@@ -88,11 +88,11 @@ def find_collection(
 
 
 def open_chroma(folder: str | Path) -> Any:
-    """A client of the Chroma in a folder. Leafspan itself writes no file there. Close it when done.
+    """Return a client of the Chroma in a folder. leafspan itself writes no file there. Close the client when done.
 
     Raises:
-        IndexNotFound: if there is no Chroma in the folder.
-        InvalidArgument: if it cannot be opened.
+        IndexNotFound: if the folder has no Chroma database.
+        InvalidArgument: if the database cannot be opened.
     """
     from chromadb.errors import ChromaError
 

@@ -1,4 +1,4 @@
-"""Forked processes cannot use the Chroma that their parent has opened: they have its memory, and not its threads."""
+"""Forked processes cannot use a Chroma that their parent has opened: they have its memory, but not its threads."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _REMEDY = (
     '(multiprocessing.set_start_method("spawn")), or let a server of Chroma hold the index; an index in a folder can be '
     "read here, but not written, as long as what is derived from it is complete: index.warm() in another process sees to it"
 )
-_users: list[int] = []  # the process that has used an embedded Chroma first
+_users: list[int] = []  # the first process that used an embedded Chroma
 
 
 def use_embedded_chroma() -> None:
-    """Note that this process uses an embedded Chroma.
+    """Register this process as a user of an embedded Chroma.
 
     Raises:
-        ForkedProcess: if its parent has used one before the fork. Chroma would wait for ever for the threads of the parent,
-            also for another folder, and also if the parent had closed it.
+        ForkedProcess: if the parent process used an embedded Chroma before the fork. Chroma would wait for ever for the
+            parent's threads, even for another folder, and even if the parent had closed it.
     """
     if _users and _users[0] != os.getpid():
         raise ForkedProcess(
@@ -30,10 +30,10 @@ def use_embedded_chroma() -> None:
 
 
 def check_process(process: int) -> None:
-    """Check that an index is used in the process that has opened it.
+    """Check that an index is used in the process that opened it.
 
     Raises:
-        ForkedProcess: if that was another process.
+        ForkedProcess: if another process opened it.
     """
     if os.getpid() != process:
         raise ForkedProcess(
@@ -42,7 +42,7 @@ def check_process(process: int) -> None:
 
 
 def _note_what_the_parent_used() -> None:
-    """In a forked process: note the embedded Chromas of the parent, also those that leafspan knows nothing of."""
+    """In a forked process: register the parent's embedded Chromas, including those that leafspan did not open."""
     shared = getattr(sys.modules.get("chromadb.api.shared_system_client"), "SharedSystemClient", None)
     systems = list(getattr(shared, "_identifier_to_system", {}).values())
     embedded = [system for system in systems if "fastapi" not in str(system.settings.chroma_api_impl)]
@@ -54,7 +54,7 @@ def _note_what_the_parent_used() -> None:
 
 
 def _keep_for_ever(thing: object) -> None:
-    """Never delete an object. When Chroma's are deleted at the end of a process, they wait for their threads."""
+    """Never delete an object. Chroma's objects wait for their threads when Python deletes them at exit."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))

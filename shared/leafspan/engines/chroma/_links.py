@@ -1,4 +1,4 @@
-"""Links in the folder of an index are not followed: who can put one there could have other files overwritten."""
+"""Links in an index's folder are refused: somebody who can put a link there could have other files overwritten."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _OWN = ("leafspan.lock", "leafspan.files", "leafspan.changes", "leafspan.vectors
 
 
 def check_links(folder: Path) -> None:
-    """Check that nothing that is written in a folder is a link. The folder itself may be one.
+    """Check that a folder has no link where leafspan writes. The folder itself may be a link.
 
     Raises:
-        StorageFailed: if something is.
+        StorageFailed: if there is a link.
     """
     vectors = [each for each in entries(folder) if is_vector_folder(each)]
     inside = [each / name for each in vectors for name in (*VECTORS, IDS)]

@@ -1,4 +1,4 @@
-"""Notes of vectors that are lost, for as long as they have not been made anew."""
+"""Notes of lost vectors, kept until the vectors have been made again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Loss(NamedTuple):
     Attributes:
         segment: Name of the folder that has the collection's vectors.
         collection: Name of the collection.
-        missing: Number of records without a vector when that was noticed; None if it was not known.
+        missing: Number of records without a vector when leafspan noticed the loss, or None if unknown.
     """
 
     segment: str
@@ -32,10 +32,10 @@ class LostVectors:
         self._folder = folder
 
     def note(self, segment: str, collection: str, missing: int | None) -> None:
-        """Note a loss, before Chroma opens what is left. The note is there whole, or not at all.
+        """Note a loss before Chroma opens the remaining files. The note is written whole or not at all.
 
         Raises:
-            OSError: if that cannot be written.
+            OSError: if the note cannot be written.
         """
         self._folder.mkdir(exist_ok=True, mode=0o700)
         unfinished = self._folder / f"{segment}.noting"
@@ -47,19 +47,19 @@ class LostVectors:
             unfinished.unlink(missing_ok=True)
 
     def of(self, segment: str) -> bool:
-        """Whether a loss is noted of the vectors in this folder. A note that cannot be read says nothing."""
+        """Whether a note says that this folder lost vectors. Unreadable notes are ignored."""
         return any(loss.segment == segment for loss in self._losses())
 
     def find(self, collection: str) -> Loss | None:
-        """What a collection has lost; None if nothing is noted."""
+        """Return what a collection has lost, or None if no loss is noted."""
         return next((loss for loss in self._losses() if loss.collection == collection), None)
 
     def collections(self) -> set[str]:
-        """The names of the collections that have lost vectors."""
+        """Return the names of the collections that have lost vectors."""
         return {loss.collection for loss in self._losses()}
 
     def forget(self, loss: Loss) -> None:
-        """Remove the note, and what was set aside: the vectors are all there again."""
+        """Remove the note and the files that were set aside, since all vectors are stored again."""
         (self._folder / f"{loss.segment}.lost").unlink(missing_ok=True)
         shutil.rmtree(self._folder / f"{loss.segment}.damaged", ignore_errors=True)
 
@@ -71,4 +71,4 @@ class LostVectors:
                 yield Loss(path.stem, str(stored["collection"]), missing if isinstance(missing, int) else None)
             except (OSError, ValueError, KeyError, TypeError) as error:
                 check_not_too_many(error, f"read {str(path)!r}")
-                continue  # a note that cannot be read: repair() looks at all vectors anyway
+                continue  # unreadable; repair() looks at all vectors anyway

@@ -18,8 +18,8 @@ class Opened:
     """An open Chroma client with its collections. It is closed when it is retired and its last reader has left.
 
     Attributes:
-        lost: Names of the collections that have lost vectors, until these are made anew.
-        process: Id of the process that has opened it.
+        lost: Names of the collections that have lost vectors, until the vectors are made again.
+        process: Id of the process that opened it.
     """
 
     def __init__(self, client: Any, files: Files, *, owned: bool) -> None:
@@ -37,12 +37,12 @@ class Opened:
         self._close = weakref.finalize(self, _close, client if owned else None, self._state, self.process)
 
     def collection(self, name: str, deadline: float) -> Collection:
-        """The collection with this name. Loading it takes a while, if it is not in ``collections`` yet.
+        """Return the collection with this name. Loading takes a while if ``collections`` does not have it yet.
 
         Raises:
-            CollectionGone: if there is no such collection.
+            CollectionGone: if the collection does not exist.
             DamagedIndex: if Chroma cannot open it.
-            WriterBusy: if others do not let go of the files in time.
+            WriterBusy: if other processes do not release the files in time.
         """
         with held(self._loading, deadline, f"loading {name!r}"):
             if name not in self.collections:
@@ -52,15 +52,15 @@ class Opened:
                     try:
                         raise handle
                     finally:
-                        del handle  # it knows this frame, and together they would keep the files until garbage is collected
+                        del handle  # it refers to this frame: the cycle would keep the files open until garbage collection
                 self.collections[name] = Collection(handle, self.batch)
             return self.collections[name]
 
     def _load(self, name: str) -> Any:
-        """Chroma's handle of a collection, loaded; the error if there is none, which leaves the files as they were."""
+        """Load a collection and return Chroma's handle, or the error if that fails; an error leaves the files unchanged."""
         try:
             handle = self.client.get_collection(name, embedding_function=None)
-            handle.get(limit=1, include=[])  # Chroma loads the vectors at the first use
+            handle.get(limit=1, include=[])  # Chroma loads the vectors at first use
         except BaseException as error:
             told = not_opened(error, name, str(self._files.path))
             if isinstance(told, CollectionGone):
@@ -76,16 +76,16 @@ class Opened:
         return handle
 
     def writable(self, name: str, deadline: float, timeout: float) -> Collection:
-        """The same for writing. Each write waits at most ``timeout`` seconds for other processes."""
+        """Return the collection for writing. Each write waits at most ``timeout`` seconds for other processes."""
         return self.collection(name, deadline).written_by(self.use(timeout))
 
     def use(self, timeout: float) -> Use:
-        """The use of Chroma's files for writing, each waiting at most ``timeout`` seconds for other processes."""
+        """Return a use of Chroma's files for writing. Each write waits at most ``timeout`` seconds for other processes."""
         return Use(self._files, self._state, timeout)
 
     @property
     def failed(self) -> bool:
-        """Whether a call has failed. Chroma can hang at a later call then, so another client must replace this one."""
+        """Whether a call has failed. Chroma can hang at a later call then, so leafspan must replace this client."""
         return self._state.failed
 
     def enter(self) -> None:
@@ -94,7 +94,7 @@ class Opened:
             self._readers += 1
 
     def leave(self) -> None:
-        """Count one reader less, and close the client if it was the last one of a retired client."""
+        """Count one reader less, and close a retired client after its last reader."""
         with self._mutex:
             self._readers -= 1
             unused = self._retired and self._readers == 0
@@ -102,7 +102,7 @@ class Opened:
             self._close()
 
     def retire(self) -> None:
-        """Close the client as soon as it has no readers: a newer one has replaced it."""
+        """Close the client as soon as it has no readers, because a newer client has replaced it."""
         with self._mutex:
             self._retired = True
             unused = self._readers == 0
@@ -112,7 +112,7 @@ class Opened:
 
 def _close(client: Any, state: ClientState, process: int) -> None:
     if os.getpid() != process:
-        return  # a forked process, which has nothing to close
+        return  # a forked process must not close it
     if client is not None and state.failed:  # closing it may hang, too
         threading.Thread(target=client.close, name="leafspan: closing", daemon=True).start()
     elif client is not None:

@@ -1,4 +1,4 @@
-"""How many records are written at a time, where an event loop is to go on in between."""
+"""Chooses the size of writes so that an event loop can run in between."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 from leafspan.flows import Call
 
-_SECONDS = 0.055  # that one write should take; some take twice as long, when Chroma merges parts of its word index
-_FEWEST = 100  # records. Below that, what each write costs by itself is most of its time
+_SECONDS = 0.055  # target for one write; some take twice as long, when Chroma merges parts of its word index
+_FEWEST = 100  # records. Below that, the fixed cost of a write dominates
 
 
 class Portions:
     """The size of the next write, so that each takes about the same time.
 
-    Chroma in this process lets no other Python code run while it writes. How long that takes depends on the texts, on how
-    many vectors are not in its files yet, and on the machine. So each write is measured, and the faster one of the last two
-    counts: the other one may have waited for another process, or for something else that the machine did.
+    Chroma in this process blocks all other Python code while it writes. The time depends on the texts, on the number of
+    vectors that are not in its files yet, and on the machine. So leafspan measures each write, and uses the faster one of
+    the last two: the slower one may have waited for another process, or for other work of the machine.
     """
 
     def __init__(self) -> None:
@@ -26,11 +26,11 @@ class Portions:
         self._rates: tuple[float, ...] = ()  # records a second, of the last writes
 
     def next(self, remaining: int) -> int:
-        """Number of records of the next write."""
+        """Return the number of records of the next write."""
         return -(-remaining // max(round(remaining / self._size), 1))
 
     def measured(self, call: Call, records: int) -> Call:
-        """The same call, which notes how long it takes."""
+        """Return the same call, with its time measured."""
         function = call.function
         assert function is not None
 
@@ -44,8 +44,8 @@ class Portions:
         return replace(call, function=measured)
 
     def note(self, records: int, seconds: float) -> None:
-        """Note how long a write of so many records has taken."""
+        """Note how long a write of this many records took."""
         if records < _FEWEST:
-            return  # it says nothing of larger ones
+            return  # too small to predict larger ones
         self._rates = (*self._rates[-1:], records / max(seconds, 1e-6))
         self._size = int(min(max(max(self._rates) * _SECONDS, _FEWEST), 2 * self._size))

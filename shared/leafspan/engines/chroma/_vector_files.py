@@ -21,7 +21,7 @@ IDS = "index_metadata.pickle"
 _FORMAT = 2
 _BLOCK = 1 << 20
 _COMING = ".coming"
-_HEADER = struct.Struct("<iQQQQ")  # format, offset, capacity, number of vectors, bytes of each vector with its links
+_HEADER = struct.Struct("<iQQQQ")  # format, offset, capacity, number of vectors, bytes of a vector with its links
 
 Stamp: TypeAlias = tuple[tuple[int, int, int], ...]
 Checksums: TypeAlias = Mapping[str, tuple[int, int]]
@@ -30,8 +30,8 @@ Checksums: TypeAlias = Mapping[str, tuple[int, int]]
 class VectorFiles:
     """The vector files of one collection, and a record of them.
 
-    The record has size and checksum of each file, and the last change that is in them. It is made when a writer has used
-    the files, so they must be as it says, unless a writer was killed since.
+    The record has the size and checksum of each file, and the number of the last change in them. A writer makes it after
+    using the files. So the files match the record, unless a writer was killed since.
     """
 
     def __init__(self, place: Path, records: Path) -> None:
@@ -41,7 +41,7 @@ class VectorFiles:
 
     @property
     def stamp(self) -> Stamp | None:
-        """Time, size and inode of each file, which change whenever Chroma writes them. None if one is missing."""
+        """Return time, size and inode of each file, which change whenever Chroma writes them. None if a file is missing."""
         try:
             found = [os.stat(self.place / name) for name in (*VECTORS, IDS)]
         except OSError:
@@ -50,7 +50,7 @@ class VectorFiles:
 
     @property
     def ids_stamp(self) -> tuple[int, int] | None:
-        """Time and size of the file that Chroma writes last; None if there is none."""
+        """Return time and size of the file that Chroma writes last, or None if it does not exist."""
         return _time_and_size(self.place / IDS)
 
     @property
@@ -60,18 +60,18 @@ class VectorFiles:
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the files are those that were recorded, as the time and size of the last one that Chroma writes say."""
+        """Whether the last-written file has the recorded time and size."""
         ids = self.ids_stamp
         return ids is None or list(ids) == self._record.get("ids")
 
     def is_before(self, last: int | None) -> bool:
-        """Whether the record was made before a change: never where its number is not known."""
+        """Whether the record was made before a change. False if the record's number is not known."""
         own = self._record.get("last")
         return last is not None and isinstance(own, int) and own < last
 
     @property
     def _record(self) -> Mapping[str, Any]:
-        """What is recorded. Empty if that cannot be read."""
+        """The recorded values, or an empty mapping if the record cannot be read."""
         try:
             record = json.loads(self._recorded.read_bytes())
         except (OSError, ValueError) as error:
@@ -80,7 +80,7 @@ class VectorFiles:
         return record if isinstance(record, dict) else {}
 
     def recorded(self) -> Checksums | None:
-        """Size and checksum of each file, as they were when they were recorded; None if that is not known."""
+        """The recorded size and checksum of each file, or None if unknown."""
         try:
             record = self._record
             files = {name: (int(size), int(checksum)) for name, (size, checksum) in record["files"].items()}
@@ -89,18 +89,18 @@ class VectorFiles:
             return None
 
     def damaged(self, recorded: Checksums) -> list[str]:
-        """The names of the files that are not as they were recorded."""
+        """Return the names of the files that differ from the record."""
         return _differing(self.place, recorded)
 
     def looks_complete(self) -> bool:
-        """Whether the last write of the files was completed, as far as they show it themselves."""
+        """Whether the files themselves show that their last write was completed."""
         return _looks_complete(self.place)
 
     def record(self, last: int | None = None) -> None:
-        """Record the files as they are. The new record takes the place of the old one when it is complete.
+        """Record the files as they are. The new record replaces the old one only when it is complete.
 
         Raises:
-            OSError: if they cannot be read, or the record cannot be written.
+            OSError: if the files cannot be read, or the record cannot be written.
         """
         ids = self.ids_stamp
         files = {name: _checksum(self.place / name) for name in (*VECTORS, IDS)}
@@ -114,7 +114,7 @@ class VectorFiles:
             coming.unlink(missing_ok=True)
 
     def set_aside(self) -> None:
-        """Move the files to where Chroma does not find them, so that it begins with new ones."""
+        """Move the files to where Chroma does not find them, so that Chroma starts new ones."""
         if self.place.exists():
             shutil.rmtree(self.set_aside_place, ignore_errors=True)
             self.set_aside_place.parent.mkdir(exist_ok=True, mode=0o700)
@@ -122,11 +122,11 @@ class VectorFiles:
         self.forget_record()
 
     def forget_record(self) -> None:
-        """Note that nothing is known of the files any more."""
+        """Delete the record of the files."""
         self._recorded.unlink(missing_ok=True)
 
     def ids(self) -> set[str]:
-        """The ids of the records whose vectors are in the files; none if that file cannot be read."""
+        """Return the ids of the records whose vectors are in the files, or an empty set if they cannot be read."""
         try:
             with (self.place / IDS).open("rb") as file:
                 return set(_PlainUnpickler(file).load()["id_to_label"])
@@ -136,7 +136,7 @@ class VectorFiles:
 
 
 class _PlainUnpickler(pickle.Unpickler):
-    """Reads dictionaries, lists, strings and numbers. A pickle that asks for anything else is refused, and runs nothing."""
+    """Reads dictionaries, lists, strings and numbers. It refuses anything else in a pickle, and runs no code."""
 
     def find_class(self, module: str, name: str) -> Any:
         raise pickle.UnpicklingError(f"ids do not need {module}.{name}")
@@ -175,7 +175,7 @@ def _checksum(path: Path) -> tuple[int, int]:
 
 
 def _looks_complete(place: Path) -> bool:
-    """Whether the ids were written last and can be read, and the files are as long as the header says."""
+    """Whether the ids were written last and can be read, and the files have the length that the header says."""
     try:
         ids = os.stat(place / IDS)
         if any(os.stat(place / name).st_mtime_ns > ids.st_mtime_ns for name in VECTORS):
@@ -184,7 +184,7 @@ def _looks_complete(place: Path) -> bool:
             labels = _PlainUnpickler(file).load()["id_to_label"]
         _, _, _, vectors, size = _HEADER.unpack((place / VECTORS[0]).read_bytes()[: _HEADER.size])
         sizes = [os.stat(place / name).st_size for name in VECTORS[1:]]
-        # Chroma overwrites files in place, so that they can be longer than what they hold.
+        # Chroma overwrites files in place, so they can be longer than their content.
         return bool(
             len(labels) <= vectors and sizes[0] >= vectors * size and sizes[1] >= vectors * 4 and sizes[2] >= vectors * 4
         )

@@ -1,4 +1,4 @@
-"""Files of a folder that processes share: descriptors, locks, a counter of changes, and what the disk's errors mean."""
+"""Files of a folder that processes share: descriptors, locks, a counter of changes, and the disk's errors."""
 
 from leafspan.engines.local._change_file import ChangeFile
 from leafspan.engines.local._descriptors import NO_FOLLOW, OpenFile, open_file

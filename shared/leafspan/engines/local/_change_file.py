@@ -18,13 +18,13 @@ _SIZE = 32
 class ChangeFile:
     """Four numbers in a small file that each process keeps open, so that reading one takes less than a microsecond.
 
-    ``count`` changes with every change that readers must see. ``writing`` is True while a writer is at work, and stays True
-    if it is killed or fails. ``touching`` is the same for Chroma's files, and ``database`` says how old the database may be
-    at most: see ``Files``.
+    ``count`` changes with every change that readers must see. ``writing`` is True while a writer is at work, and stays
+    True if the writer is killed or fails. ``touching`` is the same for Chroma's files. ``database`` is the lowest count of
+    changes that the database may have: see ``Files``.
 
-    The file is not mapped into memory: if somebody shortens it, reading a mapped one would end the process.
+    The file is not mapped into memory: reading a mapped file that somebody has shortened would end the process.
 
-    SQLite's own ``PRAGMA data_version`` is no alternative. It needs a second copy of SQLite on Chroma's file, and when that
+    SQLite's own ``PRAGMA data_version`` is no alternative. It needs a second copy of SQLite on Chroma's file. When that
     copy closes the file, the locks of Chroma's copy are dropped (sqlite.org/howtocorrupt.html, section 2.2.1).
 
     Raises:
@@ -39,7 +39,7 @@ class ChangeFile:
         self._open()
 
     def follow(self) -> None:
-        """Open the file again if it was deleted, replaced or shortened. Then its count is another one.
+        """Open the file again if it was deleted, replaced or shortened. Its count differs then.
 
         Raises:
             StorageFailed: if it cannot be opened.
@@ -69,24 +69,24 @@ class ChangeFile:
                 os.close(descriptor)
             raise disk_error(error, f"open {str(self.path)!r}") from error
         if descriptor >= 0:
-            # Another thread may be reading from the old descriptor, so that is closed at last only.
+            # Another thread may be reading from the old descriptor, so it is closed as late as possible.
             weakref.finalize(self, os.close, descriptor).atexit = False
             self._descriptor, self._own = descriptor, os.fstat(descriptor)
 
     @property
     def count(self) -> int:
-        """The number of changes, modulo 2**64. Compare it for equality only."""
+        """Return the number of changes, modulo 2**64. Compare it for equality only."""
         return self._read(0)
 
     def advance(self) -> int:
-        """Count one more change, and return the new count. Only for the process that holds the writer's lock."""
+        """Count one more change, and return the new count. Only the process with the writer's lock may call it."""
         count = (self.count + 1) % 2**64
         self._write(0, count)
         return count
 
     @property
     def writing(self) -> bool:
-        """Whether a writer is at work, or was killed or failed before it was done."""
+        """Whether a writer is at work, or was killed or failed before it finished."""
         return self._read(1) != 0
 
     @writing.setter
@@ -95,7 +95,7 @@ class ChangeFile:
 
     @property
     def touching(self) -> bool:
-        """Whether a process writes or loads Chroma's files, or was killed or failed before it was done."""
+        """Whether a process writes or loads Chroma's files, or was killed or failed before it finished."""
         return self._read(2) != 0
 
     @touching.setter
@@ -104,19 +104,20 @@ class ChangeFile:
 
     @property
     def is_in_use(self) -> bool:
-        """Whether a writer is at work, or a process uses Chroma's files, or was killed or failed before it was done."""
+        """Whether a writer or a user of Chroma's files is at work, or was killed or failed before it finished."""
         return self.touching or self.writing
 
     def tells_all_of(self, database: int | None) -> bool:
-        """Whether all that has become of a database is noted here, by its own count of changes; None if it has none.
+        """Whether this file has noted all changes of a database with this count of changes (None if unknown).
 
-        It is not if others have written, or if a writer is at work or was killed: it may have written what it has not told.
+        False if other programs have written, if a writer is at work, or if a writer was killed: its changes may not be
+        noted.
         """
         return database is not None and database == self.database and not self.is_in_use
 
     @property
     def database(self) -> int | None:
-        """The database's own count of changes when leafspan had last used it; None if that is not known."""
+        """The database's own count of changes after leafspan's last use, or None if unknown."""
         check, count = divmod(self._read(3), 2**32)
         return count if check == _check(count) else None
 
@@ -139,13 +140,13 @@ class ChangeFile:
 
 
 def _check(count: int) -> int:
-    """A checksum of a count below 2**32, since a wrong one would make a whole database look damaged."""
+    """Return a checksum of a count below 2**32, since a wrong count would make a whole database look damaged."""
     return zlib.crc32(count.to_bytes(4, "little"))
 
 
 def _begin(descriptor: int) -> None:
-    """Make a file as long as it must be. What is missing of it is zero, even if two processes do it at once."""
+    """Extend a file to its full length with zeros. Two processes may do that at once."""
     if os.fstat(descriptor).st_size == 0:
-        # A count that no process has seen before, if the file was deleted while others had it open.
+        # A count that no process has seen before, for the case that the file was deleted while others had it open.
         write_at(descriptor, (time.time_ns() % 2**64).to_bytes(8, "little"), 0)
     os.ftruncate(descriptor, _SIZE)

@@ -1,4 +1,4 @@
-"""Small files that stay open: opened without following links, and read and written at a place in them."""
+"""Small files that stay open: opened without following links, and read and written at an offset."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from leafspan.engines.local._disk_errors import disk_error
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Flags for ``os.open`` that refuse a link, where the system can."""
 
-_mutex = threading.Lock()  # where reading at a place takes two steps
+_mutex = threading.Lock()  # for systems where reading at an offset takes two steps
 
 
 def open_file(path: Path, flags: int) -> int:
-    """A descriptor of a file, opened with these flags of ``os.open``.
+    """Open a file with these flags of ``os.open``, and return its descriptor.
 
     Raises:
-        OSError: if it cannot be opened, or is a folder, which can be opened to be read, but not read.
+        OSError: if it cannot be opened, or is a folder.
     """
     descriptor = os.open(path, flags, 0o666)
     if stat.S_ISDIR(os.fstat(descriptor).st_mode):
@@ -31,7 +31,7 @@ def open_file(path: Path, flags: int) -> int:
 
 
 def read_at(descriptor: int, length: int, place: int) -> bytes:
-    """At most so many bytes from a place in a file. Threads do not disturb each other."""
+    """Read at most ``length`` bytes at an offset in a file. Threads do not disturb each other."""
     if hasattr(os, "pread"):
         return os.pread(descriptor, length, place)
     with _mutex:
@@ -40,7 +40,7 @@ def read_at(descriptor: int, length: int, place: int) -> bytes:
 
 
 def write_at(descriptor: int, content: bytes, place: int) -> None:
-    """Write bytes at a place in a file."""
+    """Write bytes at an offset in a file."""
     if hasattr(os, "pwrite"):
         os.pwrite(descriptor, content, place)
         return
@@ -50,7 +50,7 @@ def write_at(descriptor: int, content: bytes, place: int) -> None:
 
 
 class OpenFile:
-    """A file that stays open for reading until nobody needs it any more, whatever is put in its place."""
+    """A file that stays open for reading until it is no longer needed, even if another file replaces it."""
 
     def __init__(self, descriptor: int) -> None:
         try:
@@ -60,5 +60,5 @@ class OpenFile:
         weakref.finalize(self, os.close, self._descriptor)
 
     def read(self, length: int, place: int) -> bytes:
-        """At most so many bytes from a place."""
+        """Read at most ``length`` bytes at an offset."""
         return read_at(self._descriptor, length, place)

@@ -1,4 +1,4 @@
-"""Errors of the operating system, and of Chroma on a full or read-only disk, as errors of ours."""
+"""Turns errors of the operating system, and of Chroma on a full or read-only disk, into leafspan's errors."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from leafspan.errors import StorageFailed, StorageFull, StorageReadOnly
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _READ_ONLY = {errno.EROFS, errno.EACCES, errno.EPERM}
 _FULL_WORDS = ("disk is full", "No space left", "disk I/O error")
-_LITTLE = 4 << 20  # bytes: SQLite and Chroma need some for anything that they write
+_LITTLE = 4 << 20  # bytes: SQLite and Chroma need some space for each write
 _READ_ONLY_WORDS = ("readonly database", "read-only", "Permission denied", "unable to open database file")
 
 
 def disk_error(error: OSError, doing: str) -> StorageFailed:
-    """What to raise from an error of the operating system."""
+    """Return the error to raise for an operating system's error."""
     words = error.strerror or str(error)
     if explained := too_many_files(error, doing):
         return explained
@@ -33,7 +33,7 @@ def disk_error(error: OSError, doing: str) -> StorageFailed:
 
 
 def chroma_disk_error(error: BaseException, doing: str, path: Path, needed: int) -> StorageFailed | None:
-    """What to raise from a failure of Chroma that a full or a read-only disk explains; None for other failures."""
+    """Return the error to raise if a full or read-only disk explains Chroma's failure, or None for other failures."""
     if isinstance(error, StorageFailed):
         return None
     if isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""A lock that processes share through a file. The operating system releases it when its process ends, however it ends."""
+"""A lock that processes share through a file. The operating system releases it when the process ends, even after a kill."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _POLL_SECONDS = 0.005  # short enough to acquire the lock between two calls of a
 class FileLock:
     """A lock that one thread of one process holds at a time.
 
-    A forked process does not hold what its parent holds, and cannot release it.
+    A forked process does not hold its parent's lock, and cannot release it.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._held: tuple[int, int] | None = None  # descriptor, and the process that has acquired it
+        self._held: tuple[int, int] | None = None  # descriptor, and the process that acquired it
         self._fallback: Any = None
 
     @property
@@ -33,13 +33,13 @@ class FileLock:
 
     @property
     def is_intact(self) -> bool:
-        """Whether the file is still there. If it was deleted, another process may hold a lock on a new one."""
+        """Whether the file still exists. If it was deleted, another process may hold a lock on a new one."""
         if not self.is_locked or self._held is None or self._fallback is not None:
             return self.is_locked
         return self._held[0] < 0 or _is_at(self._held[0], self.path)
 
     def try_acquire(self) -> bool:
-        """Whether the lock could be acquired without waiting.
+        """Try to acquire the lock without waiting. Return whether that succeeded.
 
         Raises:
             StorageFailed: if the file cannot be opened, or is a link.
@@ -51,7 +51,7 @@ class FileLock:
         descriptor = self._open()
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_at(descriptor, self.path):  # or it was deleted meanwhile, and another process locks a new file
+            if _is_at(descriptor, self.path):  # otherwise it was deleted meanwhile, and another process may lock a new file
                 self._held, descriptor = (descriptor, os.getpid()), -1
                 return True
         except BlockingIOError:
@@ -64,7 +64,7 @@ class FileLock:
         return False
 
     def acquire(self, deadline: float) -> bool:
-        """Whether the lock could be acquired by the deadline, in seconds of ``time.monotonic``."""
+        """Acquire the lock by the deadline, in seconds of ``time.monotonic``. Return whether that succeeded."""
         while not self.try_acquire():
             if time.monotonic() >= deadline:
                 return False
@@ -82,7 +82,7 @@ class FileLock:
                 os.close(held[0])
 
     def holder(self) -> str:
-        """Who holds the lock, for an error: ``" (process 1234)"``; empty if that cannot be told."""
+        """Name the lock's holder for an error: ``" (process 1234)"``, or an empty text if unknown."""
         with suppress(OSError, ValueError, IndexError):
             own = os.stat(self.path)
             place = f"{os.major(own.st_dev):02x}:{os.minor(own.st_dev):02x}:{own.st_ino}"
@@ -103,7 +103,7 @@ class FileLock:
             raise disk_error(error, f"open {str(self.path)!r}") from error
 
     def _try_fallback(self) -> bool:
-        """The same where there is no ``flock``."""
+        """Try to acquire the lock on a system without ``flock``."""
         import filelock
 
         lock = filelock.FileLock(self.path, thread_local=False)
@@ -116,7 +116,7 @@ class FileLock:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file is the one that has this path."""
+    """Whether an open file has this path."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except OSError:

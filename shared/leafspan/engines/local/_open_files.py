@@ -1,4 +1,4 @@
-"""Too many open files: an error about the limit, since nothing is known then of the file that could not be opened."""
+"""Too many open files: the error names the limit, since the file that could not be opened may be intact."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from leafspan.errors import StorageFailed
 
 _WORDS = ("too many open files", "code: 24,")
 _WORDS_PERHAPS = ("unable to open database file", "(code: 14)")  # of SQLite, which does not say why
-_SOME = 16  # descriptors: Chroma and SQLite need some for anything that they do, and have given them back by now
+_SOME = 16  # descriptors: Chroma and SQLite need some for every operation
 
 
 def too_many_files(error: BaseException, doing: str) -> StorageFailed | None:
-    """What to raise from an error that says that no more files can be opened; None for other errors."""
+    """Return the error to raise if no more files can be opened, or None for other errors."""
     if isinstance(error, StorageFailed) or not _says_so(error):
         return None
     if getattr(error, "errno", None) == errno.ENFILE:
@@ -25,10 +25,10 @@ def too_many_files(error: BaseException, doing: str) -> StorageFailed | None:
 
 
 def check_not_too_many(error: BaseException, doing: str) -> None:
-    """Call it where a file that cannot be opened counts as lost or damaged.
+    """Call it before treating a file that cannot be opened as lost or damaged.
 
     Raises:
-        StorageFailed: if it could not be opened since no more files can be.
+        StorageFailed: if the process has reached its limit of open files.
     """
     if isinstance(error, StorageFailed):
         raise error
@@ -44,7 +44,7 @@ def _says_so(error: BaseException) -> bool:
 
 
 def _limit() -> int | None:
-    """The number of files that this process may have open; None if the system does not say."""
+    """Return the process's limit of open files, or None if the system does not say."""
     try:
         import resource
     except ImportError:

@@ -13,21 +13,21 @@ from leafspan.errors import WriterBusy
 from leafspan.flows import Call, Flow
 
 WAITS = "leafspan.waits"
-"""The logger to which a wait for another writer is told, as INFO."""
+"""The logger that reports a wait for another writer, as INFO."""
 
 _logger = logging.getLogger(WAITS)
 
 _POLL_SECONDS = 0.02
-_SILENT_SECONDS = 1.0  # a wait that ends before is not told of
+_SILENT_SECONDS = 1.0  # shorter waits are not reported
 _LEAST_SECONDS = 0.5  # a timeout of 0 is for other writers; a process that opens the files needs a moment, too
 
 
 def wait_for_lock(
     try_acquire: Callable[[], bool], timeout: float, what: str, *, holder: Callable[[], str] = lambda: ""
 ) -> Flow[None]:
-    """Try to acquire a lock again and again until that succeeds. After a second, the logger ``leafspan.waits`` is told.
+    """Try to acquire a lock again and again until that succeeds. After a second, log the wait to ``leafspan.waits``.
 
-    No thread blocks meanwhile. In an event loop, blocked threads could use up the pool that the writer with the lock needs.
+    No thread blocks meanwhile. In an event loop, blocked threads could use up the pool that the lock's holder needs.
 
     Raises:
         WriterBusy: if the lock is not free within ``timeout`` seconds.
@@ -47,8 +47,8 @@ def wait_for_lock(
 
 
 def deadline_after(timeout: float) -> float:
-    """When a wait of so many seconds, but at least half a second, ends: in seconds of ``time.monotonic``."""
-    return time.monotonic() + max(float(timeout), _LEAST_SECONDS)  # a number of numpy is none that a lock waits for
+    """Return when a wait of ``timeout`` seconds, but at least half a second, ends: in seconds of ``time.monotonic``."""
+    return time.monotonic() + max(float(timeout), _LEAST_SECONDS)  # locks do not accept numbers of numpy
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def held(mutex: threading.Lock, deadline: float, what: str) -> Iterator[None]:
     """A context that holds a mutex of this process.
 
     Raises:
-        WriterBusy: if it is not free by then.
+        WriterBusy: if the mutex is not free by the deadline.
     """
     if not mutex.acquire(timeout=max(0.0, deadline - time.monotonic())):
         raise WriterBusy(f"another thread of this process is {what}, and has not done so within the timeout: try later")

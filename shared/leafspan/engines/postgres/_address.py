@@ -15,13 +15,13 @@ _MOST_CONNECTIONS = 8
 
 
 def connect(address: str, timeout: float) -> Flow[Postgres]:
-    """The database at an address, as an engine.
+    """Return the database at an address as an engine.
 
     Raises:
-        InvalidArgument: if it is no such address.
+        InvalidArgument: if the address is not valid.
         MissingExtra: if the extra ``postgres`` is not installed.
-        ServerTimeout: if it does not answer within the timeout.
-        StorageFailed: if it cannot be reached.
+        ServerTimeout: if the database does not answer within the timeout.
+        StorageFailed: if the database cannot be reached.
     """
     check_number("timeout", timeout, at_least=0, unit="seconds")
     check_installed()
@@ -30,7 +30,7 @@ def connect(address: str, timeout: float) -> Flow[Postgres]:
 
     try:
         parts = conninfo_to_dict(address)
-    except Error:  # whose message may have a part of the password
+    except Error:  # its message may contain a part of the password
         raise InvalidArgument(
             "the address of a database must be postgresql://user@host:port/database, in which %, @, / and : of a name or a "
             "password are written as %25, %40, %2F and %3A"

@@ -1,4 +1,4 @@
-"""What a user gives for a PostgreSQL database: a pool of connections, and a schema."""
+"""The argument for a PostgreSQL database: a pool of connections, and a schema."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Postgres:
 
     Attributes:
         pool: A ``ConnectionPool`` of psycopg_pool, or an ``AsyncConnectionPool`` for ``Index.aopen``.
-        schema: Schema of the tables, which is made if there is none. Default: ``"public"``.
-        place: What errors call the database. Default: ``"the database"``.
-        closes: Whether an index that is closed closes the pool. Default: False.
+        schema: Schema of the tables. leafspan makes a missing schema. Default: ``"public"``.
+        place: The database's name in errors. Default: ``"the database"``.
+        closes: Whether closing the index closes the pool. Default: False.
     """
 
     pool: Any
@@ -26,10 +26,10 @@ class Postgres:
 
 
 def check_installed() -> None:
-    """Check that what it takes is installed.
+    """Check that psycopg and pgvector are installed.
 
     Raises:
-        MissingExtra: if it is not.
+        MissingExtra: if one is missing.
     """
     try:
         import pgvector  # noqa: F401

@@ -1,7 +1,7 @@
 """An engine over a PostgreSQL database with pgvector. Each table of an index is a table of the database.
 
-A registry, ``leafspan_tables``, has the name and the notes of each. Everything is made when it is first used. Vectors are
-searched exactly in small tables, and by a graph (HNSW) in larger ones.
+A registry, ``leafspan_tables``, has each table's name and notes. leafspan makes tables when it first uses them. It
+searches vectors exactly in small tables, and through a graph (HNSW) in larger ones.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _REGISTRY = "leafspan_tables"
 _VERSION = "leafspan tables, version 1"  # a comment on the registry
-_LOCK = 0x6C656166  # of those who make tables, so that one of them does
+_LOCK = 0x6C656166  # held while making tables, so that only one process makes them
 
 
 class PostgresEngine(PlainEngine):
@@ -72,11 +72,11 @@ class PostgresEngine(PlainEngine):
             self.thing.pool.close()
 
     def call(self, doing: str, steps: Callable[..., Steps[Any]], *given: Any, finish: bool = False) -> Call:
-        """The call of what a connection is asked. What must finish is a transaction."""
+        """Return the call that runs statements on a connection. With ``finish``, they are one transaction."""
         return self.caller.call(doing, self._sessions.function(writes=finish), (steps, *given), finish=finish)
 
     def named(self, *names: str) -> Composed:
-        """The name of something in the schema, for a statement; without names, that of the schema."""
+        """Return the quoted name of something in the schema, or the schema's own name."""
         from psycopg.sql import SQL, Identifier
 
         return SQL("{}").format(Identifier(self.thing.schema, *names))
@@ -109,7 +109,7 @@ class PostgresEngine(PlainEngine):
             yield from self._registry_made()
         if (found := (yield from self._table(name))) is not None:
             return found
-        # A script may have made the table, which has no notes yet.
+        # A script may have made the table without notes.
         content = stored_metadata(notes)
         taken = yield self._ask("UPDATE {} SET notes = %s WHERE name = %s RETURNING id, searched", content, stored(name))
         if taken:
@@ -120,15 +120,15 @@ class PostgresEngine(PlainEngine):
         return table
 
     def registered(self, table: PostgresTable, notes: str | None, *, searched: bool) -> Ask:
-        """What writes a table into the registry."""
+        """Return the statement that writes a table into the registry."""
         statement = "INSERT INTO {} (id, name, notes, searched) VALUES (%s, %s, %s, %s)"
         return self._ask(statement, table.id, stored(table.name), notes, searched)
 
     def _has_registry(self) -> Steps[bool]:
-        """Whether tables were made, by this version.
+        """Whether this version has made tables.
 
         Raises:
-            IndexMismatch: if it was another version.
+            IndexMismatch: if another version has made them.
         """
         question = "SELECT obj_description(to_regclass(%s), 'pg_class'), to_regclass(%s) IS NOT NULL"
         name = self.named(_REGISTRY).as_string(None)
@@ -156,7 +156,7 @@ class PostgresEngine(PlainEngine):
         yield self._ask(f"COMMENT ON TABLE {{}} IS '{_VERSION}'")
 
     def _ask(self, statement: str, *values: Any) -> Ask:
-        """A statement about the registry, whose name stands for the braces."""
+        """Return a statement about the registry. The registry's name replaces the braces."""
         return Ask(_sql(statement, self.named(_REGISTRY)), values)
 
 

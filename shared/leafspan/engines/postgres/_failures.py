@@ -5,7 +5,7 @@ from __future__ import annotations
 from leafspan.engines._caller import failure, in_one_line, late_answer
 from leafspan.errors import InvalidArgument, StorageFailed, StorageFull, StorageReadOnly
 
-_CONTENT = "22"  # the class of SQLSTATE for values that do not fit, such as a vector of another length
+_CONTENT = "22"  # the SQLSTATE class for invalid values, such as a vector of another length
 _BY_CODE = {
     "25006": (StorageReadOnly, "write to the primary server: a replica is only read"),
     "42501": (StorageReadOnly, "let an administrator run what leafspan.engines.postgres.script prints, or grant the right"),
@@ -26,5 +26,5 @@ def translated(error: BaseException, doing: str, place: str, *, server: bool, wr
         kind, remedy = _BY_CODE[code]
         return kind(f"could not {doing} in {place}: {words}; {remedy}")
     if "psycopg.DataError" in kinds and code.startswith(_CONTENT):
-        return InvalidArgument(f"could not {doing} in {place}: {words}; give vectors as long as those of the index")
+        return InvalidArgument(f"could not {doing} in {place}: {words}; give vectors as long as the index's vectors")
     return failure(error, doing, place, server=server, writing=writing)

@@ -1,4 +1,4 @@
-"""Locks on documents, so that writers of the same document wait for each other, and others do not."""
+"""Locks on documents: writers of the same document wait for each other, other writers do not."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from leafspan.engines.postgres._sessions import is_lost
 from leafspan.errors import WriterBusy
 from leafspan.flows import in_thread
 
-_MOST = 1_000  # documents that are locked one by one. A server has room for some 6,000 locks of all its writers
+_MOST = 1_000  # documents that are locked one by one. A server has room for about 6,000 locks of all its writers
 
 
 class Locks:
-    """Advisory locks of one connection, which the server ends with the connection, as after a kill.
+    """Advisory locks of one connection. The server releases them when the connection ends, also after a kill.
 
-    Every writer shares a lock on the whole index, and has one on each of its documents. Who writes documents that are not
-    known, or very many, has the whole index alone.
+    Every writer shares a lock on the whole index, and holds one on each of its documents. A writer of unknown documents,
+    or of very many, holds the whole index alone.
     """
 
     def __init__(self, pool: Any) -> None:
@@ -29,10 +29,10 @@ class Locks:
         self._released: Future[None] | None = None
 
     def acquire(self, index: str, documents: Sequence[str] | None, timeout: float, what: str) -> Callable[[], None]:
-        """Lock documents of an index; all of them without documents. What is returned ends the locks.
+        """Lock documents of an index, or all of them without ``documents``. Call the result to unlock them.
 
         Raises:
-            WriterBusy: if others have them for longer than the timeout.
+            WriterBusy: if other writers hold the locks for longer than the timeout.
         """
         from psycopg import Error
         from psycopg.errors import LockNotAvailable
@@ -63,19 +63,19 @@ class Locks:
             connection.execute("SELECT pg_advisory_lock(%s)", (_number(index, 8),))
             return
         connection.execute("SELECT pg_advisory_lock_shared(%s)", (_number(index, 8),))
-        # In one order, so that two writers never wait for each other.
+        # Sorted, so that two writers never wait for each other.
         numbers = sorted({_number(each, 4) for each in documents})
         statement = "SELECT pg_advisory_lock(%s, each) FROM unnest(%s::int[]) AS each"
         connection.execute(statement, (_number(index, 4), numbers))
 
     def release(self) -> None:
-        """End the locks. It does not wait for the server: the next ``acquire`` does."""
+        """Release the locks without waiting for the server: the next ``acquire`` waits."""
         self._released = in_thread(self._release)
 
     def _release(self) -> None:
         try:
             self._connection.execute("SELECT pg_advisory_unlock_all()")
-        except Exception:  # the server ends them with the connection
+        except Exception:  # the server releases them with the connection
             self._drop()
 
     def close(self) -> None:
@@ -98,5 +98,5 @@ class Locks:
 
 
 def _number(text: str, size: int) -> int:
-    """A whole number of so many bytes for a text."""
+    """Hash a text to a whole number of ``size`` bytes."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=size).digest(), "big", signed=True)

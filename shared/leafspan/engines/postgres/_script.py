@@ -1,4 +1,4 @@
-"""The statements that make the tables of an index, for an administrator, where the role of an index may not create."""
+"""The statements that make an index's tables, for an administrator, if the index's own role may not create tables."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from leafspan.engines.postgres._engine import PostgresEngine
 from leafspan.engines.postgres._sessions import Ask
 from leafspan.engines.postgres._table import PostgresTable
 
-_PARTS = {"leaves": True, "manifest": False, "texts": False, "segments": False}  # and whether they have vectors
+_PARTS = {"leaves": True, "manifest": False, "texts": False, "segments": False}  # whether each part has vectors
 
 
 def script(name: str = "kb", *, numbers: int, role: str, schema: str = "public") -> str:
-    """SQL that makes all tables of an index, and lets a role read and write them. Run it once as an administrator.
+    """Return the SQL that makes all tables of an index, and lets a role use them. An administrator runs it once.
 
     Args:
         name: Name of the index. Default: ``"kb"``.
-        numbers: Numbers of a vector of the embedder, >= 1: 256 for WordLlama.
+        numbers: Length of the embedder's vectors, >= 1: 256 for WordLlama.
         role: The role that will use the index.
         schema: Schema of the tables. Default: ``"public"``.
 
@@ -46,7 +46,7 @@ def script(name: str = "kb", *, numbers: int, role: str, schema: str = "public")
 
 
 class _NoPool:
-    """What stands for a pool where nothing is asked."""
+    """A stand-in for a pool, which is never used."""
 
     def getconn(self) -> None:
         """See ConnectionPool."""
@@ -61,7 +61,7 @@ def _tables(engine: PostgresEngine, name: str, numbers: int) -> Iterator[Ask | l
 
 
 def _written(ask: Ask | list[Ask]) -> str:
-    """A statement with its values in it."""
+    """Return a statement with its values filled in."""
     from psycopg.sql import Literal
 
     assert isinstance(ask, Ask)

@@ -1,4 +1,4 @@
-"""Transactions over the connections of a pool, written once for pools that block and for pools that are awaited."""
+"""Transactions over a pool's connections, written once for blocking and for asynchronous pools."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weakref import WeakSet
 
 T = TypeVar("T")
 
-_ENDED = {"57P01", "57P02", "57P03", "08000", "08003", "08006"}  # states of a server that ends, or of a lost connection
+_ENDED = {"57P01", "57P02", "57P03", "08000", "08003", "08006"}  # SQLSTATEs of a server's shutdown or a lost connection
 
 
 class Ask(NamedTuple):
@@ -20,7 +20,7 @@ class Ask(NamedTuple):
     Attributes:
         statement: The statement.
         values: The values for its placeholders.
-        many: Whether ``values`` has a sequence of values for each time that the statement is to be carried out.
+        many: Whether ``values`` has several sequences of values, and the statement runs once for each.
     """
 
     statement: Any
@@ -29,25 +29,25 @@ class Ask(NamedTuple):
 
 
 Steps: TypeAlias = Generator[Ask | list[Ask], list[Any], T]
-"""What yields statements, and gets their answers. Statements in a list are sent at once: their answer is the last one's."""
+"""Yields statements, and receives their answers. Statements in a list are sent at once; the answer is the last one's."""
 
 
 class Sessions:
-    """The connections of a pool.
+    """A pool's connections.
 
-    What is lost with a connection is carried out once more on another one: all that an engine does can be repeated.
+    If a connection is lost, the steps run once more on another one: all operations of an engine can be repeated.
 
     Attributes:
-        native: Whether the pool is awaited.
+        native: Whether the pool is asynchronous.
     """
 
     def __init__(self, pool: Any) -> None:
         self.native = iscoroutinefunction(pool.getconn)
         self._pool = pool
-        self._readied: WeakSet[Any] = WeakSet()  # connections that read and write vectors
+        self._readied: WeakSet[Any] = WeakSet()  # connections that can read and write vectors
 
     def function(self, *, writes: bool) -> Callable[..., Any]:
-        """What carries out steps, called with these arguments. A coroutine function, if the pool is awaited.
+        """Return the function that runs steps with its arguments. It is a coroutine function if the pool is asynchronous.
 
         Steps that write are one transaction.
         """
@@ -87,7 +87,7 @@ class Sessions:
                     connection.autocommit = before
 
     def _carried_out(self, connection: Any, steps: Steps[T]) -> T:
-        answer: Any = None  # a generator begins with none
+        answer: Any = None  # a generator starts with None
         while True:
             try:
                 ask = steps.send(answer)
@@ -121,7 +121,7 @@ class Sessions:
                     await connection.set_autocommit(before)
 
     async def _awaited_outcome(self, connection: Any, steps: Steps[T]) -> T:
-        answer: Any = None  # a generator begins with none
+        answer: Any = None  # a generator starts with None
         while True:
             try:
                 ask = steps.send(answer)
@@ -141,7 +141,7 @@ _HAS_VECTORS = "SELECT to_regtype('vector')"
 
 
 def is_lost(error: Exception) -> bool:
-    """Whether the connection is no longer there, as after the server was started again."""
+    """Whether the connection is lost, as after a restart of the server."""
     from psycopg import OperationalError
     from psycopg_pool import PoolClosed, PoolTimeout, TooManyRequests
 

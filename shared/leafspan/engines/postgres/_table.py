@@ -17,18 +17,18 @@ from leafspan.flows import Call, Flow
 if TYPE_CHECKING:
     from psycopg.sql import Composed
 
-_MOST_INDEXED = 4_000  # numbers of a vector that pgvector indexes with half of their bits. Longer ones are all compared
-_LEAST_INDEXED = 20_000  # records below which all vectors are compared
+_MOST_INDEXED = 4_000  # longest vector, in numbers, that pgvector indexes in half precision. Longer ones are all compared
+_LEAST_INDEXED = 20_000  # records; in smaller tables, all vectors are compared
 _BUILT_WITH = "m = 16, ef_construction = 100"
 _LEAST_LOOKED_AT, _MOST_LOOKED_AT = 350, 1_000  # candidates of a search in the graph. With 200, it misses 3 % of 24
-_SPARE = 8  # results that are compared again with all bits, beyond those that are wanted
-_COUNTED_SECONDS = 30.0  # for which a table is taken to have as many records
+_SPARE = 8  # further candidates that are compared again in full precision
+_COUNTED_SECONDS = 30.0  # for which the count of records is cached
 _FOR_THIS_SEARCH = "SELECT set_config(%s, %s, true)"
 _COLUMNS: Mapping[Field, str] = {"text": "content", "metadata": "metadata", "vector": "vector"}
 
 
 class Database(Protocol):
-    """What a table asks of its engine.
+    """The engine's methods that a table uses.
 
     Attributes:
         batch: Most records of one statement.
@@ -37,11 +37,11 @@ class Database(Protocol):
     batch: int
 
     def call(self, doing: str, steps: Callable[..., Steps[Any]], *given: Any, finish: bool = False) -> Call:
-        """The call of what a connection is asked."""
+        """Return the call that runs statements on a connection."""
         ...
 
     def named(self, *names: str) -> Composed:
-        """The name of something in the schema."""
+        """Return the quoted name of something in the schema."""
         ...
 
     def annotated(self, id_: str, notes: Notes) -> Steps[None]:
@@ -54,7 +54,7 @@ class Database(Protocol):
 
 
 class PostgresTable:
-    """A table of the database with the records of a table of an index: see ``FlowTable``."""
+    """A table of the database with a table's records: see ``FlowTable``."""
 
     step = STEP
     searches_among = True
@@ -67,10 +67,10 @@ class PostgresTable:
         self._searched = searched
         self._relation = engine.named(f"leafspan_{id_}")
         self._is_ready = not searched
-        self._counted: tuple[float, float] | None = None  # how many records there were, and when they were counted
+        self._counted: tuple[float, float] | None = None  # number of records, and when they were counted
 
     def made(self, numbers: int | None = None) -> Steps[None]:
-        """Make the table, and the index of vectors of so many numbers."""
+        """Make the table, and the index of its vectors of this length."""
         of_kind = "vector vector" if self._searched else "marks text[]"
         yield self._ask(f'CREATE TABLE {{}} (id text COLLATE "C" PRIMARY KEY, content text, metadata json, {of_kind})')
         if not self._searched:
@@ -131,7 +131,7 @@ class PostgresTable:
         return set((yield from self._call("get", self._read, (), "WHERE id = ANY(%s) AND vector IS NULL", [list(ids)])))
 
     def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """See FlowTable. PostgreSQL keeps an index as it keeps its table."""
+        """See FlowTable. PostgreSQL keeps its vector index up to date."""
         yield from ()
         return set()
 
@@ -139,7 +139,7 @@ class PostgresTable:
         return (yield self._engine.call(f"{doing} records of {self.name!r}", steps, *given, finish=finish))
 
     def _ask(self, statement: str, values: Any = (), *, many: bool = False) -> Ask:
-        """A statement about the table, whose name stands for the braces."""
+        """Return a statement about the table. The table's name replaces the braces."""
         from psycopg.sql import SQL
 
         return Ask(SQL(statement).format(self._relation), values, many)
@@ -154,7 +154,7 @@ class PostgresTable:
             yield from self._prepared(len(vectors[0]))
         kind = "vector" if self._searched else "marks"
         changes = ", ".join(f"{each} = EXCLUDED.{each}" for each in ("content", "metadata", kind))
-        # In the order of ids, so that two writers of the same records do not wait for each other for ever.
+        # Sorted by id, so that two writers of the same records do not wait for each other for ever.
         rows = [self._row(each) for each in sorted(records, key=lambda each: each.id)]
         statement = f"INSERT INTO {{}} (id, content, metadata, {kind}) VALUES (%s, %s, %s, %s)"
         yield self._ask(f"{statement} ON CONFLICT (id) DO UPDATE SET {changes}", rows, many=True)
@@ -198,7 +198,7 @@ class PostgresTable:
         return record.id, text, metadata, None if record.vector is None else np.asarray(record.vector, np.float32)
 
     def _prepared(self, numbers: int) -> Steps[None]:
-        """Say how many numbers vectors have, and index them, unless somebody has."""
+        """Fix the length of vectors and index them, unless that was done before."""
         question = self._about("SELECT atttypmod FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'vector'")
         if (yield question) == [(-1,)]:
             yield from self._engine.locked()
@@ -212,7 +212,7 @@ class PostgresTable:
             yield self._ask(f"CREATE INDEX ON {{}} USING hnsw {of_half} WITH ({_BUILT_WITH})")
 
     def _search(self, count: int, numbers: int) -> Steps[list[Ask]]:
-        """How a graph is searched for the nearest. Nothing, if all are compared: of few records, or for many."""
+        """Return the settings for a search in the graph, or an empty list where all vectors are compared."""
         if self._counted is None or time.monotonic() > self._counted[1] + _COUNTED_SECONDS:
             [(size,)] = yield self._about("SELECT reltuples FROM pg_class WHERE oid = %s::regclass")
             self._counted = size, time.monotonic()
@@ -227,7 +227,7 @@ class PostgresTable:
 
 
 def _halved(vector: str, numbers: int) -> str:
-    """A vector of so many numbers as it is indexed: with length 1, since half precision has no large numbers."""
+    """Return a vector as it is indexed: with length 1, since half precision has no large numbers."""
     return f"l2_normalize({vector})::halfvec({numbers})"
 
 
@@ -236,7 +236,7 @@ def _selected(names: Sequence[Field]) -> str:
 
 
 def _record(row: Sequence[Any], names: Sequence[Field]) -> Record:
-    """The record of a row: its id, and the fields of these names."""
+    """Return the record in a row: its id, and the fields with these names."""
     load: Mapping[Field, Callable[[Any], Any]] = {
         "text": loaded,
         "metadata": loaded_metadata,
@@ -247,5 +247,5 @@ def _record(row: Sequence[Any], names: Sequence[Field]) -> Record:
 
 
 def _similarity(value: float) -> float:
-    """A cosine in [-1, 1]. That of a vector of zeros is not defined: it is similar to nothing."""
+    """Return a cosine in [-1, 1], or 0 for a vector of zeros, whose cosine is undefined."""
     return 0.0 if math.isnan(value) else max(-1.0, min(1.0, value))

@@ -1,4 +1,4 @@
-"""Texts and metadata as PostgreSQL can store them: it has no null character in a text."""
+"""Converts texts and metadata for PostgreSQL, whose texts cannot contain null characters."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-# U+001A, "substitute", stands before what it replaces.
+# U+001A, "substitute", marks an escape.
 _ESCAPES = str.maketrans({"\x1a": "\x1aS", "\0": "\x1aN"})
 
 
 def stored(text: str) -> str:
-    """A text without null characters, from which ``loaded`` makes the same text."""
+    """Return a text without null characters. ``loaded`` reverses it."""
     return text.translate(_ESCAPES) if "\0" in text or "\x1a" in text else text
 
 
 def loaded(text: str) -> str:
-    """The text that was given to ``stored``."""
+    """Return the text that was passed to ``stored``."""
     return text.replace("\x1aN", "\0").replace("\x1aS", "\x1a") if "\x1a" in text else text
 
 
 def stored_metadata(metadata: Mapping[str, Any]) -> str:
-    """Metadata as JSON. Numbers keep their type, since it is stored as it is written."""
+    """Return metadata as JSON. Numbers keep their type, since PostgreSQL stores the JSON as text."""
     return json.dumps(_changed(dict(metadata), stored), ensure_ascii=False, separators=(",", ":"))
 
 
 def loaded_metadata(content: Any) -> dict[str, Any]:
-    """The metadata that were given to ``stored_metadata``, from what the driver has made of their JSON."""
+    """Return the metadata that were passed to ``stored_metadata``, from the driver's parsed JSON."""
     return _changed(content, loaded)  # type: ignore[no-any-return]
 
 

@@ -1,6 +1,6 @@
-"""An engine over a client of Qdrant. Each table of an index is a collection, which is made with its first records.
+"""An engine over a Qdrant client. Each table of an index is a collection, made when its first records are written.
 
-A registry, the collection ``leafspan_tables``, has the name and the notes of each.
+A registry, the collection ``leafspan_tables``, has each table's name and notes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from leafspan.flows import Call, Flow
 
 _REGISTRY = "leafspan_tables"
 _PAGE = 1_000
-_MUTEXES: WeakKeyDictionary[Any, threading.Lock] = WeakKeyDictionary()  # Qdrant in this process is not made for threads
+_MUTEXES: WeakKeyDictionary[Any, threading.Lock] = WeakKeyDictionary()  # Qdrant in this process is not thread-safe
 
 
 class QdrantEngine(PlainEngine):
@@ -70,7 +70,7 @@ class QdrantEngine(PlainEngine):
 
         yield from self.made(_REGISTRY, None)
         row = {"id": uuid4().hex, "name": name, "notes": json.dumps(dict(notes), ensure_ascii=False), "searched": searched}
-        # Who comes first makes the table, and everybody gets that one.
+        # The first process makes the table, and all others use it.
         yield self.call(
             f"make {name!r}",
             "upsert",
@@ -90,11 +90,11 @@ class QdrantEngine(PlainEngine):
         yield self.call(f"annotate {name!r}", "set_payload", finish=True, payload=content, **where)
 
     def exists(self, collection: str) -> Flow[bool]:
-        """Whether there is a collection."""
+        """Whether a collection exists."""
         return bool((yield self.call(f"look for {collection!r}", "collection_exists", collection_name=collection)))
 
     def made(self, collection: str, numbers: int | None) -> Flow[None]:
-        """Make a collection if there is none, with vectors of so many numbers, or without vectors."""
+        """Make a missing collection, with vectors of ``numbers`` numbers, or without vectors."""
         from qdrant_client import models
 
         if (yield from self.exists(collection)):
@@ -104,14 +104,14 @@ class QdrantEngine(PlainEngine):
         try:
             yield self.call(what, "create_collection", finish=True, collection_name=collection, vectors_config=vectors)
         except Exception:
-            if not (yield from self.exists(collection)):  # otherwise somebody else has made it meanwhile
+            if not (yield from self.exists(collection)):  # otherwise another process made it meanwhile
                 raise
         if numbers is None and collection != _REGISTRY and not self.in_process:
             index = {"field_name": "marks", "field_schema": models.PayloadSchemaType.KEYWORD}
             yield self.call(what, "create_payload_index", finish=True, collection_name=collection, **index)
 
     def call(self, doing: str, method: str, *, finish: bool = False, **options: Any) -> Call:
-        """The call of one of the client's methods."""
+        """Return the call of one of the client's methods."""
         function = getattr(self.thing, method)
         if self.in_process and not self.caller.native:
             return self.caller.call(doing, self._alone, (function,), options, finish=finish)

@@ -18,31 +18,31 @@ _LEAST_LOOKED_AT = 200  # candidates of a search in the graph
 
 
 def point_id(id_: str) -> str:
-    """The id of the point of a record: Qdrant takes UUIDs and numbers only."""
+    """Return the point id of a record: Qdrant accepts only UUIDs and numbers."""
     return str(uuid5(NAMESPACE_URL, f"leafspan:{id_}"))
 
 
 class Collections(Protocol):
-    """What a table asks of its engine.
+    """The engine's methods that a table uses.
 
     Attributes:
         batch: Most records of one request.
-        in_process: Whether it is Qdrant in this process, which compares all vectors.
+        in_process: Whether Qdrant runs in this process, where it compares all vectors.
     """
 
     batch: int
     in_process: bool
 
     def call(self, doing: str, method: str, *, finish: bool = False, **options: Any) -> Call:
-        """The call of one of the client's methods."""
+        """Return the call of one of the client's methods."""
         ...
 
     def exists(self, collection: str) -> Flow[bool]:
-        """Whether there is a collection."""
+        """Whether a collection exists."""
         ...
 
     def made(self, collection: str, numbers: int | None) -> Flow[None]:
-        """Make a collection if there is none."""
+        """Make a missing collection."""
         ...
 
     def annotate(self, name: str, notes: Notes) -> Flow[None]:
@@ -51,9 +51,10 @@ class Collections(Protocol):
 
 
 class QdrantTable:
-    """A collection of Qdrant: see ``FlowTable``. A record is a point, whose payload has its id, text and metadata.
+    """A Qdrant collection: see ``FlowTable``. A record is a point, whose payload has its id, text and metadata.
 
-    Metadata are JSON in the payload, so that their types stay, and strings of them are marks as well, which are found.
+    The payload stores metadata as JSON, to keep types. It also stores strings in metadata as marks, by which they are
+    found.
     """
 
     step = STEP
@@ -158,7 +159,7 @@ class QdrantTable:
         return {id_ for id_, record in (yield from self.get(ids, ["vector"])).items() if record.vector is None}
 
     def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """See FlowTable. Qdrant searches the points that its graph does not have yet one by one."""
+        """See FlowTable. Qdrant compares all points that its graph does not have yet."""
         yield from ()
         return set()
 
@@ -175,20 +176,20 @@ class QdrantTable:
                 return found
 
     def _wanted(self, fields: Collection[Field], vectors: str = "vectors") -> dict[str, Any]:
-        """The options that say which parts of a point are read."""
+        """Return the options that select which parts of a point are read."""
         return {
             "with_payload": ["id", *(each for each in fields if each != "vector")],
             f"with_{vectors}": self._searched and "vector" in fields,
         }
 
     def _is_there(self) -> Flow[bool]:
-        """Whether the collection has been made."""
+        """Whether the collection exists."""
         if not self._is_made:
             self._is_made = yield from self._engine.exists(self._collection)
         return self._is_made
 
     def _ready(self, records: Sequence[Record]) -> Flow[None]:
-        """Make the collection, unless it is there. The first vectors say how many numbers all have."""
+        """Make the collection if it is missing. The first vectors fix the length of all."""
         if not self._is_made:
             sizes = [len(each.vector) for each in records if each.vector is not None] if self._searched else []
             yield from self._engine.made(self._collection, sizes[0] if sizes else None)
@@ -203,7 +204,7 @@ class QdrantTable:
 
 
 def _portions(records: Sequence[Record], most: int) -> Iterator[list[Record]]:
-    """The records in portions that one request takes."""
+    """Return the records in portions that fit into one request."""
     portion: list[Record] = []
     characters = 0
     for each in records:
@@ -233,7 +234,7 @@ def _vector(record: Record) -> dict[str, Any]:
 
 
 def _records(points: Sequence[Any], fields: Collection[Field]) -> dict[str, Record]:
-    """The records of points with these fields, by id."""
+    """Return the records of points with these fields, by id."""
     found = {}
     for point in points:
         row = point.payload
