@@ -81,6 +81,6 @@ def test_errors_are_one_line(folder: Path):
     assert fails(leafspan("show", "--kb", folder)).startswith("there is no index 'kb' in 'chroma', but there are Chroma")
     Index.open("kb").close()
     assert fails(leafspan("adopt", "kb")) == (
-        "collection must say which Chroma collection in 'kb' to adopt; there is none but those of an index, which needs no "
-        "adopting: open it as it is"
+        "collection must say which Chroma collection in 'kb' to adopt; there are no collections except an index's own: open "
+        "the index itself, it needs no adopting"
     )

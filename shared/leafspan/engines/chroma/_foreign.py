@@ -75,9 +75,9 @@ def find_collection(
     names = foreign_names(every)
     if name is None and len(names) == 1:
         name = names[0]
-    listed = f"; there are {', '.join(map(repr, names))}" if names else "; there is none"
+    listed = f"; there are {', '.join(map(repr, names))}" if names else "; there are no collections"
     if every and not names:
-        listed += " but those of an index, which needs no adopting: open it as it is"
+        listed += " except an index's own: open the index itself, it needs no adopting"
     if name is None:
         raise IndexNotFound(f"collection must say which Chroma collection {place} to adopt{listed}")
     try:
