@@ -161,7 +161,7 @@ def test_a_sync_adds_replaces_and_deletes(docs, kb):
 def test_an_empty_or_missing_folder_deletes_nothing_unless_it_is_allowed(docs, kb):
     docs.rename("elsewhere")
     assert fails(leafspan("sync", docs)) == (
-        "there is no file or folder 'docs'; if the documents that were read there are to be deleted, say allow_empty=True "
+        "there is no file or folder 'docs'; to delete the documents that were read there, pass allow_empty=True "
         "(--allow-empty)"
     )
     docs.mkdir()
@@ -405,7 +405,7 @@ def test_standard_input_that_is_closed_is_an_error(kb, command):
         ["sh", "-c", f'exec "$0" -m leafspan {command} <&-', sys.executable], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: standard input must be open where - stands for it, and is closed\n"
+    assert done.stderr == "error: - reads standard input, which must be open, and is closed\n"
 
 
 # Errors

@@ -142,7 +142,7 @@ def test_a_summary_has_no_surroundings_but_its_leaves_have(index: Index):
     index.build_tree()
     summary = index.summaries("bees")[0]
     with pytest.raises(
-        InvalidArgument, match=r"^a summary has no surroundings, got 'bees#t\w{7}#\d+': ask for those of a leaf"
+        InvalidArgument, match=r"^a summary has no surroundings, got 'bees#t\w{7}#\d+': pass a leaf that it covers"
     ):
         index.surroundings(summary)
     assert index.surroundings(summary.summary.leaf_ids[0], before=0, after=99).text == TEXTS["bees"]

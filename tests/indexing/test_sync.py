@@ -223,7 +223,7 @@ def test_allow_empty_is_advised_only_where_documents_would_be_deleted(
     assert index.count() == 0
     index.sync(docs)
     (docs / "a.md").unlink()
-    with pytest.raises(InvalidDocument, match=r"a\.md'; .* say allow_empty=True"):
+    with pytest.raises(InvalidDocument, match=r"a\.md'; .* pass allow_empty=True"):
         index.sync(docs / "a.md", dry_run=dry_run)
     with pytest.raises(InvalidDocument, match=r"nope'$"):
         index.sync([docs, tmp_path / "nope"], dry_run=dry_run)
@@ -246,7 +246,7 @@ def test_an_empty_folder_deletes_nothing_unless_it_is_allowed(index: Index, docs
     index.sync([docs, more])
     shutil.rmtree(docs)
     before = contents(index)
-    with pytest.raises(InvalidDocument, match=r"there is no file or folder '.*docs'; .* say allow_empty=True"):
+    with pytest.raises(InvalidDocument, match=r"there is no file or folder '.*docs'; .* pass allow_empty=True"):
         index.sync([more, docs], dry_run=dry_run)
     docs.mkdir()
     message = r"there are no documents in '.*docs', so 2 would be deleted; if that is meant, say allow_empty=True"
@@ -344,8 +344,8 @@ def test_documents_that_are_none_delete_nothing_unless_it_is_allowed(index: Inde
         ([crm("a")], {"within": "all"}, "within must be a filter|filter"),
         ([crm("a")], {"within": F("system").not_in([])}, "within must be a filter with a condition, or 'everything'"),
         ([crm("a")], {"source_key": 3}, "source_key must be a string, got 3"),
-        (Path(), {"within": F("system") == "crm"}, "files say by themselves what they cover"),
-        ([Path()], {"source_key": "source"}, "files say by themselves what they cover"),
+        (Path(), {"within": F("system") == "crm"}, "files already say what they cover"),
+        ([Path()], {"source_key": "source"}, "files already say what they cover"),
         ([crm("a")], {"within": "everything", "dry_run": "yes"}, "dry_run must be True or False"),
         ([crm("a")], {"within": "everything", "allow_empty": 1}, "allow_empty must be True or False"),
     ],

@@ -275,7 +275,7 @@ def test_of_two_vectors_that_differ_the_one_that_the_text_has_counts(counted: Ca
     id_ = index.leaves(DOCUMENTS[0].id)[1].id
     before = vector(index, id_)
     assert damage_vector(index)[0] == id_
-    said = "the stored vector of leaf 1 is not that of its text, which the copy has"
+    said = "the stored vector of leaf 1 does not fit its text, the copy's does"
     assert index.repair(verify=True) == [Finding(DOCUMENTS[0].id, said, repaired=True)]
     assert np.allclose(vector(index, id_), before, atol=1e-6)
     # The text of the leaf, and its title and headings.

@@ -1,4 +1,4 @@
-"""Taking documents in, deleting and listing them, and looking whether an index is whole."""
+"""Adding, deleting and listing documents, and checking whether an index is whole."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""What an ``add`` shows while it is at work."""
+"""The progress that an ``add`` shows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ _STEPS = 3  # each character is split, embedded and written
 class AddProgress:
     """Counts documents that are read, characters that are split, and leaves that are embedded and written.
 
-    The number of leaves is that of the leaves which are stored at the end, whatever else is embedded with them. The bar is
-    the share of the text that is done, where splitting, embedding and writing count the same. It is known as soon as all
-    documents are read.
+    The number of leaves counts only the leaves that are stored at the end. The bar shows the finished share of the text;
+    splitting, embedding and writing have equal weight. The share is known as soon as all documents are read.
     """
 
     def __init__(self, show: bool | None) -> None:
@@ -25,14 +24,14 @@ class AddProgress:
         self._characters_read = 0
         self._all_read = False
         self._characters_split = 0  # or found unchanged
-        self._leaves = 0  # of the documents that are split
+        self._leaves = 0  # of the split documents
         self._counted = {"Embedding": 0, "Writing": 0}  # leaves
-        self._done = 0  # characters, each of which is done in three steps
-        self._stored = 0  # documents that are written, or were there as they are
-        self._mutex = threading.Lock()  # a group is written while the next one is split and embedded
+        self._done = 0  # characters times finished steps, of three
+        self._stored = 0  # written or unchanged documents
+        self._mutex = threading.Lock()  # one group is written while the next one is split and embedded
 
     def reading(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The documents. Each is counted when it is read."""
+        """Yield the documents, and count each when it is read."""
         for document in documents:
             with self._mutex:
                 self._documents_read += 1
@@ -42,7 +41,7 @@ class AddProgress:
         self._all_read = True
 
     def unchanged(self, document: Document) -> None:
-        """Count a document that is there as it is."""
+        """Count an unchanged document."""
         with self._mutex:
             self._stored += 1
             self._done += (_STEPS - 1) * len(document.text)
@@ -56,16 +55,16 @@ class AddProgress:
             self._show("Splitting", f"{self._characters_split:,}/{self._characters_read:,} characters")
 
     def split(self, leaves: int) -> None:
-        """Count the leaves of a document that is split."""
+        """Count the leaves of a split document."""
         with self._mutex:
             self._leaves += leaves
 
     def embedding(self, leaves: int, characters: int, texts: int) -> Callable[[int], None]:
-        """A function that counts texts of a group of documents as embedded."""
+        """Return a function that counts texts of a group of documents as embedded."""
         return self._counter("Embedding", leaves, characters, texts)
 
     def writing(self, leaves: int, characters: int) -> Callable[[int], None]:
-        """A function that counts leaves of a group of documents as written."""
+        """Return a function that counts leaves of a group of documents as written."""
         return self._counter("Writing", leaves, characters, leaves)
 
     def wrote(self, documents: int) -> None:
@@ -80,7 +79,7 @@ class AddProgress:
         self._show("Added", f"{self._leaves:,} leaves, {_documents(self._stored)}")
 
     def close(self) -> None:
-        """Leave the bar as it stands."""
+        """Leave the bar as it is."""
         self._bar.close()
 
     @property
@@ -89,13 +88,13 @@ class AddProgress:
         return self._documents_read > 0
 
     def note(self) -> str:
-        """A sentence that says what is stored, for the error that ends the work."""
+        """Return a sentence that says what is stored, for the error that ends the work."""
         of = f"{self._stored:,} of " if self._all_read else ""
         documents = _documents(self._documents_read if self._all_read else self._stored)
         return f"stored {of}{documents}; add the same again to go on"
 
     def _counter(self, what: str, leaves: int, characters: int, steps: int) -> Callable[[int], None]:
-        """A function that counts a group's leaves and characters in proportion to the steps that are done."""
+        """Return a function that counts a group's leaves and characters in proportion to the finished steps."""
         steps_done = leaves_done = characters_done = 0
 
         def count(more: int) -> None:
@@ -108,7 +107,7 @@ class AddProgress:
                 self._done += characters_done - before[1]
                 self._show(what, f"{self._counted[what]:,}/{self._leaves:,} leaves")
 
-        count(0)  # what begins now is shown now
+        count(0)  # show the new step at once
         return count
 
     def _show(self, what: str, counts: str) -> None:

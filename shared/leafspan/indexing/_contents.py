@@ -1,4 +1,4 @@
-"""What is in an index: documents, their texts and their leaves."""
+"""The content of an index: documents, their texts and their leaves."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Stats:
 
 
 def summaries_of(stats: Stats) -> str:
-    """What trees hold, as text: ``12 summaries in 2 layers``."""
+    """Describe the summaries as text: ``12 summaries in 2 layers``."""
     summaries = "1 summary" if stats.summaries == 1 else f"{stats.summaries:,} summaries"
     return f"{summaries} in {stats.layers} {'layer' if stats.layers == 1 else 'layers'}"
 
@@ -100,7 +100,7 @@ def summaries_of(stats: Stats) -> str:
 def index_stats(
     store: Store, embedder: CheckedEmbedder, trees: Trees, settings: IndexSettings, scope: Scope | None
 ) -> Flow[Stats]:
-    """The index, or what ``scope`` shows of it, in numbers."""
+    """Return figures about the index, or about the part that ``scope`` shows."""
     totals = yield from count_all(store, scope)
     identity = yield from embedder.identity()
     counts = yield from count_trees(store, trees, scope)
@@ -123,10 +123,10 @@ def index_stats(
 
 
 def count_all(store: Store, scope: Scope | None = None) -> Flow[Totals]:
-    """How much there is of all documents.
+    """Return the totals over all documents.
 
     Raises:
-        DamagedIndex: if the row of one is damaged, unless reading goes on without it.
+        DamagedIndex: if a document's row is damaged, unless reading skips damaged documents.
     """
 
     def read(reader: Reader) -> Flow[Totals]:
@@ -138,10 +138,10 @@ def count_all(store: Store, scope: Scope | None = None) -> Flow[Totals]:
 
 
 def list_documents(store: Store, scope: Scope | None = None) -> Flow[list[DocumentInfo]]:
-    """All documents, in the order of their ids.
+    """Return all documents, sorted by id.
 
     Raises:
-        DamagedIndex: if the row of one is damaged, unless reading goes on without it.
+        DamagedIndex: if a document's row is damaged, unless reading skips damaged documents.
     """
     rows = yield from read_consistently(store, _all_rows, scope)
     return [
@@ -161,11 +161,11 @@ def list_documents(store: Store, scope: Scope | None = None) -> Flow[list[Docume
 
 
 def get_document(store: Store, document_id: str, scope: Scope | None = None) -> Flow[Document]:
-    """A document with its text.
+    """Return a document with its text.
 
     Raises:
-        DamagedIndex: if it is not stored as it was written.
-        DocumentNotFound: if there is none of that id.
+        DamagedIndex: if the stored document differs from what was written.
+        DocumentNotFound: if no document has that id.
     """
 
     def read(reader: Reader) -> Flow[Document]:
@@ -189,11 +189,11 @@ def get_document(store: Store, document_id: str, scope: Scope | None = None) -> 
 
 
 def list_leaves(store: Store, document_id: str | None, scope: Scope | None = None) -> Flow[list[Passage]]:
-    """The leaves of a document, or of all, as passages with score 0.
+    """Return the leaves of one document, or of all documents, as passages with score 0.
 
     Raises:
-        DamagedIndex: if what is stored of a document is not as it was written; of all, unless reading goes on without it.
-        DocumentNotFound: if there is no document of that id.
+        DamagedIndex: if a stored document differs from what was written (for all documents: unless reading skips it).
+        DocumentNotFound: if no document has that id.
     """
 
     def read(reader: Reader) -> Flow[list[Passage]]:
@@ -230,7 +230,7 @@ def _all_rows(reader: Reader) -> Flow[Mapping[str, Row]]:
 
 
 def _current_row(reader: Reader, document_id: str) -> Flow[Row]:
-    rows = (yield from reader.rows([document_id])) if is_unicode(document_id) else {}  # no other ids are stored
+    rows = (yield from reader.rows([document_id])) if is_unicode(document_id) else {}  # other ids cannot be stored
     row = rows.get(document_id)
     if row is not None and row.damage is not None:
         raise reader.error({document_id: row.damage.problem})

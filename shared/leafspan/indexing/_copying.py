@@ -1,4 +1,4 @@
-"""Copying an index to another store: documents, leaves, vectors and summaries, as they are stored."""
+"""Copying an index to another store: documents, leaves, vectors and summaries, exactly as stored."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from leafspan.errors import ConcurrentUpdate, DamagedIndex, IndexMismatch, Inval
 from leafspan.flows import Flow, Progress
 from leafspan.store import DocumentToWrite, EmbedderRecord, Reader, Row, Store, grouped, read_consistently
 
-_GROUP = 1_000  # leaves that are read, and written, at a time
+_GROUP = 1_000  # leaves read and written at a time
 _TEXTS = 1_000
-_ROUNDS = 5  # in which a copy catches up with writers of what is copied
+_ROUNDS = 5  # rounds in which a copy tries to catch up with writers of the source
 _MOST_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a copy did.
+    """The result of a copy.
 
     Attributes:
         documents: Number of documents that the copy has.
         leaves: Number of their leaves.
         summaries: Number of summaries of the trees.
-        written: Number of documents that were written: the others were there.
+        written: Number of documents that this call wrote; the copy had the others already.
     """
 
     documents: int
@@ -37,8 +37,8 @@ def check_copy(source: Store, target: Store) -> Flow[None]:
     """Check that an index can become a copy of another one.
 
     Raises:
-        InvalidArgument: if it is the same index, or has documents that the other one has not.
-        IndexMismatch: if it was made with other settings, or another embedder.
+        InvalidArgument: if both are the same index, or the target has documents that the source does not have.
+        IndexMismatch: if the target was made with other settings or another embedder.
     """
     if source.id == target.id:
         raise InvalidArgument("an index cannot be copied onto itself: choose another folder, database or name")
@@ -60,16 +60,16 @@ def check_copy(source: Store, target: Store) -> Flow[None]:
 
 
 def copy_store(source: Store, target: Store, *, timeout: float, show: bool | None, what: str) -> Flow[tuple[int, int, int]]:
-    """Write what a store has into another one, in which nobody else writes. What is there already stays.
+    """Copy a store's content into another one that has no other writer. Content of the target stays.
 
-    What is changed meanwhile is read again, until both have the same rows, in which are the checksums of all leaves.
+    Documents that change meanwhile are read again, until both stores have the same rows, which contain all checksums.
 
     Returns:
-        The numbers of documents and leaves that are there, and of documents that were written.
+        The numbers of documents and leaves in the target, and of documents that this call wrote.
 
     Raises:
         ConcurrentUpdate: if writers change documents faster than they are copied.
-        DamagedIndex: if a document is not as it was written.
+        DamagedIndex: if a stored document differs from what was written.
         WriterBusy: if another writer holds the target for longer than the timeout.
     """
     if (identity := (yield from source.embedder())) is not None:
@@ -97,7 +97,7 @@ def copy_store(source: Store, target: Store, *, timeout: float, show: bool | Non
 
 
 def copy_texts(source: Store, target: Store, *, timeout: float) -> Flow[None]:
-    """Copy the texts that a store keeps beside its documents, such as summaries that a language model has written."""
+    """Copy the texts that a store keeps beside its documents, such as summaries written by a language model."""
     here, there = source.texts(timeout), target.texts(timeout)
     missing = sorted((yield from here.keys()) - (yield from there.keys()))
     for start in range(0, len(missing), _TEXTS):
@@ -107,13 +107,13 @@ def copy_texts(source: Store, target: Store, *, timeout: float) -> Flow[None]:
 
 
 def _rows(store: Store) -> Flow[dict[str, Row]]:
-    """The rows of the documents of a store, without what is being deleted."""
+    """Return the rows of a store's documents, without documents that are being deleted."""
     catalogue = yield from read_consistently(store, Reader.unpacked)
     return {id_: replace(row, leftovers=()) for id_, row in sorted(catalogue.rows.items()) if row.version is not None}
 
 
 def _documents(reader: Reader, *, ids: Sequence[str]) -> Flow[list[DocumentToWrite]]:
-    """Documents with all that is stored of them. Those that are gone are left out."""
+    """Return documents with everything stored of them, without documents that are gone."""
     rows = [row for row in (yield from reader.rows(ids)).values() if row.version is not None]
     leaves = [id_ for row in rows for id_ in row.leaf_ids]
     records: Mapping[str, tuple[str, Mapping[str, object]]] = yield from reader.fetch_records(leaves)

@@ -1,4 +1,4 @@
-"""What a source covers: the documents of an index that a sync deletes if the source no longer has them."""
+"""What a source covers: the index's documents that a sync deletes when the source no longer has them."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from leafspan.text import UnicodeErrors
 from leafspan.values import Document
 
 EVERYTHING = "everything"
-"""What ``within`` is for a source that covers the whole index or view."""
+"""The value of ``within`` for a source that covers the whole index or view."""
 
 
-_REMEDY = "; if the documents that were read there are to be deleted, say allow_empty=True (--allow-empty)"
+_REMEDY = "; to delete the documents that were read there, pass allow_empty=True (--allow-empty)"
 
 
 class Coverage(Protocol):
     """A source of documents that knows what it covers."""
 
     def read(self, known: Callable[[], Collection[Row]]) -> Iterator[Document]:
-        """The documents of the source."""
+        """Yield the source's documents."""
         ...
 
     def covers(self, row: Row) -> bool:
-        """Whether the document of this row is one that the source would have, if it had not been deleted there."""
+        """Whether the source would have this row's document, unless it was deleted there."""
         ...
 
     def empty_parts(self, doomed: Collection[Row]) -> list[str]:
-        """After reading: the parts of the source that have nothing, but documents that would be deleted."""
+        """Return, after reading, the empty parts of the source whose documents would be deleted."""
         ...
 
 
@@ -51,16 +51,16 @@ def to_coverage(
     flatten_metadata: bool,
     unicode_errors: UnicodeErrors,
 ) -> Coverage:
-    """What a user's source covers.
+    """Return what a user's source covers.
 
     Raises:
-        InvalidArgument: if it does not say, or says twice, what it covers.
-        InvalidDocument: if it has a text in place of a path.
+        InvalidArgument: if the source does not say what it covers, or says it twice.
+        InvalidDocument: if it has a text where a path belongs.
     """
     _refuse_texts(source)
     if (files := _as_files(source)) is not None:
         if within is not None or source_key is not None:
-            raise InvalidArgument("files say by themselves what they cover: leave out within and source_key")
+            raise InvalidArgument("files already say what they cover: leave out within and source_key")
         return FileCoverage(files, reading, allow_empty=allow_empty)
     if (within is None) == (source_key is None):
         raise InvalidArgument(
@@ -83,10 +83,10 @@ def to_coverage(
 
 
 def _refuse_texts(source: object) -> None:
-    """Check that no text stands where a path is meant, before anything else is found missing.
+    """Check for texts where paths belong, before a missing file is reported.
 
     Raises:
-        InvalidDocument: if one does; the message says how a path is given.
+        InvalidDocument: if there is such a text; the message says how to give a path.
     """
     for each in source if isinstance(source, list | tuple) else [source]:
         if isinstance(each, str):
@@ -94,7 +94,7 @@ def _refuse_texts(source: object) -> None:
 
 
 def _as_files(source: Any) -> list[Files] | None:
-    """The files, if the source is nothing else."""
+    """Return the files if the source consists of files only, else None."""
     things = [source] if isinstance(source, Path | Files) else source
     if not isinstance(things, Sequence) or not things or not all(isinstance(each, Path | Files) for each in things):
         return None
@@ -114,7 +114,7 @@ class FileCoverage:
         self._allow_empty = allow_empty
 
     def read(self, known: Callable[[], Collection[Row]]) -> Iterator[Document]:
-        """See Coverage. A path that is not there is an error before anything is read."""
+        """See Coverage. A missing path is an error before anything is read."""
         present = [part for part in self._parts if not self._allow_empty or is_there(part.given)]
         for part in present:
             remedy = "" if is_there(part.given) or not any(map(part.has, known())) else _REMEDY
@@ -123,7 +123,7 @@ class FileCoverage:
             yield from self._reading.read(part.files)
 
     def covers(self, row: Row) -> bool:
-        """See Coverage. What could not be read stays as it is."""
+        """See Coverage. Documents of files that could not be read stay in the index."""
         parts = [part for part in self._parts if part.has(row)]
         return bool(parts) and not any(self._reading.may_be_unread(path) for path in (part.path_of(row) for part in parts))
 
@@ -138,7 +138,7 @@ class FileCoverage:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One of the paths of a source, as it was given and without links, and how it is read."""
+    """One of a source's paths, as the user gave it and with links resolved, and how it is read."""
 
     given: Path
     real: Path
@@ -158,7 +158,7 @@ class _Part:
 
 @dataclass(slots=True)
 class FilterCoverage:
-    """Documents that cover what matches a filter. Each of them must match it, too."""
+    """Documents that cover all matches of a filter. Each of them must match it, too."""
 
     documents: Iterator[Document]
     within: Where | None
@@ -187,7 +187,7 @@ class FilterCoverage:
 
 @dataclass(slots=True)
 class SourceKeyCoverage:
-    """Documents that cover what has the same value of a metadata key as one of them."""
+    """Documents that cover everything with the same value of a metadata key as one of them."""
 
     documents: Iterator[Document]
     key: str
@@ -217,7 +217,7 @@ class SourceKeyCoverage:
 
 
 def _is_key(value: object) -> bool:
-    """Whether a value can say which documents belong together: a string or a whole number."""
+    """Whether a value can group documents: a string or a whole number."""
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 

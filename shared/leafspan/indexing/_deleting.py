@@ -13,7 +13,7 @@ from leafspan.indexing._write_group import finish, finish_interrupted
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
 
 Forget = Callable[[Sequence[str]], Flow[None]]
-"""Flow that deletes what was made of documents, by their stored ids."""
+"""A flow that deletes what was derived from documents, by their stored ids."""
 
 
 def delete_documents(
@@ -26,10 +26,10 @@ def delete_documents(
     versions: Mapping[str, str | None] | None = None,
     dry_run: bool = False,
 ) -> Flow[list[str]]:
-    """Delete documents; the ids of those that were there.
+    """Delete documents, and return the ids of those that existed.
 
     Raises:
-        InvalidArgument: if ``ids`` is anything but an iterable of strings.
+        InvalidArgument: if ``ids`` is not an iterable of strings.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     if isinstance(ids, str) or not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0:
@@ -38,14 +38,14 @@ def delete_documents(
     given = list(ids)
     if not all(isinstance(id_, str) for id_ in given):
         raise InvalidArgument(f"ids must be a list of strings, got {shown(given)}")
-    wanted = [str.__str__(id_) for id_ in given if id_ and is_unicode(id_)]  # no document can have another one
+    wanted = [str.__str__(id_) for id_ in given if id_ and is_unicode(id_)]  # no document can have another id
     if dry_run:
         there = yield from read_consistently(store, partial(Reader.rows, ids=wanted), scope)
         return [id_ for id_ in dict.fromkeys(wanted) if id_ in there and there[id_].version is not None]
     touched = wanted
     if scope:
         yield from finish_interrupted(store)
-        # Behind a server a writer finishes what is half done of the documents it names; these might be somebody else's.
+        # On a server, a writer also finishes interrupted work on the documents it names, which may belong to another view.
         places = [stored for id_ in wanted for stored in scope.stored_ids(id_)]
         rows = yield from read_consistently(store, partial(Reader.rows, ids=places))
         touched = [id_ for id_, row in rows.items() if scope.sees(row) or _is_half_done(row, scope)]
@@ -69,10 +69,10 @@ def delete_documents(
 
 
 def is_half_deleted(row: Row, scope: Scope | None) -> bool:
-    """Whether a killed or failed deletion has left a document half deleted, which the view had shown.
+    """Whether a killed or failed deletion has left a document half deleted that the view had shown.
 
-    It is not shown any more, so it must be looked for to be finished. A document that another process is writing for the
-    first time has no current version either, but no length yet.
+    The view no longer shows it, so a deletion must look for it to finish it. A document that another process is writing
+    for the first time has no current version either, but its row has no length yet.
     """
     if row.version is not None or not (row.characters or not any(leaves for _, leaves in row.leftovers)):
         return False
@@ -87,10 +87,10 @@ def _is_half_done(row: Row, scope: Scope) -> bool:
 def delete_matching(
     store: Store, where: object, *, scope: Scope | None, timeout: float, forget: Forget, dry_run: bool = False
 ) -> Flow[list[str]]:
-    """Delete the documents that match a filter; their ids, in order.
+    """Delete the documents that match a filter, and return their ids in order.
 
     Raises:
-        InvalidArgument: if ``where`` is no filter, or one that every document matches for lack of a condition.
+        InvalidArgument: if ``where`` is not a filter, or has no condition and so matches every document.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     condition = to_filter(where)

@@ -1,4 +1,4 @@
-"""Comparing what is stored of a document, leaf by leaf, with what was added; and what repairs it."""
+"""Compares each leaf of a stored document with what was added, and chooses the repair."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from leafspan.store import Reader, Row
 from leafspan.values import Leaf, LeafId, leaf_ids
 
 CheckLeaf: TypeAlias = Callable[[Row, LeafId, str, Mapping[str, Any] | None], Any]
-"""A function that reads a leaf of a row's document, and raises ValueError if it is not as it was written."""
+"""A function that reads a leaf of a row's document, and raises ValueError if the leaf differs from what was written."""
 
 
 class DocumentToCheck(NamedTuple):
-    """A document with the leaves that are there of it.
+    """A document with its stored leaves.
 
     Attributes:
         row: Its row in the manifest.
-        there: Ordinals of its leaves, by version.
+        there: Ordinals of its stored leaves, by version.
     """
 
     row: Row
@@ -31,25 +31,25 @@ class DocumentToCheck(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of its leaves that are there."""
+        """The number of its stored leaves."""
         return sum(map(len, self.there.values()))
 
     @property
     def has_all_ids(self) -> bool:
-        """Whether its row is whole, and all of its leaves are there, and no further ones of its version."""
+        """Whether its row is whole, and its current version has exactly the right leaves."""
         row = self.row
         return row.damage is None and self.there.get(row.version or "", set()) == set(range(row.leaves))
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is wrong with a document, and what to do about it.
+    """What is wrong with a document, and how to repair it.
 
     Attributes:
         problem: What is wrong.
-        repairs: Whether it is whole after that.
-        row: The row to write in place of its own. None to leave that as it is.
-        litter: Ids of leaves of its current version that it certainly does not have.
+        repairs: Whether the repair makes it whole.
+        row: The row that replaces its own, or None to keep that.
+        litter: Ids of leaves of its current version that certainly do not belong to it.
     """
 
     problem: str
@@ -61,7 +61,7 @@ class Verdict:
 def check_documents(
     reader: Reader, documents: Sequence[DocumentToCheck], check_leaf: CheckLeaf
 ) -> Flow[dict[str, Verdict]]:
-    """What is wrong with each damaged document, by its id."""
+    """Return what is wrong with each damaged document, by its id."""
     now = yield from reader.rows([each.row.document_id for each in documents])
     unchanged = [each for each in documents if now.get(each.row.document_id) == each.row]
     ids = [
@@ -80,7 +80,7 @@ def check_documents(
         if verdict is not None:
             verdicts[id_] = verdict
     if verdicts and reader.may_be_stale:
-        # What is missing may have been replaced or deleted since its row was read. The manifest is told first.
+        # A missing leaf may have been replaced or deleted since its row was read. Writers change the manifest first.
         rows = yield from reader.stored_rows(list(verdicts))
         written = {each.row.document_id for each in unchanged if _is_written(each.row, rows)}
         return {id_: verdict for id_, verdict in verdicts.items() if id_ not in written}
@@ -116,7 +116,7 @@ def _verdict(
 
 
 def _problem(row: Row, records: Mapping[str, Record], check_leaf: CheckLeaf) -> str | None:
-    """What is wrong with the leaves of a document; None if nothing is."""
+    """Return what is wrong with a document's leaves, or None if they are whole."""
     ids = row.leaf_ids
     missing = sum(id_ not in records for id_ in ids)
     if missing:
@@ -135,7 +135,7 @@ def _problem(row: Row, records: Mapping[str, Record], check_leaf: CheckLeaf) -> 
             continue
         leaves.append((leaf, text, metadata or {}))
         if not _is_shared(row, metadata):
-            problems.append(f"the metadata of its leaf {ordinal} are not those of the document")
+            problems.append(f"the metadata of its leaf {ordinal} differ from the document's metadata")
     if problems:
         return problems[0] + (f" (and {len(problems) - 1} more)" if len(problems) > 1 else "")
     document = put_together(row, leaves)
@@ -143,7 +143,7 @@ def _problem(row: Row, records: Mapping[str, Record], check_leaf: CheckLeaf) -> 
 
 
 def _is_shared(row: Row, metadata: Mapping[str, Any] | None) -> bool:
-    """Whether a leaf has no other metadata than its document. Those of chunks are among what the hash tells."""
+    """Whether a leaf's metadata equal its document's. The document's hash covers the metadata of chunks."""
     of_chunks = bool(row.extra.get("chunks"))
     for key, value in (metadata or {}).items():
         if key not in row.metadata:

@@ -1,4 +1,4 @@
-"""Finding and repairing what is not whole."""
+"""Finding and repairing damage."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from leafspan.store import Row, Store, Writer, read_consistently, read_place
 from leafspan.values import LeafId, leaf_ids
 
 _Ordinals: TypeAlias = Mapping[str, Mapping[str, set[int]]]
-"""The ordinals of the leaves that are there, by document and version."""
+"""The ordinals of the stored leaves, by document and version."""
 
-_GROUP = 1_000  # leaves that are read at a time
+_GROUP = 1_000  # leaves read at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +36,16 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """How to look for what is not whole.
+    """The options of an examination.
 
     Attributes:
         repair: Whether to repair.
         timeout: Seconds to wait for another writer.
-        quick: Whether to read texts only where ids and rows show that something is wrong.
-        show: Whether to show a bar, None for where a person is watching.
+        quick: Whether to read texts only where ids and rows show damage.
+        show: Whether to show a bar. None: only to a person at a terminal.
         remedy: What restores a document that cannot be repaired.
-        derived: Whether everything there can be made again, so that what belongs to nothing need not be kept.
-        check_leaf: Function that reads a leaf, and raises ValueError if it is not as it was written.
+        derived: Whether everything there can be made again, so that leaves without a document need not be kept.
+        check_leaf: Reads a leaf, and raises ValueError if it differs from what was written.
     """
 
     repair: bool
@@ -58,10 +58,10 @@ class Examination:
 
 
 def examine(store: Store, how: Examination) -> Flow[list[Finding]]:
-    """Compare the manifest with the leaves, and their texts with what was added, and repair what can be repaired.
+    """Compare the manifest with the leaves and their texts with their checksums, and repair what can be repaired.
 
-    Nothing is deleted but what killed writers have left, and what certainly belongs to no document. A document whose
-    content is in doubt loses its hash, so that the next ``add`` writes it anew, whatever its content.
+    Only leftovers of killed writers, and leaves that certainly belong to no document, are deleted. A document with
+    doubtful content loses its hash, so that the next ``add`` writes it again, whatever its content.
 
     Raises:
         WriterBusy: if another writer holds the index for longer than the timeout.
@@ -95,7 +95,7 @@ def _describe(row: Row) -> str:
 
 
 def _sorted_out(ids: list[str]) -> tuple[_Ordinals, list[str]]:
-    """The leaves that are there, and the ids of records that are none."""
+    """Return the stored leaves, and the ids of records that are not leaves."""
     there: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
     strange = []
     for id_ in ids:
@@ -107,7 +107,7 @@ def _sorted_out(ids: list[str]) -> tuple[_Ordinals, list[str]]:
 
 
 def _verdicts(store: Store, rows: Mapping[str, Row], there: _Ordinals, how: Examination) -> Flow[dict[str, Verdict]]:
-    """What is wrong with documents, by id. Their leaves are read without the lock: others may write meanwhile."""
+    """Return what is wrong with documents, by id. Reads leaves without the lock, so others may write meanwhile."""
     documents = [
         DocumentToCheck(row, there.get(row.document_id, {}))
         for row in rows.values()
@@ -128,7 +128,7 @@ def _verdicts(store: Store, rows: Mapping[str, Row], there: _Ordinals, how: Exam
 
 
 def _groups(documents: Sequence[DocumentToCheck]) -> Iterator[list[DocumentToCheck]]:
-    """The documents in groups, each of about ``_GROUP`` leaves, or of a single document."""
+    """Yield the documents in groups of about ``_GROUP`` leaves each, or of a single document."""
     group: list[DocumentToCheck] = []
     size = 0
     for document in documents:
@@ -148,12 +148,12 @@ def _finding(id_: str, verdict: Verdict, how: Examination) -> Finding:
 
 @dataclass(slots=True)
 class _Litter:
-    """Records that belong to no document's current version, and never will.
+    """Records that do not belong to any document's current version, and never will.
 
     Attributes:
         leaves: Ordinals of leaves, by document and version.
-        strange: Ids of records that are no leaves.
-        findings: What to say of them, and of those that may not be deleted.
+        strange: Ids of records that are not leaves.
+        findings: The findings about these records, and about those that must not be deleted.
     """
 
     leaves: dict[tuple[str, str], set[int]] = field(default_factory=dict)
@@ -169,7 +169,7 @@ class _Litter:
         verdicts: Mapping[str, Verdict],
         how: Examination,
     ) -> _Litter:
-        """What is litter: nothing that may be what is left of a document."""
+        """Return the litter, without anything that may be the rest of a document."""
         litter = cls()
         in_doubt = {id_ for id_, verdict in verdicts.items() if not verdict.repairs}
         for document_id, versions in there.items():
@@ -183,7 +183,7 @@ class _Litter:
                     litter.leaves[document_id, version] = ordinals
                     problem = f"{len(ordinals)} leaves of version {version}, which does not count"
                     litter.findings.append(Finding(document_id, problem, how.repair))
-        is_litter = how.derived or not in_doubt  # otherwise it may be what is missing, under another id
+        is_litter = how.derived or not in_doubt  # otherwise it may be a missing leaf under another id
         litter.strange = list(strange) if is_litter else []
         litter.findings = [
             *(Finding(id_, "a record that is no leaf", how.repair and is_litter) for id_ in strange),
@@ -192,7 +192,7 @@ class _Litter:
         return litter
 
     def ids(self, rows: Mapping[str, Row]) -> list[str]:
-        """The ids of the records that are litter still, by the rows as they are now."""
+        """Return the ids of the records that are still litter, given the current rows."""
         leaves = [
             id_
             for (document_id, version), ordinals in self.leaves.items()
@@ -203,14 +203,14 @@ class _Litter:
 
 
 def _is_of(row: Row, version: str) -> bool:
-    """Whether a row knows of leaves of this version."""
+    """Whether a row has leaves of this version."""
     return version == row.version or version in dict(row.leftovers)
 
 
 def _mend(
     store: Store, rows: Mapping[str, Row], verdicts: Mapping[str, Verdict], litter: _Litter, how: Examination
 ) -> Flow[None]:
-    """Write what the verdicts say of documents that have not been written since, and delete litter."""
+    """Carry out the verdicts on documents that have not been written since, and delete litter."""
     if not (verdicts or litter.leaves or litter.strange):
         return
     writer: Writer = yield from store.start_writing(how.timeout, None)

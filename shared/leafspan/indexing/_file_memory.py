@@ -1,8 +1,8 @@
-"""What a sync remembers of files, so that the next one need not read those that have not changed.
+"""What a sync remembers of files, so that the next sync need not read unchanged files.
 
-A file counts as unchanged if its size, its times and its inode are the same as at the last sync, and the index has what was
-read from it. Where time stamps are coarse, a file can change twice within one. So nothing is remembered of a file
-that had changed within the last two seconds before it was read: it is read once more.
+leafspan treats a file as unchanged if its size, times and inode are the same as at the last sync, and the index has its
+documents. Where time stamps are coarse, a file can change twice within one. So leafspan does not remember a file that
+changed less than two seconds before it was read: the next sync reads it again.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from leafspan.store import Row, Store
 from leafspan.values import Document
 
 _NAME = "files.json"
-_FORMAT = 1  # to be raised when a reader returns something else for the same file
-_MOST_DOCUMENTS = 10_000  # of one file: what is remembered of more takes about as long to read as the file
+_FORMAT = 1  # raise it when a reader returns something else for the same file
+_MOST_DOCUMENTS = 10_000  # of one file: remembering more takes about as long as reading the file
 _COARSEST = 2_000_000_000  # nanoseconds between the time stamps of the coarsest file systems
 
 
 class FileMemory:
-    """What is remembered of the files of one index, beside what can be made again of it. It may be lost at any time."""
+    """What a sync remembers of one index's files. It may be lost at any time, like other derived files."""
 
     def __init__(self, store: Store, rows: Mapping[str, Row]) -> None:
         folder = store.cache_folder
@@ -41,11 +41,11 @@ class FileMemory:
         self._read_only = store.cache_read_only
         self._rows = rows
         self._known = _read(self._path)
-        self._new: dict[str, list[Any]] = {}  # what was seen of files before they were read
-        self._documents: dict[str, list[list[str]]] = defaultdict(list)  # ids and hashes of what was read
+        self._new: dict[str, list[Any]] = {}  # file properties before reading
+        self._documents: dict[str, list[list[str]]] = defaultdict(list)  # ids and hashes of the documents that were read
 
     def unchanged(self, path: Path, name: str, files: Files) -> list[str] | None:
-        """The ids of the documents of a file that need not be read; None if it must be."""
+        """Return the ids of an unchanged file's documents, or None if the file must be read."""
         recipe = _recipe(path, files)
         if recipe is None or self._path is None:
             return None
@@ -72,7 +72,7 @@ class FileMemory:
         )
 
     def watching(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The documents that are read."""
+        """Yield the documents, and remember them."""
         for document in documents:
             if isinstance(document, FileDocument) and str(document.path) in self._new:
                 hash_ = content_hash(document, content_in_file(file_values(document)))
@@ -80,7 +80,7 @@ class FileMemory:
             yield document
 
     def keep(self, unread: Iterable[Path]) -> None:
-        """Remember the files that were read as a whole. If the disk refuses, the next sync reads the files again."""
+        """Remember the files that were read completely. If the disk refuses, the next sync reads the files again."""
         without = {*map(str, unread)}
         new = {
             path: [*status, self._documents[path]]
@@ -95,7 +95,7 @@ class FileMemory:
 
 
 def _recipe(path: Path, files: Files) -> str | None:
-    """How a file is read, in a few characters; None if a function of the user's reads it, which may have changed."""
+    """Describe briefly how a file is read, or return None for a user's function, which may have changed."""
     if path.suffix.lower() in files.readers:
         return None
     options = [_FORMAT, _version(), files.encoding, files.text_field, files.id_field, files.title_field, files.outputs]
@@ -108,7 +108,7 @@ def _version() -> str:
 
 
 def _read(path: Path | None) -> dict[str, list[Any]]:
-    """What is remembered, as far as it is whole."""
+    """Return what is remembered, as far as it is valid."""
     if path is None:
         return {}
     try:

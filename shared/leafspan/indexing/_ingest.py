@@ -1,4 +1,4 @@
-"""Adding documents: what is new or has changed is split, embedded and written, group by group."""
+"""Adding documents: new and changed documents are split, embedded and written, group by group."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ def ingest(
     flatten_metadata: bool = False,
     workers: Workers | None = None,
 ) -> Flow[Added]:
-    """Add whatever a user adds. A list is checked as a whole before anything is written.
+    """Add documents in any form that a user may pass. A list is checked completely before anything is written.
 
     Raises:
-        IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
+        IndexMismatch: if the index needs a user's own splitter that was not passed again.
         InvalidDocument: if a document cannot be stored, or two different ones have the same id.
         WriterBusy: if another writer holds the index for longer than the timeout.
 
-    An error or interruption after the first document has a note that says how many documents are stored.
+    An error or interruption after the first document has a note with the number of stored documents.
     """
     reading = intake.reading
     if workers is not None:
@@ -99,12 +99,12 @@ def ingest(
 
 @dataclass(frozen=True, slots=True)
 class TakenIn:
-    """What became of the documents that were taken in, as their ids.
+    """The result of taking in documents, as their ids.
 
     Attributes:
-        added: Those that are new.
-        replaced: Those that were there, and have changed.
-        unchanged: Those that were there as they are.
+        added: New documents.
+        replaced: Existing documents that have changed.
+        unchanged: Existing documents that have not changed.
     """
 
     added: tuple[str, ...]
@@ -130,7 +130,7 @@ def take_in(
     """Add checked documents. With workers, other processes split, embed and analyse them.
 
     Raises:
-        IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
+        IndexMismatch: if the index needs a user's own splitter that was not passed again.
         InvalidDocument: if a document cannot be stored, or two different ones have the same id.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
@@ -156,43 +156,43 @@ def take_in(
 
 @dataclass(slots=True)
 class _Group:
-    """Documents to be written at once, and the number of their leaves."""
+    """Documents that are written together, and the number of their leaves."""
 
     documents: list[SplitDocument] = field(default_factory=list)
     leaves: int = 0
-    vectors: Sequence[Any] = ()  # for each document a matrix, with a row for each leaf
+    vectors: Sequence[Any] = ()  # a matrix for each document, with a row for each leaf
     derived: Mapping[str, Any] = field(default_factory=dict)  # see Prepared
     is_last: bool = False
 
     @property
     def characters(self) -> int:
-        """Length of the documents in characters."""
+        """The documents' length in characters."""
         return sum(len(split.document.text) for split in self.documents)
 
     def has_room(self, split: SplitDocument, batch: int) -> bool:
-        """Whether the document fits in, where the engine takes at most ``batch`` records at once."""
+        """Whether the document fits in, given that the engine takes at most ``batch`` records at once."""
         return self.leaves + len(split.leaves) <= batch and len(self.documents) < batch
 
 
 @dataclass(slots=True)
 class _Stream:
-    """The documents of an ``add``, as far as they are not in a group yet."""
+    """The documents of an ``add`` that are not in a group yet."""
 
     documents: Iterator[Document]
     looked_up: deque[Document] = field(default_factory=deque)
     rows: Mapping[str, Row] = field(default_factory=dict)  # of the documents that were looked up
-    left_over: SplitDocument | None = None  # what did not fit into the last group
+    left_over: SplitDocument | None = None  # did not fit into the last group
 
 
 class _GivenUp(Exception):
-    """What is under way is of no use any more, since what was to be written before has failed."""
+    """Stops work in progress after an earlier write has failed."""
 
 
 @dataclass(slots=True)
 class _Ingestion:
-    """One ``add``. Documents are collected in groups, each as large as the engine takes at once.
+    """One ``add``. It collects documents in groups, each as large as the engine takes at once.
 
-    A group is written while the next one is read, split and embedded: that, and no more, is in memory.
+    A group is written while the next one is read, split and embedded. Memory holds no more than these two groups.
     """
 
     store: Store
@@ -206,9 +206,9 @@ class _Ingestion:
     may_replace: Callable[[Row], bool] | None = None
     row_keys: frozenset[str] = frozenset()
     workers: Workers | None = None
-    has_failed: bool = False  # whether writing a group has
+    has_failed: bool = False  # whether writing a group failed
     given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
-    were_there: dict[str, bool] = field(default_factory=dict)  # the documents written, by stored id
+    were_there: dict[str, bool] = field(default_factory=dict)  # whether each written document replaced one, by stored id
     unchanged: list[str] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)  # unchanged documents that a killed writer left half done
 
@@ -239,13 +239,13 @@ class _Ingestion:
         )
 
     def _look_up(self, documents: Sequence[Document]) -> Flow[Mapping[str, Row]]:
-        """The rows of the documents, as far as they are there, by stored id."""
+        """Return the rows of the documents that the index has, by stored id."""
         stored_ids = self.scope.stored_ids if self.scope else lambda id_: [id_]
         ids = [id_ for document in documents for id_ in stored_ids(document.id)]
         return (yield from read_consistently(self.store, partial(Reader.rows, ids=ids)))
 
     def _write_prepared(self, stream: _Stream, workers: Workers) -> Flow[None]:
-        """Write documents as workers have made them ready, in the order of the documents."""
+        """Write documents that workers have prepared, in the documents' order."""
         waiting: deque[Task[Prepared]] = deque()
         while True:
             portion: list[ToPrepare] = []
@@ -265,14 +265,14 @@ class _Ingestion:
                 yield from self._write(group)
 
     def _next_changed(self, stream: _Stream) -> Flow[ToPrepare | None]:
-        """The next document that is new or has changed; None if there is no other one."""
+        """Return the next new or changed document, or None after the last."""
         while (document := (yield from self._next_document(stream))) is not None:
             if (changed := (yield from self._if_changed(document, stream.rows))) is not None:
                 return changed
         return None
 
     def _if_changed(self, given: Document, rows: Mapping[str, Row]) -> Flow[ToPrepare | None]:
-        """The document as it will be stored; None if it is there already."""
+        """Return the document as it will be stored, or None if it is unchanged."""
         document = given if self.scope is None else self.scope.stamped(given, self.scope.place(given.id, rows))
         self.given_ids[document.id] = given.id
         old = rows.get(document.id)
@@ -291,7 +291,7 @@ class _Ingestion:
         return None
 
     def _objection(self, given: Document, old: Row) -> str | None:
-        """Why a document must not replace the one of its id; None if it may."""
+        """Return why a document must not replace the one with its id, or None if it may."""
         if (other := other_than_the_file(given, old)) is not None:
             file = given.file if isinstance(given, FileDocument) else ""
             return (
@@ -306,7 +306,7 @@ class _Ingestion:
         return None
 
     def _next_group(self, stream: _Stream) -> Flow[_Group]:
-        """Documents that are new or have changed, split and embedded, as many as the engine takes at once."""
+        """Return new or changed documents, split and embedded, as many as the engine takes at once."""
         group = _Group()
         while (split := (yield from self._next_split(stream))) is not None:
             if group.documents and not group.has_room(split, self.store.batch):
@@ -320,7 +320,7 @@ class _Ingestion:
         return group
 
     def _next_split(self, stream: _Stream) -> Flow[SplitDocument | None]:
-        """The next document that is new or has changed, cut into leaves; None if there is no other one."""
+        """Return the next new or changed document, cut into leaves, or None after the last."""
         split, stream.left_over = stream.left_over, None
         if split is not None:
             return split
@@ -333,7 +333,7 @@ class _Ingestion:
         return replace(made, row_keys=self.row_keys)
 
     def _next_document(self, stream: _Stream) -> Flow[Document | None]:
-        """The next document; None if there is no other one. Some at a time are read, and looked up in the manifest."""
+        """Return the next document, or None after the last. Reads and looks up several at once."""
         while not stream.looked_up:
             if not (some := (yield Call(_next, (stream.documents,)))):
                 return None
@@ -343,12 +343,12 @@ class _Ingestion:
         return stream.looked_up.popleft()
 
     def _write_beside(self, group: _Group, following: Flow[_Group]) -> Flow[_Group]:
-        """Write a group while the following one is split and embedded, and return that.
+        """Write a group while the following one is split and embedded, and return the following group.
 
-        If both fail, the error is that of the earlier documents. If writing fails, the following group is given up, after
-        the document that is being split, or the texts that are being embedded.
+        If both fail, the error of the earlier documents wins. If writing fails, the following group is given up after the
+        document that is being split, or the texts that are being embedded.
         """
-        # The following one in the thread of the caller, whose documents, splitter and embedder may know no other one.
+        # The following group runs in the caller's thread: documents, splitter and embedder may not work in another one.
         written, next_ = yield run_together([self._write(group), following])
         for outcome in (written, next_):
             if isinstance(outcome, Exception):
@@ -375,12 +375,12 @@ class _Ingestion:
         self.progress.wrote(len(group.documents))
 
     def _check_going_on(self) -> None:
-        """Give up what is done beside a write that has failed."""
+        """Stop work that runs beside a failed write."""
         if self.has_failed:
             raise _GivenUp
 
     def _vectors(self, group: _Group) -> Flow[list[Any]]:
-        """For each document a matrix, with a row for each leaf."""
+        """Return a matrix for each document, with a row for each leaf."""
 
         def embedding(texts: int) -> Callable[[int], None]:
             count = self.progress.embedding(group.leaves, group.characters, texts)
@@ -395,5 +395,5 @@ class _Ingestion:
 
 
 def _next(documents: Iterator[Document]) -> list[Document]:
-    """Some more documents, which may be files that are read now."""
+    """Return some more documents. This may read files."""
     return list(islice(documents, _LOOKED_UP))

@@ -1,4 +1,4 @@
-"""How documents get in: what reads and checks them, and what happens to them before they are written."""
+"""How documents get in: who reads and checks them, and what happens to them before they are written."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ class Intake:
     """How the documents of one call get in.
 
     Attributes:
-        reading: What reads files, and checks documents.
-        keep: Function from the documents, as they will be written, to the same, called before anything of them is written.
-            Default: nothing happens to them.
-        known: Function from rows of the index to the same, as the source knows the files in them. Default: as they are.
-        unicode_errors: What becomes of texts with half of a surrogate pair. Default: they are an error.
-        remembers_files: Whether files may count as unchanged without being read. Default: True.
-        row_keys: Metadata keys of a document that stand in its row alone, and not with each of its leaves. Default: none.
+        reading: Reads files, and checks documents.
+        keep: Function that gets the final documents before they are written, and returns them. Default: none.
+        known: Function that changes the file names in the index's rows to the source's. Default: they stay.
+        unicode_errors: The treatment of texts with half of a surrogate pair. Default: they are an error.
+        remembers_files: Whether unchanged files may be skipped without reading. Default: True.
+        row_keys: Metadata keys that only a document's row stores, not each of its leaves. Default: none.
     """
 
     reading: FileReading

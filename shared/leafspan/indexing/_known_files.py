@@ -1,4 +1,4 @@
-"""Which documents of an index are of which files, also where the index was moved, so that it names them otherwise."""
+"""Finds the file of each document, even if the index was moved and spells file names differently now."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from leafspan.store import PARTS_KEY, Reader, Row, Scope, Store, read_consistent
 from leafspan.values import Document
 
 FILE_KEY = "file"
-"""The key in a row's further values under which the name of the document's file is stored."""
+"""The key of the file's name in a row's further values."""
 
 SPELLING_KEY = "spelled"
-"""The key for what stands in the place of that name in the document's id, if that is another spelling of it."""
+"""The key of the file name's spelling in the document's id, if that differs from the file's name."""
 
 
 _LINES_KEY, _MARKUP_KEY = "lines_before", "markup"
 
 
 def file_values(document: Document) -> dict[str, Any]:
-    """What is stored in a document's row of its file; nothing if it is of none."""
+    """Return what a document's row stores about its file; empty without a file."""
     if not isinstance(document, FileDocument):
         return {}
     values: dict[str, Any] = {FILE_KEY: document.file}
@@ -37,37 +37,37 @@ def file_values(document: Document) -> dict[str, Any]:
 
 
 def content_in_file(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """How a document stands in its file, from the further values of its row: what belongs to its content."""
+    """Return a document's place in its file, which belongs to its content, from its row's further values."""
     return {key: stored[key] for key in (_LINES_KEY, _MARKUP_KEY, PARTS_KEY) if key in stored}
 
 
 def markup_of(stored: Mapping[str, Any]) -> str:
-    """What a document is written in, from the further values of its row."""
+    """Return a document's markup format, from its row's further values."""
     return str(stored.get(_MARKUP_KEY, MARKDOWN))
 
 
 def lines_before(stored: Mapping[str, Any]) -> int:
-    """The number of lines of its file before a document's text, from the further values of its row."""
+    """Return the number of lines before a document's text in its file, from its row's further values."""
     lines = stored.get(_LINES_KEY, 0)
     return lines if type(lines) is int else 0
 
 
 def file_path(row: Row, names: FileNames) -> Path | None:
-    """The path of the file that a document was read from; None if it is of no file, or of one that is not known."""
+    """Return the path of a document's file, or None if the document has no file or the path is unknown."""
     name = file_name(row)
     return None if name is None else names.path(name)
 
 
 def file_name(row: Row) -> str | None:
-    """The name of the file that a document was read from; None if it is of no file."""
+    """Return the name of a document's file, or None if the document has no file."""
     name = row.extra.get(FILE_KEY)
     return None if name is None else str(name)
 
 
 def other_than_the_file(document: Document, row: Row) -> str | None:
-    """What the index has under the id of a document, if it is not of the same file; None if the document is of no file."""
+    """Return what the index has under a document's id, if that is of another file; None without a file."""
     if not isinstance(document, FileDocument) or document.spelling:
-        return None  # what has another spelling was found by its file
+        return None  # a document with another spelling was found by its file
     file = row.extra.get(FILE_KEY)
     if file == document.file:
         return None
@@ -83,7 +83,7 @@ class KnownFiles:
         self._rows: dict[str, list[Row]] | None = None  # documents of files, by the last part of the file's name
 
     def with_known_ids(self, documents: Sequence[Document]) -> Flow[list[Document]]:
-        """The documents; those of files that the index has under another spelling, with the id that they have there."""
+        """Return the documents. Those of files that the index has under another spelling get their id in the index."""
         files = [each for each in documents if isinstance(each, FileDocument)]
         if not files:
             return list(documents)
@@ -96,7 +96,7 @@ class KnownFiles:
         return [_respelled(each, spellings) for each in documents]
 
     def _other_spellings(self, new: Mapping[Path, str]) -> dict[str, str]:
-        """For names of files, by path, that the index may not have, the spelling that it has them under."""
+        """Return the index's spelling of new file names, by path."""
         names = FileNames(self._store.home)
         found = {}
         for path, file in new.items():
@@ -115,7 +115,7 @@ def _by_last_part(rows: Mapping[str, Row]) -> dict[str, list[Row]]:
 
 
 def _spelling(row: Row) -> str:
-    """The beginning of the ids of a file's documents."""
+    """Return the start of the ids of a file's documents."""
     return str(row.extra.get(SPELLING_KEY) or row.extra.get(FILE_KEY))
 
 

@@ -1,4 +1,4 @@
-"""New documents with the text of documents whose files are no longer there, as after a folder was renamed."""
+"""New documents with the same text as documents whose files are gone, as after a folder was renamed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from leafspan.values import Document
 
 
 class Moved:
-    """Watches the documents of a source that are read from files.
+    """Watches a source's documents that are read from files.
 
-    What is compared is the hash that a row has of its document, so that no text of the index is read. Files keep
-    their names when their folder gets another one: only documents of files of the same name are compared.
+    It compares the hashes in rows, so that it need not read any text of the index. Files keep their names when their
+    folder is renamed, so it compares only documents of files with the same name.
     """
 
     def __init__(self, rows: Mapping[str, Row]) -> None:
         self._rows = rows
         self._by_shape: dict[tuple[str, int], list[Row]] | None = None
-        self._found: list[tuple[str, str]] = []  # the new id, and the one that is there
+        self._found: list[tuple[str, str]] = []  # the new id, and the existing one
 
     def watching(self, documents: Iterable[Document]) -> Iterator[Document]:
-        """The documents."""
+        """Yield the documents, and watch them."""
         for document in documents:
             if isinstance(document, FileDocument) and document.id not in self._rows and document.text.strip():
                 self._found += [
@@ -36,7 +36,7 @@ class Moved:
             yield document
 
     def pairs(self, added: Collection[str], left: Sequence[Row], names: FileNames) -> tuple[tuple[str, str], ...]:
-        """For each new document: the stored document with the same text whose file is gone, as a pair of ids."""
+        """Return for each new document the stored document with the same text whose file is gone, as a pair of ids."""
         if not self._found:
             return ()
         new, old = set(added), {row.document_id: row for row in left}
@@ -52,7 +52,7 @@ class Moved:
 
 
 def moved_warning(pairs: Sequence[tuple[str, str]]) -> str:
-    """What tells a user of new documents that have the text of others."""
+    """Return the warning about new documents that have the text of others."""
     (new, old), count = pairs[0], len({new for new, _ in pairs})
     what = (
         "1 new document has the same text as a document"
@@ -77,4 +77,4 @@ def _same(document: Document, row: Row) -> bool:
 
 def _is_there(row: Row, names: FileNames) -> bool:
     path = file_path(row, names)
-    return path is not None and os.path.exists(path)  # no error for an id that is too long for a path
+    return path is not None and os.path.exists(path)  # returns False for an id that is too long for a path

@@ -1,4 +1,4 @@
-"""Documents made ready for writing: split, embedded, and their words analysed. Workers do so in other processes."""
+"""Prepares documents for writing: splits and embeds them, and analyses their words. Workers do so in other processes."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from leafspan.segments import WordPostings
 from leafspan.store import Row
 from leafspan.values import Document
 
-_CHARACTERS = 100_000  # of the documents of a task, some 400 leaves
+_CHARACTERS = 100_000  # per task, about 400 leaves
 _DOCUMENTS = 256
 
 
 class ToPrepare(NamedTuple):
-    """A document that is new or has changed.
+    """A new or changed document.
 
     Attributes:
         document: The document as it will be stored.
         hash: The hash of its content.
-        old: Its row, if it is there.
+        old: Its existing row, if any.
     """
 
     document: Document
@@ -35,12 +35,12 @@ class ToPrepare(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """Documents that are ready to be written.
+    """Documents that are ready for writing.
 
     Attributes:
         documents: The documents, cut into leaves.
-        vectors: For each of them a matrix, with a row for each leaf.
-        derived: What was made of all of them for search, by what it is called.
+        vectors: A matrix for each document, with a row for each leaf.
+        derived: What was derived from all of them for search, by name.
     """
 
     documents: Sequence[SplitDocument]
@@ -50,11 +50,11 @@ class Prepared(NamedTuple):
 
 @dataclass(frozen=True)
 class Preparation:
-    """What documents are made ready with. It can be sent to another process.
+    """What preparing documents takes. It can be sent to another process.
 
     Attributes:
-        settings: The settings of the index.
-        embed: What embeds texts.
+        settings: The index's settings.
+        embed: Embeds texts.
     """
 
     settings: IndexSettings
@@ -62,7 +62,7 @@ class Preparation:
 
 
 def prepare(how: Preparation, some: Sequence[ToPrepare]) -> Prepared:
-    """Documents, ready to be written."""
+    """Return documents that are ready for writing."""
     documents = [split_document(each.document, each.hash, how.settings, each.old) for each in some]
     vectors = run(vectors_of(documents, how.settings, how.embed))
     assert how.settings.analyzer is not None
@@ -70,7 +70,7 @@ def prepare(how: Preparation, some: Sequence[ToPrepare]) -> Prepared:
     to_write = [split.with_vectors(matrix) for split, matrix in zip(documents, vectors, strict=True) if split.leaves]
     try:
         derived = {recipe.name: recipe.of(to_write)} if to_write else {}
-    except LeafspanError:  # who writes tries it again, and goes on without it
+    except LeafspanError:  # the writer tries again, and can do without it
         derived = {}
     return Prepared(documents, vectors, derived)
 
@@ -81,9 +81,9 @@ def vectors_of(
     embed: Embed,
     embedding: Callable[[int], Callable[[int], None]] = lambda _: lambda _: None,
 ) -> Flow[list[Any]]:
-    """For each document a matrix, with a row for each leaf.
+    """Return a matrix for each document, with a row for each leaf.
 
-    ``embedding`` gets the number of texts, and gives what counts those that are embedded.
+    ``embedding`` gets the number of texts, and returns a function that counts embedded texts.
     """
     texts = [text for split in documents for text in split.texts]
     heads = [head for split in documents for head in split.heads]
@@ -98,5 +98,5 @@ def vectors_of(
 
 
 def is_full(portion: Sequence[ToPrepare]) -> bool:
-    """Whether a worker has enough to do with these documents."""
+    """Whether these documents are enough work for a worker."""
     return len(portion) >= _DOCUMENTS or sum(len(each.document.text) for each in portion) >= _CHARACTERS

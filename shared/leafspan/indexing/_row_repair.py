@@ -1,4 +1,4 @@
-"""A document's row, made again from its leaves, where it is certain to be what it was."""
+"""Makes a document's row again from its leaves, if it is certain to be the lost row."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from leafspan.values import Document, Leaf, LeafId, leaf_ids
 
 
 def repaired_row(document_id: str, stored: Any, records: Mapping[str, Record], there: Mapping[str, set[int]]) -> Row | None:
-    """The row of a document, made of what can be read of it and of its leaves; None if it may have been another one.
+    """Return a document's row, made from its leaves and its damaged row, or None if the row may have been another one.
 
-    It is certain to be what it was if its checksum is the same.
+    The row is certain if its checksum is the same.
     """
     loose = read_loosely(stored)
     if loose is None:
@@ -40,7 +40,7 @@ def repaired_row(document_id: str, stored: Any, records: Mapping[str, Record], t
 
 
 def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Record], ids: list[str]) -> Row | None:
-    """The row of a document of these leaves; None if they are no document."""
+    """Return the row of a document with these leaves, or None if they do not form a document."""
     try:
         leaves = [(_leaf(LeafId.parse(id_), records[id_]), records[id_].metadata or {}) for id_ in ids]
     except (KeyError, ValueError):

@@ -34,9 +34,9 @@ class SplitDocument:
         document: The document.
         row: Its row in the manifest.
         leaves: Its leaves.
-        texts: Text that each leaf is embedded under.
-        heads: Title and headings that each leaf is indexed under, empty if there are none.
-        row_keys: Metadata keys that stand in the row alone.
+        texts: For each leaf, the text to embed.
+        heads: For each leaf, the title and headings to index, or an empty text.
+        row_keys: Metadata keys that only the row stores.
     """
 
     document: Document
@@ -47,16 +47,16 @@ class SplitDocument:
     row_keys: frozenset[str] = frozenset()
 
     def noting(self, values: Mapping[str, Any]) -> SplitDocument:
-        """The same, with further values in its row."""
+        """Return the same with further values in its row."""
         return replace(self, row=replace(self.row, extra={**self.row.extra, **values}))
 
     def with_vectors(self, vectors: Any) -> DocumentToWrite:
-        """What is stored of the document: of each leaf its text, the document's metadata, its place and its vector."""
+        """Return what is stored of the document: each leaf's text, place, vector, and the document's metadata."""
         document = self.document
         texts = [document.text[leaf.start : leaf.end] for leaf in self.leaves]
         own = [chunk.metadata for chunk in document.chunks] or [{}] * len(texts)
         shared = {key: value for key, value in document.metadata.items() if key not in self.row_keys}
-        # The document's values win, since filters and scopes are decided by them.
+        # The document's values win, since filters and scopes use them.
         metadatas = [
             {**more, **shared, STRUCTURE_KEY: pack_place(leaf)} for more, leaf in zip(own, self.leaves, strict=True)
         ]
@@ -64,10 +64,10 @@ class SplitDocument:
 
 
 def check_splitter(store: Store, settings: IndexSettings) -> None:
-    """Check that documents can be split as the index demands.
+    """Check that documents can be split with the index's splitter.
 
     Raises:
-        IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
+        IndexMismatch: if the index needs a user's own splitter that was not passed again.
     """
     if settings.splitter is None:
         recorded = store.settings["splitter"]
@@ -85,7 +85,7 @@ def split_document(
 
     Raises:
         InvalidDocument: if the document's chunks do not partition the text.
-        FunctionFailed: if the splitter fails, or returns anything but cuts that partition the text.
+        FunctionFailed: if the splitter fails, or does not return cuts that partition the text.
     """
     version = hash_[8:16] if old is not None and old.version == hash_[:8] and old.hash != hash_ else hash_[:8]
     of_file = file_values(document)
@@ -107,7 +107,7 @@ def split_document(
         sections=tuple(sections),
         characters=len(document.text),
         words=leaves[0].ancestors[-1].words if leaves else 0,
-        # Of a text that was put together of chunks, and of a piece of one, nobody knows the lines.
+        # A text that was joined from chunks, or is a piece of one, has no known line numbers.
         lines="" if of_parts else moved_down(pack_lines(document.text, leaves), lines_before(of_file)),
         extra={
             **of_file,
@@ -120,7 +120,7 @@ def split_document(
 
 
 def _cuts(document: Document, layout: Layout, splitter: Splitter | None, done: Callable[[int], None]) -> Sequence[Cut]:
-    """The cuts of the document's text: where its chunks end, or else where the splitter cuts."""
+    """Return the cuts of the document's text: the ends of its chunks, or else the splitter's cuts."""
     text, ends = document.text, [chunk.end for chunk in document.chunks]
     default = splitter if isinstance(splitter, HierarchicalSplitter) else None
     if default and not ends:
@@ -129,15 +129,15 @@ def _cuts(document: Document, layout: Layout, splitter: Splitter | None, done: C
         cuts: Sequence[Cut] = default.above(text, ends, layout) if default else [*map(Cut, ends)]
     else:
         cuts = _cut_by(splitter, document) if splitter else ()
-    done(len(text))  # other splitters do not say how far they are
+    done(len(text))  # other splitters do not report progress
     return cuts
 
 
 def _cut_by(splitter: Splitter, document: Document) -> list[Cut]:
-    """The cuts of a splitter of the user's own.
+    """Return the cuts of a user's own splitter.
 
     Raises:
-        FunctionFailed: if it fails, or returns anything but cuts that partition the text.
+        FunctionFailed: if the splitter fails, or does not return cuts that partition the text.
     """
     text = document.text
     with calling("the splitter", splitter, text, of=f"document {shown(document.id)}"):

@@ -15,16 +15,16 @@ from leafspan.store import Reader, Row, Scope, Store, StoredLeaf, leaf_passage, 
 from leafspan.values import LeafId, Passage, leaf_ids, run_of_id
 
 _DEFAULT_LEAVES = 2
-_FIRST_REACH = 16  # leaves to read on either side at first, where only a number of words limits them
+_FIRST_REACH = 16  # leaves to read on each side at first, if only a number of words limits them
 
 
 class Reach(NamedTuple):
     """How much text to take around a passage.
 
     Attributes:
-        before: Most leaves before it. None: any number.
-        after: Most leaves after it. None: any number.
-        words: Most words of it and its surroundings together. None: any number.
+        before: Most leaves before it. None: no limit.
+        after: Most leaves after it. None: no limit.
+        words: Most words of the passage and its surroundings together. None: no limit.
     """
 
     before: int | None
@@ -33,7 +33,7 @@ class Reach(NamedTuple):
 
     @classmethod
     def of(cls, before: int | None, after: int | None, words: int | None) -> Reach:
-        """The reach that a user gave, with the default number of leaves.
+        """Return the user's reach, with default numbers of leaves.
 
         Raises:
             InvalidArgument: if a number is out of its range.
@@ -46,12 +46,12 @@ class Reach(NamedTuple):
 
 
 def surrounding_text(store: Store, passage: object, reach: Reach, scope: Scope | None = None) -> Flow[Passage]:
-    """A passage with the leaves around it, as one passage with score 0.
+    """Return a passage with the leaves around it, as one passage with score 0.
 
     Raises:
-        InvalidArgument: if it is none of these, or a summary.
-        DamagedIndex: if what is stored of the document is not as it was written.
-        DocumentNotFound: if the document is not there any more, or was replaced.
+        InvalidArgument: if ``passage`` is not a passage, or is a summary.
+        DamagedIndex: if the stored document differs from what was written.
+        DocumentNotFound: if the document was deleted or replaced.
     """
     target = _target(passage)
 
@@ -73,13 +73,13 @@ def surrounding_text(store: Store, passage: object, reach: Reach, scope: Scope |
             yield from _read(reader, leaf, [each for each in range(begin, end + 1) if each not in leaves], leaves)
             sizes = {ordinal: stored.leaf.words for ordinal, stored in leaves.items()}
             chosen = (begin, end) if reach.words is None else grown_within(first, last, begin, end, sizes, reach.words)
-            # What was read may have been too little: the text could have grown beyond it.
+            # Perhaps too few leaves were read: check that the text could not have grown beyond them.
             if (chosen[0] > begin or begin == lowest) and (chosen[1] < end or end == highest):
                 break
             step *= 2
         span = replace(leaves[chosen[0]].leaf.span, last=chosen[1])
         texts = {stored.leaf.id: stored.text for stored in leaves.values()}
-        # What belongs to a single chunk is not true of the text around it.
+        # The metadata of a single chunk do not hold for the text around it.
         metadata = leaves[first].metadata if span.size == 1 else row.metadata
         return leaf_passage(span, texts, row, metadata)
 
@@ -87,7 +87,7 @@ def surrounding_text(store: Store, passage: object, reach: Reach, scope: Scope |
 
 
 class _Citation(NamedTuple):
-    """Where a passage is, as its metadata in a host say."""
+    """A passage's place, from its metadata in a host."""
 
     document_id: str
     start: int
@@ -95,7 +95,7 @@ class _Citation(NamedTuple):
 
     @classmethod
     def of(cls, passage: object) -> _Citation | None:
-        """That of a document or node which a host has made of a passage, with an id of its own; None if it has none."""
+        """Return the place of a host's document or node with its own id, or None if it was not made from a passage."""
         metadata = getattr(passage, "metadata", None)
         if not isinstance(metadata, Mapping):
             return None
@@ -106,7 +106,7 @@ class _Citation(NamedTuple):
 
 
 def _leaves_at(reader: Reader, citation: _Citation) -> Flow[tuple[LeafId, int]]:
-    """The first leaf at a place, and the ordinal of the last one, in the document as it is now."""
+    """Return the first leaf at a place, and the ordinal of the last one, in the current document."""
     row = (yield from reader.rows([citation.document_id])).get(citation.document_id)
     if row is not None and row.damage is not None:
         raise reader.error({citation.document_id: row.damage.problem})
@@ -127,7 +127,7 @@ def _leaves_at(reader: Reader, citation: _Citation) -> Flow[tuple[LeafId, int]]:
 
 
 def _target(passage: object) -> tuple[LeafId, int] | _Citation:
-    """The first leaf of a passage, and the ordinal of the last one; or where it is."""
+    """Return a passage's first leaf and the ordinal of its last one, or its place."""
     id_ = passage if isinstance(passage, str) else getattr(passage, "node_id", None) or getattr(passage, "id", None)
     run = run_of_id(id_ if isinstance(id_, str) else None)
     if run is None and (citation := _Citation.of(passage)) is not None:
@@ -139,8 +139,7 @@ def _target(passage: object) -> tuple[LeafId, int] | _Citation:
         )
     if run[0].is_summary:
         raise InvalidArgument(
-            f"a summary has no surroundings, got {shown(id_)}: ask for those of a leaf that it covers, "
-            "passage.summary.leaf_ids"
+            f"a summary has no surroundings, got {shown(id_)}: pass a leaf that it covers: passage.summary.leaf_ids"
         )
     return run
 
@@ -158,7 +157,7 @@ def _check_current(reader: Reader, row: Row | None, leaf: LeafId) -> None:
 
 
 def _read(reader: Reader, leaf: LeafId, ordinals: Sequence[int], leaves: dict[int, StoredLeaf]) -> Flow[None]:
-    """Read leaves of the document, and enter them by ordinal."""
+    """Read the document's leaves, and store them by ordinal."""
     stored = yield from reader.fetch_leaves(leaf_ids(leaf.document_id, leaf.version, ordinals))
     if len(stored) < len(ordinals):
         raise StaleRead

@@ -1,4 +1,4 @@
-"""Sync: an index has of a source what the source has now."""
+"""Sync: makes an index's documents equal to a source's."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SyncOptions:
     """The options of a ``sync``: see ``Index.sync``.
 
     Raises:
-        InvalidArgument: if a flag is neither True nor False.
+        InvalidArgument: if a flag is not True or False.
     """
 
     within: object = None
@@ -95,13 +95,13 @@ def sync(
     forget: Forget,
     workers: Workers | None = None,
 ) -> Flow[Synced]:
-    """Add what is new in a source, replace what has changed, and delete what it no longer has.
+    """Add new documents of a source, replace changed ones, and delete those that the source no longer has.
 
-    Deleting comes last, and only if the whole source could be read. So a process that is killed leaves documents that are
-    no longer in the source, but never lacks one that is.
+    Deletion comes last, and only if the whole source could be read. So a killed process may leave documents that the
+    source no longer has, but never loses one that the source has.
 
     Raises:
-        EmptySource: if documents would be deleted because a part of the source has none at all.
+        EmptySource: if documents would be deleted because a part of the source is empty.
         InvalidArgument: if the source does not say what it covers.
         InvalidDocument: if a document cannot be stored, or two different ones have the same id.
         WriterBusy: if another writer holds the index for longer than the timeout.
@@ -121,7 +121,7 @@ def sync(
     )
     if not options.dry_run:
         yield from finish_interrupted(store)
-    # Read first: what others add meanwhile is not to be deleted.
+    # Read the rows first: documents that others add meanwhile must not be deleted.
     rows, half_deleted = yield from read_consistently(store, partial(_rows, scope=scope), scope)
     moved = Moved(rows)
     documents = moved.watching(intake.keep(coverage.read(lambda: intake.known([*rows.values()]))))
@@ -171,13 +171,13 @@ def sync(
 
 
 def _rows(reader: Reader, scope: Scope | None) -> Flow[tuple[Mapping[str, Row], list[Row]]]:
-    """The rows of the visible documents, and those of documents that a killed or failed deletion has left half deleted."""
+    """Return the rows of the visible documents, and of documents that a killed or failed deletion left half deleted."""
     rows = yield from reader.rows()
     everything = rows if scope is None else (yield from reader.everything()).rows
     return rows, [row for row in everything.values() if is_half_deleted(row, scope)]
 
 
 def _doomed(left: Sequence[Row], coverage: Coverage, reading: FileReading, names: FileNames) -> list[Row]:
-    """The documents that were not in the source, and are to be deleted: not those that could not be read."""
+    """Return the documents to delete: those not in the source, without those that could not be read."""
     gone = [row for row in left if coverage.covers(row) and not reading.is_skipped_document(row.document_id)]
     return [row for row in gone if not reading.may_be_unread(file_path(row, names))]

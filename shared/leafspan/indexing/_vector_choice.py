@@ -1,4 +1,4 @@
-"""Choose between the stored vector of a leaf and its copy, where the two differ: neither has a checksum."""
+"""Chooses between a leaf's stored vector and its copy, if they differ: neither has a checksum."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from leafspan.indexing._vectors_anew import embedded_again
 from leafspan.store import Row, Store
 from leafspan.values import LeafId
 
-_NEAR = 0.01  # length of the difference of two vectors, of length 1, that the same text may have on another day
+_NEAR = 0.01  # greatest difference between two vectors, of length 1, of the same text embedded on different days
 
 
 class VectorPair(NamedTuple):
     """The vectors of one leaf.
 
     Attributes:
-        kept: The copy's.
-        stored: The one that is stored.
+        kept: The vector in the copy.
+        stored: The vector in the store.
     """
 
     kept: Any
@@ -30,32 +30,32 @@ class VectorPair(NamedTuple):
 
 
 class VectorChoice(NamedTuple):
-    """Which of two vectors count, by ids of leaves.
+    """Which vector is right, by leaf id.
 
     Attributes:
-        of_copy: Those of the copy that count, since they are what the text has when it is embedded.
-        of_store: Why the stored ones count.
+        of_copy: The copy's vectors that are right, since embedding the text again gives them.
+        of_store: Why leafspan keeps the stored vector.
     """
 
     of_copy: Mapping[str, Any]
     of_store: Mapping[str, str]
 
     def findings(self, repair: bool) -> Iterator[Finding]:
-        """What to say of stored vectors that do not count."""
+        """Yield findings about wrong stored vectors."""
         for document_id, ordinals in _by_document(self.of_copy).items():
-            said = f"the stored vector of {some_leaves(ordinals)} is not that of its text, which the copy has"
+            said = f"the stored vector of {some_leaves(ordinals)} does not fit its text, the copy's does"
             yield Finding(document_id, said, repair)
 
 
 def choose_vectors(
     store: Store, embed: Embed | None, settings: IndexSettings, rows: Sequence[Row], pairs: Mapping[str, VectorPair]
 ) -> Flow[VectorChoice]:
-    """Which of each two vectors counts: the one that the text has when it is embedded again, or else the stored one."""
+    """Choose the right one of each two vectors: the one that embedding the text again gives, or else the stored one."""
     made: Mapping[str, Any] = {}
     if pairs and embed is not None:
         try:
             made = yield from embedded_again(store, embed, settings, rows, list(pairs))
-        except IndexMismatch:  # another embedder than the one the index was made with
+        except IndexMismatch:  # not the embedder that made the index
             embed = None
     of_copy, of_store = {}, {}
     for id_, (kept, stored) in pairs.items():
@@ -66,12 +66,12 @@ def choose_vectors(
         elif _distance(made[id_], kept) < _distance(made[id_], stored):
             of_copy[id_] = kept
         else:
-            of_store[id_] = "the stored one is that of its text"
+            of_store[id_] = "the stored one fits its text"
     return VectorChoice(of_copy, of_store)
 
 
 def _distance(vector: Any, other: Any) -> float:
-    """The length of the difference of two vectors, brought to length 1. Infinite if they cannot be compared."""
+    """Return the length of the difference of two vectors, scaled to length 1, or infinity if they cannot be compared."""
     import numpy as np
 
     if vector.shape != other.shape or not np.isfinite(other).all():
@@ -88,5 +88,5 @@ def _by_document(ids: Mapping[str, Any]) -> dict[str, list[int]]:
 
 
 def some_leaves(ordinals: Sequence[int]) -> str:
-    """Leaves by their first one and their number."""
+    """Describe leaves by the first one and their number."""
     return f"leaf {ordinals[0]}" + (f" (and {len(ordinals) - 1} more)" if len(ordinals) > 1 else "")

@@ -1,4 +1,4 @@
-"""Finding out whether a search finds all leaves by their vectors, and repairing that."""
+"""Checks whether a search finds each leaf by its own vector, and repairs that."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from leafspan.segments import Mirror
 from leafspan.store import Reader, Store, read_consistently
 from leafspan.values import LeafId
 
-_SAMPLE = 1_000  # leaves that are searched by their own vectors, spread evenly
-# Share of them that may not be found. An engine's search need not be exact: of 30,000 random vectors of 256 dimensions, the
-# hardest to search, it misses 36 % in a whole index. Of a damaged graph next to nothing is found.
+_SAMPLE = 1_000  # leaves, evenly spread, that are searched by their own vectors
+# The share of them that may be missing, since an engine's search is approximate: of 30,000 random vectors of 256
+# dimensions, the hardest to search, it misses 36 % in a whole index. A damaged graph finds almost none.
 _TOLERATED = 0.5
 _NOT_REACHED = (
     "their vectors are all there, and writing them again does not help, as where very many texts are equal: delete "
@@ -22,7 +22,7 @@ _NOT_REACHED = (
 
 
 def examine_database(store: Store) -> Flow[list[Finding]]:
-    """What is wrong with the pages of the database, which only a backup can repair. Nothing behind a server."""
+    """Return what is wrong with the database's pages, which only a backup can repair. Empty for a server."""
     problem = yield from store.check_database()
     if problem is None:
         return []
@@ -31,7 +31,7 @@ def examine_database(store: Store) -> Flow[list[Finding]]:
 
 
 def examine_files(store: Store, *, repair: bool, timeout: float) -> Flow[list[Finding]]:
-    """What is wrong with the files of vectors, with their copies, and with the database's log; and repair it.
+    """Return what is wrong with vector files, their copies and the database's log, and repair it.
 
     Raises:
         WriterBusy: if another writer holds the index, or another process the files, for longer than the timeout.
@@ -43,7 +43,7 @@ def examine_files(store: Store, *, repair: bool, timeout: float) -> Flow[list[Fi
 def examine_vectors(
     store: Store, copy: Mirror | None, embed: Embed | None, settings: IndexSettings, *, repair: bool, timeout: float
 ) -> Flow[list[Finding]]:
-    """Count the leaves without a vector, and those that a search by their own vector does not find, and repair both.
+    """Count the leaves without a vector, and those that a search by their own vector misses, and repair both.
 
     Raises:
         WriterBusy: if another writer holds the index for longer than the timeout.
@@ -51,7 +51,7 @@ def examine_vectors(
     findings = []
     remade = yield from make_vectors_anew(store, copy, embed, settings, timeout=timeout, repair=repair)
     findings += [Finding(id_, f"{count} leaves had no vector", True) for id_, count in sorted(remade.made.items())]
-    remedy = "repair() with the embedder that made the index makes them anew"
+    remedy = "repair() with the embedder that made the index makes them again"
     for id_, count in sorted(remade.left.items()):
         findings.append(Finding(id_, f"{count} leaves have no vector; {remedy}", False))
     if remade.left:
@@ -60,7 +60,7 @@ def examine_vectors(
     most = max(2, int(_TOLERATED * sample))
     still = lost
     if lost and repair:
-        # As the mirror or the engine has them: vectors that are there are not worth embedding again.
+        # Take the vectors from the segments or the engine: an existing vector need not be embedded again.
         again = every if len(lost) > most else lost
         yield from make_vectors_anew(store, copy, None, settings, timeout=timeout, again=again)
         still, _, _ = yield from _not_found(store)
@@ -74,7 +74,7 @@ def examine_vectors(
 
 
 def _not_found(store: Store) -> Flow[tuple[set[str], int, list[str]]]:
-    """The leaves of a sample that are not found by their own vectors, the size of the sample, and all leaves."""
+    """Return the leaves of a sample that their own vectors do not find, the size of the sample, and all leaves."""
     catalogue = yield from read_consistently(store, Reader.unpacked)
     every = [id_ for _, row in sorted(catalogue.rows.items()) if row.version is not None for id_ in row.leaf_ids]
     sample = every[:: max(1, len(every) // _SAMPLE)]

@@ -1,4 +1,4 @@
-"""Making vectors again that the engine has lost: from the mirror's copy of them, or else by embedding the texts again."""
+"""Makes lost vectors again: from their copy in the segments, or else by embedding the texts again."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from leafspan.segments import Mirror, vectors_in
 from leafspan.store import Reader, Row, Store, StoredLeaf, grouped, read_consistently
 from leafspan.values import Document, LeafId
 
-_GROUP = 500  # leaves that are looked at, and written, at a time
-_CHECKED = 2_000  # vectors made anew that are then searched, which takes longer than writing them
+_GROUP = 500  # leaves checked and written at a time
+_CHECKED = 2_000  # restored vectors that are then searched for; searching takes longer than writing
 _ROUNDS = 3
-_MIN_FOR_PROGRESS = 2_000  # leaves from which on a progress bar is shown
+_MIN_FOR_PROGRESS = 2_000  # leaves; with fewer, no progress bar is shown
 
 
 @dataclass(frozen=True, slots=True)
 class Remade:
-    """What became of leaves without vectors, as the number of leaves of each document.
+    """Leaves that had no vector, as the number of leaves of each document.
 
     Attributes:
-        made: Those that have a vector again.
-        left: Those that have none still.
+        made: Leaves that have a vector again.
+        left: Leaves that still have no vector.
     """
 
     made: Mapping[str, int]
@@ -45,7 +45,7 @@ def make_vectors_anew(
     repair: bool = True,
     again: Iterable[str] = (),
 ) -> Flow[Remade]:
-    """Look which leaves have no stored vector, and make them again. If that is interrupted, the next call goes on.
+    """Find leaves without a stored vector, and make their vectors again. After an interruption, the next call goes on.
 
     Raises:
         WriterBusy: if another writer holds the index for longer than the timeout.
@@ -76,7 +76,7 @@ def make_vectors_anew(
                 if rest and embed is not None and repair:
                     try:
                         vectors |= yield from embedded_again(store, embed, settings, group, rest)
-                    except IndexMismatch:  # another embedder than the one the index was made with
+                    except IndexMismatch:  # not the embedder that made the index
                         embed = None
                 if repair and vectors:
                     vectors = yield from write_vectors(store, vectors, timeout)
@@ -95,7 +95,7 @@ def make_vectors_anew(
 
 
 def _write_until_found(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[None]:
-    """Write again what a search by its own vector does not find: a graph can lose the way to a vector it has."""
+    """Write vectors again that a search by themselves misses: a graph can lose the way to a vector it has."""
     for _ in range(_ROUNDS):
         lost = yield from store.not_found(list(vectors))
         if not lost:
@@ -112,7 +112,7 @@ def _pieces(ids: Sequence[str]) -> Iterator[list[str]]:
 def embedded_again(
     store: Store, embed: Embed, settings: IndexSettings, group: Sequence[Row], ids: Sequence[str]
 ) -> Flow[dict[str, Any]]:
-    """The vectors of leaves, by id, made of their texts as an ``add`` makes them. Leaves without a text are left out."""
+    """Return leaves' vectors by id, embedded from their texts as an ``add`` does. Leaves without a text are left out."""
     texts: dict[str, str] = {}
     heads: dict[str, str] = {}
     wanted = set(ids)
@@ -134,7 +134,7 @@ def embedded_again(
 
 
 def _texts(store: Store, settings: IndexSettings, row: Row) -> Flow[dict[str, str]]:
-    """The text that each leaf of a document is embedded under. None is given if leaves are missing."""
+    """Return the text to embed for each leaf of a document, or an empty mapping if leaves are missing."""
     if not settings.context_sentences:
         records = yield from read_consistently(store, partial(Reader.fetch_records, ids=row.leaf_ids))
         return {id_: text for id_, (text, _) in records.items()}
@@ -148,7 +148,7 @@ def _texts(store: Store, settings: IndexSettings, row: Row) -> Flow[dict[str, st
 
 
 def write_vectors(store: Store, vectors: Mapping[str, Any], timeout: float) -> Flow[dict[str, Any]]:
-    """Write vectors of leaves that are there still. Returns those that were written."""
+    """Write vectors of leaves that still exist, and return the written ones."""
     writer = yield from store.start_writing(timeout, sorted({LeafId.parse(id_).document_id for id_ in vectors}))
     try:
         current = {}

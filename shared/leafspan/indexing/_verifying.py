@@ -1,4 +1,4 @@
-"""Comparing every leaf that is stored with the copies of it, from which questions are answered."""
+"""Compares every stored leaf with its copies, which answer queries."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from leafspan.segments import Mirror, OpenSegment, are_same
 from leafspan.store import DocumentToWrite, Reader, Row, Store, grouped, read_consistently
 from leafspan.values import LeafId, leaf_ids
 
-_GROUP = 1_000  # leaves that are read at a time
+_GROUP = 1_000  # leaves read at a time
 
 
 def verify(
     store: Store, copies: Sequence[Mirror], embed: Embed | None, settings: IndexSettings, how: Examination
 ) -> Flow[list[Finding]]:
-    """Compare copies with what is stored, leaf by leaf, and make again what differs. What is stored counts.
+    """Compare copies with the store, leaf by leaf, and replace differing copies by the stored content.
 
-    A stored vector has no checksum. Where it differs from its copy, the one counts that the text has when it is embedded
-    again; and the stored one, if there is no embedder that may be asked, or if it gives neither.
+    A stored vector has no checksum. If it differs from its copy, the one wins that embedding the text again gives. Without
+    an embedder, or if neither fits, the stored one wins.
 
-    What the copies lack is no difference: the next question that needs it makes it. Documents that are damaged where
-    they are stored are left to ``examine``.
+    A segment without the leaf is no difference: the next query that needs it builds it. Documents that are damaged in the
+    store are left to ``examine``.
 
     Raises:
         WriterBusy: if another writer holds the index, or another thread a copy, for longer than the timeout.
@@ -66,13 +66,13 @@ def verify(
 
 
 class _Part(NamedTuple):
-    """A segment, and what compares it with documents."""
+    """A segment, and the code that compares it with documents."""
 
     segment: OpenSegment
     compare: Any
 
     def first_row(self, row: Row) -> int | None:
-        """The first row that a document has in the segment, in its current version; None if it is not there."""
+        """Return the first row of a document's current version in the segment, or None if the segment does not have it."""
         documents = self.segment.documents
         place = documents.find(row.document_id)
         if place is None or documents.document(place) != (row.document_id, row.version, row.leaves):
@@ -82,14 +82,14 @@ class _Part(NamedTuple):
 
 @dataclass(slots=True)
 class _Compared:
-    """A copy that is compared.
+    """The state of one copy's comparison.
 
     Attributes:
         copy: The copy.
         parts: Its segments.
-        damaged: What is wrong with files that cannot be read.
-        wrong: Segments in which something differs.
-        problems: What differs there, as documents and problems.
+        damaged: What is wrong with unreadable files.
+        wrong: Segments with differences.
+        problems: The differences, as documents and problems.
     """
 
     copy: Mirror
@@ -99,14 +99,14 @@ class _Compared:
     problems: list[tuple[str, str]] = field(default_factory=list)
 
     def findings(self, repair: bool) -> list[Finding]:
-        """What to say of it. Nothing is repaired while the files are there, as in a folder that cannot be written."""
+        """Return the copy's findings. Nothing is repaired while the files remain, as in a read-only folder."""
         files = [*self.damaged, *(each.path for each in self.wrong if each.path is not None)]
         repaired = repair and not any(path.exists() for path in files)
         of_files = [("/".join(path.parts[-3:]), problem) for path, problem in self.damaged.items()]
         return [Finding(*each, repaired) for each in (*of_files, *self.problems)]
 
     def has(self, row: Row) -> bool:
-        """Whether a document is there."""
+        """Whether the copy has a document."""
         return any(part.first_row(row) is not None for part in self.parts)
 
 
@@ -120,14 +120,14 @@ class _Difference(NamedTuple):
 
 
 class _Differing(NamedTuple):
-    """What differs in a group of documents: leaves of segments, and pairs of vectors by id of the leaf."""
+    """The differences of a group of documents: leaves in segments, and pairs of vectors by leaf id."""
 
     leaves: Sequence[_Difference]
     vectors: Mapping[str, VectorPair]
 
 
 def _stored(store: Store, rows: Sequence[Row], *, with_vectors: bool) -> Flow[list[DocumentToWrite]]:
-    """Documents as they are stored. Those with missing leaves are left out: others have written them since."""
+    """Return documents as stored, without those with missing leaves, which others have written since."""
     import numpy as np
 
     ids = [id_ for row in rows for id_ in row.leaf_ids]
@@ -151,20 +151,20 @@ def _stored(store: Store, rows: Sequence[Row], *, with_vectors: bool) -> Flow[li
 
 
 def _stored_vectors(store: Store, ids: Sequence[str]) -> Flow[dict[str, Any]]:
-    """The vectors of leaves, by id, of those that have one."""
+    """Return the stored vectors of leaves, by id."""
     read = partial(Reader.stored_records, fields=["vector"])
     try:
         found = yield from read_consistently(store, partial(read, ids=ids))
     except DamagedIndex:
-        return {}  # it is known that they are lost
-    except StorageFailed:  # an engine may fail if one of them has none
+        return {}  # known to be lost
+    except StorageFailed:  # an engine may fail if a vector is missing
         missing = yield from store.without_vectors(ids)
         found = yield from read_consistently(store, partial(read, ids=[id_ for id_ in ids if id_ not in missing]))
     return {id_: record.vector for id_, record in found.items() if record.vector is not None}
 
 
 def _differing(compared: Sequence[_Compared], documents: Sequence[DocumentToWrite], how: Examination) -> _Differing:
-    """What differs of documents in the copies."""
+    """Return how documents differ between the store and the copies."""
     leaves: list[_Difference] = []
     vectors: dict[str, VectorPair] = {}
     for document in documents:
@@ -176,7 +176,7 @@ def _differing(compared: Sequence[_Compared], documents: Sequence[DocumentToWrit
                 try:
                     ordinals = compare(first, document)
                 except (ArithmeticError, IndexError, KeyError, TypeError, ValueError):
-                    ordinals = range(document.row.leaves)  # its arrays do not even fit together
+                    ordinals = range(document.row.leaves)  # its arrays do not even match each other
                 if not ordinals or not _is_as_written(document, how):
                     continue
                 leaves.append(_Difference(each, segment, document, ordinals))
@@ -198,7 +198,7 @@ def _is_as_written(document: DocumentToWrite, how: Examination) -> bool:
 def _pairs(
     segment: OpenSegment, first: int, document: DocumentToWrite, ordinals: Sequence[int]
 ) -> Iterator[tuple[str, VectorPair]]:
-    """The vectors of these leaves that are not the same, by id. None of a copy that has no vectors."""
+    """Yield the differing vectors of these leaves, by id. A copy without vectors yields nothing."""
     if "vectors" not in segment.arrays:
         return
     row = document.row
@@ -209,7 +209,7 @@ def _pairs(
 
 
 def _blame(differing: _Differing, choice: VectorChoice) -> None:
-    """Note what is wrong with the copies."""
+    """Record what is wrong with the copies."""
     for compared, segment, document, ordinals in differing.leaves:
         row = document.row
         ids = dict(zip(ordinals, leaf_ids(row.document_id, row.version or "", ordinals), strict=True))

@@ -1,4 +1,4 @@
-"""Other processes that do work: those of this machine, or of a Ray cluster."""
+"""Worker processes on this machine, or on a Ray cluster."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from leafspan.files import BadRecord, Files, Record, Step, one_by_one, records_o
 
 T = TypeVar("T")
 
-_AHEAD = 2  # tasks for each worker that are under way at a time
+_AHEAD = 2  # tasks in progress for each worker
 _MOST_ENDS = 3  # times that processes may end before their task is done
 
 
 class Processes(Protocol):
-    """What carries out functions in other processes."""
+    """Runs functions in other processes."""
 
     def submit(self, function: Callable[..., T], *given: Any) -> Future[T]:
-        """Begin to carry out a function."""
+        """Start a function."""
         ...
 
     def close(self) -> None:
@@ -42,7 +42,7 @@ class Processes(Protocol):
 
 @dataclass(slots=True)
 class Task(Generic[T]):
-    """Work that is under way."""
+    """A running task."""
 
     function: Callable[..., T]
     given: tuple[Any, ...]
@@ -51,10 +51,10 @@ class Task(Generic[T]):
 
 
 class Workers:
-    """Other processes, as many as wanted. If one of them ends, such as for want of memory, others do its work again.
+    """The worker processes. If one ends early, for example without memory, others repeat its work.
 
     Attributes:
-        count: How many there are.
+        count: Number of workers.
     """
 
     def __init__(self, count: int, start: Callable[[], Processes]) -> None:
@@ -64,7 +64,7 @@ class Workers:
         self._ends = 0
 
     def read_ahead(self, steps: Iterable[Step], files: Files) -> Iterator[tuple[Step, Iterable[Record | BadRecord]]]:
-        """See FileReading. Other processes read the files, but where ``files`` cannot be sent to them."""
+        """See FileReading. Other processes read the files, unless ``files`` cannot be sent to them."""
         try:
             pickle.dumps(files)
         except Exception:
@@ -90,11 +90,11 @@ class Workers:
 
     @property
     def most_waiting(self) -> int:
-        """How many tasks may be under way at a time."""
+        """The number of tasks that may be in progress at a time."""
         return _AHEAD * self.count
 
     def begin(self, function: Callable[..., T], *given: Any) -> Task[T]:
-        """Begin to carry out a function. Its first argument is what the workers share."""
+        """Start a function. Its first argument is the object that the workers share."""
         while True:
             try:
                 return Task(function, given, self._pool.submit(function, *given), self._pool)
@@ -102,7 +102,7 @@ class Workers:
                 self._start_again(self._pool, error)
 
     def result(self, task: Task[T]) -> T:
-        """The result of a task, which is waited for."""
+        """Wait for a task, and return its result."""
         while True:
             try:
                 return task.future.result()
@@ -114,7 +114,7 @@ class Workers:
 
     def _start_again(self, broken: Processes, error: BrokenProcessPool) -> None:
         if broken is not self._pool:
-            return  # its processes were replaced when another task missed them
+            return  # another task has already replaced these processes
         self._ends += 1
         if self._ends > _MOST_ENDS:
             raise FunctionFailed(
@@ -129,7 +129,7 @@ class LocalProcesses:
     """Processes of this machine."""
 
     def __init__(self, count: int, shared: bytes) -> None:
-        # A copy of this process could wait for ever for what one of its threads holds.
+        # A forked copy of this process could wait for ever for a lock that one of its threads holds.
         self._pool = ProcessPoolExecutor(count, get_context("spawn"), initializer=_begin, initargs=(shared,))
 
     def submit(self, function: Callable[..., T], *given: Any) -> Future[T]:
@@ -142,7 +142,7 @@ class LocalProcesses:
 
 
 class RayProcesses:
-    """Processes of a Ray cluster, which does the work of those that end again."""
+    """Processes of a Ray cluster. Ray repeats the work of processes that end."""
 
     def __init__(self, shared: bytes) -> None:
         try:
@@ -159,17 +159,17 @@ class RayProcesses:
         return self._task.remote(self._shared, function, *given).future()  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """See Processes. The cluster stays: others may use it."""
+        """See Processes. The cluster stays, since others may use it."""
 
 
 @contextmanager
 def started(count: int | None, shared: object) -> Iterator[Workers | None]:
-    """Workers that have ``shared`` at hand as the first argument of each function. None without a count, or with 0.
+    """A context with workers that pass ``shared`` to each function as its first argument. None if ``count`` is None or 0.
 
-    They are those of Ray where this process uses Ray, and processes of this machine elsewhere.
+    They run on Ray if this process uses Ray, and on this machine otherwise.
 
     Raises:
-        InvalidArgument: if it is no whole number >= 0, or ``shared`` cannot be sent to another process.
+        InvalidArgument: if ``count`` is not a whole number >= 0, or ``shared`` cannot be sent to another process.
     """
     if count is None or check_whole("workers", count, 0) == 0:
         yield None
@@ -202,7 +202,7 @@ _kept: dict[str, Any] = {}
 
 
 def _begin(shared: bytes) -> None:
-    """Begin as a worker of this machine, which ends with who has started it, and whom alone Ctrl-C is for."""
+    """Set up a worker of this machine: it ends with its parent process, and ignores Ctrl-C, which is for the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _kept["begun_with"] = shared
@@ -232,7 +232,7 @@ def _with_shared(shared: bytes, function: Callable[..., T], *given: Any) -> T:
 
 
 def _own_error(error: Exception) -> Exception:
-    """The error of a worker. Ray has put it into one of its own."""
+    """Return a worker's own error, which Ray wraps in one of its errors."""
     if not type(error).__module__.startswith("ray."):
         return error
     cause = getattr(error, "cause", None)

@@ -1,4 +1,4 @@
-"""Writing a group of documents at once, and finishing what a killed writer left."""
+"""Writes a group of documents at once, and finishes what a killed writer left."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def write_group(
     wrote: Callable[[int], None] = lambda _: None,
     derived: Mapping[str, Any] | None = None,
 ) -> Flow[dict[str, bool]]:
-    """Write documents, each as a whole, but for those that are there with the same content.
+    """Write whole documents, except those that are stored with the same content.
 
-    ``derived`` has what was made of all of them for search.
+    ``derived`` has what was derived from all of them for search.
 
     Raises:
-        DamagedIndex: if one of the ids is that of a damaged document whose leaves are another view's.
-        ConcurrentUpdate: if another process has meanwhile given one of the ids to a document that the view does not show.
+        DamagedIndex: if an id belongs to a damaged document whose leaves belong to another view.
+        ConcurrentUpdate: if another process meanwhile used an id for a document that the view does not show.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     writer = yield from store.start_writing(timeout, [split.document.id for split in documents])
@@ -41,7 +41,7 @@ def write_group(
                 raise ConcurrentUpdate("another process has written the same ids meanwhile; add the documents again")
             if scope and old and not (yield from writer.shows_all_leaves(old, scope)):
                 raise _refusal(split.document.id)
-            # Another writer may have come first: with the same content there is nothing left to do.
+            # Another writer may have written the same content first.
             if old is None or old.hash != split.row.hash:
                 to_write.append((split, matrix))
             were_there[split.document.id] = old is not None
@@ -54,7 +54,7 @@ def write_group(
 
 
 def _with_vectors(documents: Sequence[tuple[SplitDocument, Any]]) -> list[DocumentToWrite]:
-    """The documents with all that is stored of them: for a whole group, this would hold up an event loop."""
+    """Return the documents with everything stored of them: for a whole group, this would block an event loop."""
     return [split.with_vectors(matrix) for split, matrix in documents]
 
 
@@ -65,7 +65,7 @@ def _refusal(stored_id: str) -> DamagedIndex:
 
 
 def finish(store: Store, ids: Sequence[str]) -> Flow[None]:
-    """Finish what a killed writer left half done of unchanged documents, unless another writer is at work."""
+    """Finish a killed writer's half-done work on unchanged documents, unless another writer is at work."""
     try:
         writer = yield from store.start_writing(0.0, ids)
     except WriterBusy:
@@ -77,10 +77,10 @@ def finish(store: Store, ids: Sequence[str]) -> Flow[None]:
 
 
 def finish_interrupted(store: Store) -> Flow[None]:
-    """Finish what a killed, failed or interrupted writer left of a folder, before deciding by rows what there is to write.
+    """Finish a killed, failed or interrupted writer's work in a folder, before rows decide what must be written.
 
-    Without it what is decided by the rows that are known here, such as that a document is unchanged, would be overtaken by
-    the next writer, which finishes the interrupted one's work: a version that was written, but not announced to readers.
+    Otherwise the next writer would finish that work later, and its result could contradict a decision made from old rows,
+    such as "this document is unchanged".
     """
     if store.interrupted:
         yield from finish(store, ())

@@ -208,9 +208,7 @@ def test_nodes_that_have_others_below_them_are_skipped_where_these_are_there_too
     report = leafspan.adopt(store, kb)
     assert report.added == ("tale.txt",)
     assert {record.id for record in report.skipped} == {node.node_id for node in parents}
-    assert {record.reason for record in report.skipped} == {
-        "its text is that of the LlamaIndex nodes below it, which are taken"
-    }
+    assert {record.reason for record in report.skipped} == {"the LlamaIndex nodes below it have its text, and are adopted"}
 
 
 def test_a_docstore_with_the_source_documents_gives_the_exact_text(client: Any, kb: Path):
@@ -485,7 +483,7 @@ def test_records_that_differ_where_they_should_be_the_same_become_documents_of_t
     )
     report = leafspan.adopt(collection, kb)
     assert (set(report.added), report.alone) == ({"a", "b", "c"}, 3)
-    assert "3 records say where they stand in a text, but differ where they overlap" in report.notes[-1]
+    assert "3 records say their place in a text, but differ where they overlap" in report.notes[-1]
     with Index.open(kb) as index:
         assert {info.id: index.get(info.id).text for info in index.documents()} == dict(zip("abc", texts, strict=True))
 
@@ -527,7 +525,7 @@ def test_an_id_that_is_a_document_too_is_not_taken_twice(client: Any, kb: Path):
     report = leafspan.adopt(collection, kb)
     assert report.added == ("tale.txt",)
     assert [(record.id, record.reason) for record in report.skipped] == [
-        ("tale.txt", "its id is that of a document of which other records are pieces")
+        ("tale.txt", "its id belongs to a document that other records are pieces of")
     ]
 
 

@@ -1,4 +1,4 @@
-"""Moving in: an index of what is in a collection of LangChain, LlamaIndex or Chroma alone, with its vectors."""
+"""Makes an index from a collection of LangChain, LlamaIndex or Chroma, and keeps its vectors."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Adopting a collection: its records are read, put together to documents, and written with their vectors, in groups."""
+"""Adopts a collection: reads its records, joins them to documents, and writes these with their vectors, in groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leafspan.indexing.adopting._report import Adopted
 from leafspan.indexing.adopting._source import Source
 from leafspan.store import Reader, Row, Store, read_consistently
 
-_GROUP = 2_000  # records that are in memory at a time, but for a document that has more
+_GROUP = 2_000  # records in memory at a time, except for a larger document
 
 
 def adopt(
@@ -29,10 +29,10 @@ def adopt(
     timeout: float,
     show: bool | None,
 ) -> Flow[Adopted]:
-    """Write the documents of a plan, but for those that are there already.
+    """Write a plan's documents, except unchanged ones.
 
     Raises:
-        IndexMismatch: if the index was made with a splitter of the user's own that was not given again.
+        IndexMismatch: if the index needs a user's own splitter that was not passed again.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     if store is not None:
@@ -92,7 +92,7 @@ class _Adoption:
         return (yield Call(maker.documents, (group, records)))  # type: ignore[no-any-return]
 
     def _write(self, documents: Sequence[WithVectors], maker: DocumentMaker) -> Flow[None]:
-        """Write those that are new or have changed, as far as nothing else in the index is in their way."""
+        """Write new and changed documents, unless another document of the index conflicts with them."""
         rows: Mapping[str, Row] = {}
         if self.store is not None:
             ids = [each.document.id for each in documents]
@@ -120,7 +120,7 @@ class _Adoption:
 
 
 def _notes(maker: DocumentMaker, space: str) -> Iterator[str]:
-    """What is different from the collection."""
+    """Yield the differences from the collection, in sentences."""
     if space != "cosine" and maker.other_lengths:
         yield (
             f"the collection ranks by {space!r}, an index by cosine, and {maker.other_lengths} of {maker.leaves} vectors "
@@ -138,7 +138,7 @@ def _notes(maker: DocumentMaker, space: str) -> Iterator[str]:
         )
     if maker.disagreeing:
         yield (
-            f"{maker.disagreeing} records say where they stand in a text, but differ where they overlap, or more of the "
+            f"{maker.disagreeing} records say their place in a text, but differ where they overlap, or more of the "
             "text is missing than is there: they are documents of their own"
         )
     if maker.blank:

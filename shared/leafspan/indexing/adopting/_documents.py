@@ -1,4 +1,4 @@
-"""Documents with their vectors, from the records that were planned for them."""
+"""Makes documents with their vectors from planned records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leafspan.indexing.adopting._record import read_record
 from leafspan.indexing.adopting._report import SkippedRecord
 from leafspan.values import Chunk, Document
 
-_UNIT = 1e-3  # how far from 1 the length of a vector may be
+_UNIT = 1e-3  # greatest difference of a vector's length from 1
 
 
 class WithVectors(NamedTuple):
@@ -30,19 +30,19 @@ class WithVectors(NamedTuple):
 
     @property
     def records(self) -> list[str]:
-        """The ids of the records that it is made of, a leaf each."""
+        """The ids of its records, one for each leaf."""
         return [str(chunk.metadata.get(CHUNK_ID, self.document.id)) for chunk in self.document.chunks]
 
 
 @dataclass(slots=True)
 class DocumentMaker:
-    """Makes documents of records, and counts what is worth knowing of them.
+    """Makes documents from records, and counts what the report needs.
 
     Attributes:
         leaves: Number of records that are leaves.
-        alone: How many of these are documents of their own.
-        disagreeing: How many of these say their places, but cannot be put together.
-        blank: Characters between chunks that no record holds.
+        alone: Number of leaves that are documents of their own.
+        disagreeing: Number of these that have a place, but cannot be joined.
+        blank: Number of characters between chunks that no record has.
         zero: Number of vectors of length 0.
         other_lengths: Number of vectors of any other length than 0 and 1.
         leaf_keys: The metadata keys whose values differ within a document.
@@ -61,11 +61,11 @@ class DocumentMaker:
     leaf_keys: set[str] = field(default_factory=set)
 
     def documents(self, planned: Sequence[PlannedDocument], records: Mapping[str, Record]) -> list[WithVectors]:
-        """The documents of a group."""
+        """Return a group's documents."""
         return [made for each in planned for made in self._made(each, records)]
 
     def leave_out(self, made: WithVectors, reason: str) -> None:
-        """Skip the records of a document after all."""
+        """Skip a document's records after all."""
         records = made.records
         for id_ in records:
             self._skip(id_, reason)
@@ -85,12 +85,12 @@ class DocumentMaker:
             self.disagreeing += len(members)
         for member, piece in zip(members, pieces, strict=True):
             if member.id in self.wholes and member.id != planned.id:
-                self._skip(member.id, "its id is that of a document of which other records are pieces")
+                self._skip(member.id, "its id belongs to a document that other records are pieces of")
             else:
                 yield from self._own(member, piece, records)
 
     def _is_usable(self, id_: str, record: Record | None) -> bool:
-        """Whether text and vector can be stored. If not, the record is skipped."""
+        """Whether text and vector can be stored. If not, skip the record."""
         import numpy as np
 
         if record is None:
@@ -113,7 +113,7 @@ class DocumentMaker:
         return piece if member.start is None else piece.named(member.id)
 
     def _joined(self, id_: str, pieces: Sequence[Piece]) -> Document | None:
-        """The document that the pieces make; None if they differ where they overlap, or more is missing than is there."""
+        """Join pieces to a document, or return None if they differ where they overlap, or miss more text than they have."""
         source = None if self.docstore is None else self.docstore.get_document(id_, raise_error=False)
         text = None if source is None else source.get_content()
         for known in [text, None] if text else [None]:
@@ -140,7 +140,7 @@ class DocumentMaker:
         return WithVectors(document, self._matrix(kept, records))
 
     def _own(self, member: Member, piece: Piece, records: Mapping[str, Record]) -> Iterator[WithVectors]:
-        """A document of its own, under the id of the record."""
+        """Make a document of a single record, under the record's id."""
         own = {key: value for key, value in piece.metadata.items() if member.start is None or key != CHUNK_ID}
         chunks = (Chunk(len(piece.text)),)
         whole = Document(member.id, piece.text, title_in(own), own, chunks, hidden=piece.hidden)
@@ -164,7 +164,7 @@ class DocumentMaker:
 
 
 def _blank(pieces: Sequence[Piece], length: int) -> int:
-    """The number of characters of a text, of this length at least, that no piece holds."""
+    """Return the number of characters of a text of at least this length that no piece has."""
     blank = end = 0
     for piece in sorted(pieces, key=lambda piece: piece.start or 0):
         start = piece.start or 0

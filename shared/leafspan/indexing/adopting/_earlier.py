@@ -1,4 +1,4 @@
-"""What an index has already where a collection is adopted: so that nothing is doubled, lost or replaced unasked."""
+"""What an index already has of a collection, so that adopting does not duplicate, lose or wrongly replace documents."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from leafspan.flows import Flow
 from leafspan.store import Reader, Row, Store, read_consistently
 
 ADOPTED_KEY = "adopted"
-"""The key in a row's further values that has the id of the collection that the document was adopted from."""
+"""The key in a row's further values for the id of the collection that the document was adopted from."""
 
 _PAGE = 1_000  # leaves read at a time
 
@@ -32,7 +32,7 @@ class EarlierAdoption:
     records: Mapping[str, set[str]] = field(default_factory=dict)
 
     def conflict(self, document_id: str, records: Sequence[str], old: Row | None) -> str | None:
-        """Why a changed document cannot be written without doubling, losing or replacing others, or None."""
+        """Return why writing a changed document would duplicate, lose or replace others, or None if it may be written."""
         holder = next((there for each in records if (there := self.holders.get(each, document_id)) != document_id), None)
         if holder is not None:
             return f"the index has it in document {holder!r}, from before the collection changed: {_REMEDY}"
@@ -46,7 +46,7 @@ class EarlierAdoption:
 
 
 def read_earlier(store: Store, collection: str) -> Flow[EarlierAdoption]:
-    """What the index has of this collection."""
+    """Return what the index has of this collection."""
 
     def read(reader: Reader) -> Flow[EarlierAdoption]:
         rows = yield from reader.rows()
@@ -57,7 +57,7 @@ def read_earlier(store: Store, collection: str) -> Flow[EarlierAdoption]:
             leaves = yield from reader.fetch_leaves(ids[start : start + _PAGE])
             for stored in leaves.values():
                 document_id = stored.leaf.document_id
-                # A record that is a document of its own may have a chunk_id among the document's own metadata.
+                # A record that is a document of its own may have a chunk_id in the document's own metadata.
                 alone = CHUNK_ID in rows[document_id].metadata or CHUNK_ID not in stored.metadata
                 holders[document_id if alone else str(stored.metadata[CHUNK_ID])] = document_id
         records: dict[str, set[str]] = {}

@@ -1,4 +1,4 @@
-"""The check that a collection was made with the embedder that its index is to have."""
+"""Checks that a collection was made with the index's embedder."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from leafspan.indexing.adopting._record import embedded_texts, read_record
 from leafspan.indexing.adopting._source import Source
 
 _COMPARED = 8  # records whose texts are embedded again
-_SAME = 0.99  # cosine of a text's vector with the stored one, at least
+_SAME = 0.99  # least cosine of a text's vector and the stored one
 
 
 def check_embedder(source: Source, plan: Plan, embedder: Embedder) -> Flow[None]:
-    """Embed a few texts of a collection, and compare their vectors with the stored ones.
+    """Embed a few of a collection's texts, and compare their vectors with the stored ones.
 
-    Of LlamaIndex's nodes, the text may have been embedded with metadata before it. At least half of the texts must match:
-    others may have been changed without being embedded again.
+    LlamaIndex may have embedded a node's text with metadata before it. At least half of the texts must match: others may
+    have been changed without being embedded again.
 
     Raises:
         IndexMismatch: if the vectors have another dimension, or another direction.
-        InvalidArgument: if the embedder returns anything but a vector of finite numbers for each text.
+        InvalidArgument: if the embedder does not return a vector of finite numbers for each text.
     """
     import numpy as np
 
@@ -55,7 +55,7 @@ def check_embedder(source: Source, plan: Plan, embedder: Embedder) -> Flow[None]
 
 
 def _best(stored: Any, vectors: Any, counts: list[int]) -> list[float]:
-    """For each stored vector the greatest cosine with one of its own vectors, of which it has ``counts``."""
+    """Return for each stored vector the best cosine with its own new vectors; ``counts`` has their numbers."""
     cosines = []
     start = 0
     for vector, count in zip(stored, counts, strict=True):

@@ -1,4 +1,4 @@
-"""Which records of a collection become which documents, as far as their metadata say."""
+"""Plans which records of a collection become which documents, from their metadata."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Member(NamedTuple):
 
     Attributes:
         id: Its id.
-        start: The character of the document at which it starts. None for a document of its own.
+        start: The character of the document at which it starts. None if the record becomes a document of its own.
     """
 
     id: str
@@ -30,7 +30,7 @@ class Member(NamedTuple):
 
 
 class PlannedDocument(NamedTuple):
-    """A document that records become.
+    """A document made from records.
 
     Attributes:
         id: Its id.
@@ -48,8 +48,8 @@ class Plan:
     Attributes:
         documents: The documents, in the order in which the collection returned their first records.
         records: Number of records in the collection.
-        skipped: Records that cannot be taken.
-        renamed: Metadata keys of the user, with the names that they get.
+        skipped: Records that cannot be adopted.
+        renamed: The user's metadata keys that get new names.
     """
 
     documents: Sequence[PlannedDocument]
@@ -58,7 +58,7 @@ class Plan:
     renamed: Mapping[str, str]
 
     def groups(self, most: int) -> Iterator[list[PlannedDocument]]:
-        """The documents in groups of at most this many records. A document with more is a group by itself."""
+        """Yield the documents in groups of at most this many records. A larger document is a group alone."""
         group: list[PlannedDocument] = []
         size = 0
         for document in self.documents:
@@ -107,7 +107,7 @@ def _checked_names(rename: Mapping[str, str]) -> dict[str, str]:
 
 
 class _Known(NamedTuple):
-    """What is kept of a record in memory, of all of them at once: see Record."""
+    """What memory holds of each record: see Record."""
 
     id: str
     whole: str | None
@@ -121,7 +121,7 @@ def _read_page(records: Mapping[str, Record], renamed: Mapping[str, str]) -> lis
 
 
 def _checked(record: Record) -> _Known | SkippedRecord:
-    """What is kept of the record, or why it cannot be taken."""
+    """Return the kept part of the record, or why the record cannot be adopted."""
     for key in sorted(record.metadata):
         if is_reserved(key):
             reason = f"its metadata key {key!r} is reserved by leafspan: rename={{{key!r}: ...}} takes it by another name"
@@ -135,7 +135,7 @@ def _checked(record: Record) -> _Known | SkippedRecord:
 
 @dataclass(slots=True)
 class _Planning:
-    """Finds the document of each record, and its place there."""
+    """Finds each record's document, and the record's place in it."""
 
     known: Sequence[_Known]
     docstore: Any
@@ -145,13 +145,13 @@ class _Planning:
     starts: dict[str, int | None] = field(default_factory=dict)  # of LlamaIndex's nodes, in their documents
 
     def documents(self) -> list[PlannedDocument]:
-        """The documents."""
+        """Return the documents."""
         self.by_id = {record.id: record for record in self.known}
         members: dict[str, list[Member]] = {}
         alone: list[str] = []
         for record in self.known:
             if record.children and all(child in self.by_id for child in record.children):
-                self._skip(record.id, "its text is that of the LlamaIndex nodes below it, which are taken")
+                self._skip(record.id, "the LlamaIndex nodes below it have its text, and are adopted")
                 continue
             whole, start = self._place(record) if self.join else (None, None)
             if whole is None or start is None:
@@ -161,7 +161,7 @@ class _Planning:
         planned = [PlannedDocument(whole, tuple(sorted(found, key=_order))) for whole, found in members.items()]
         for id_ in alone:
             if id_ in members:
-                self._skip(id_, "its id is that of a document of which other records are pieces")
+                self._skip(id_, "its id belongs to a document that other records are pieces of")
             else:
                 planned.append(PlannedDocument(id_, (Member(id_, None),)))
         return planned
@@ -170,10 +170,10 @@ class _Planning:
         self.skipped.append(SkippedRecord(id_, reason))
 
     def _place(self, record: _Known) -> tuple[str | None, int | None]:
-        """The record's document, and the character at which it starts there.
+        """Return the record's document, and the character at which it starts there.
 
-        A LlamaIndex node that was split from another one says where it starts in that one. If nobody knows where that one
-        starts, it is taken for a document.
+        A LlamaIndex node that was split from another node gives its place in that node. If that node's own place is
+        unknown, leafspan treats that node as a document.
         """
         if record.parent is None or record.start is None:
             return record.whole, record.start
@@ -183,16 +183,16 @@ class _Planning:
         return record.whole, above + record.start
 
     def _start(self, id_: str) -> int | None:
-        """The character at which a LlamaIndex node starts in its document. None if that is not known."""
+        """Return the character at which a LlamaIndex node starts in its document, or None if unknown."""
         if id_ not in self.starts:
-            self.starts[id_] = None  # should a node be its own parent
+            self.starts[id_] = None  # in case a node is its own parent
             start, parent = self._node(id_)
             above = 0 if parent is None else self._start(parent)
             self.starts[id_] = None if start is None or above is None else above + start
         return self.starts[id_]
 
     def _node(self, id_: str) -> tuple[int | None, str | None]:
-        """Where a node starts in its parent, and its parent: as the collection says, or else the docstore."""
+        """Return a node's place in its parent, and its parent, from the collection or else from the docstore."""
         if (record := self.by_id.get(id_)) is not None:
             return record.start, record.parent
         node = None if self.docstore is None else self.docstore.get_document(id_, raise_error=False)

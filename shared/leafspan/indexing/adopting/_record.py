@@ -1,4 +1,4 @@
-"""A record of a collection, with what its metadata say of its place in a document."""
+"""A record of a collection, with its place in a document according to its metadata."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from leafspan.documents import CHUNK_ID, made_id, metadata_key, place_of, shared_by_chunks
 from leafspan.engines.chroma import NODE_KEY
 
-_NODE_KEYS = frozenset({NODE_KEY, "_node_type", "document_id", "doc_id", "ref_doc_id"})  # what LlamaIndex adds itself
+_NODE_KEYS = frozenset({NODE_KEY, "_node_type", "document_id", "doc_id", "ref_doc_id"})  # added by LlamaIndex itself
 _SOURCE, _PARENT, _CHILDREN = "1", "4", "5"  # LlamaIndex's relationships of a node
 
 
@@ -21,12 +21,12 @@ class Record:
     Attributes:
         id: Its id.
         metadata: The user's own metadata.
-        whole: Id of the document that it is a piece of. None if that is not known.
-        start: The character at which it starts in the document, or in ``parent``. None if that is not known.
+        whole: Id of the document that it is a piece of. None if unknown.
+        start: The character at which it starts in the document, or in ``parent``. None if unknown.
         parent: Id of the LlamaIndex node that it was split from. None if it was split from the document itself.
         children: Ids of the LlamaIndex nodes that were split from it.
-        node: The LlamaIndex node that it is, without its text. None if it is none.
-        hidden: Keys of its metadata that no model is to be shown.
+        node: Its LlamaIndex node, without the text. None for other records.
+        hidden: Keys of its metadata that no model may see.
     """
 
     id: str
@@ -40,21 +40,21 @@ class Record:
 
 
 def read_record(id_: str, metadata: Mapping[str, Any] | None, renamed: Mapping[str, str]) -> Record:
-    """A record, from its metadata in Chroma."""
+    """Make a record from its metadata in Chroma."""
     stored = dict(metadata or {})
     node = _node(stored.get(NODE_KEY))
     own = stored if node is None else _own(stored, node)
-    # A new name that the record has already would hide a value: the key then stays as it is.
+    # If the record already uses the new name, the key keeps its old name, so that no value is lost.
     names = {key: key if renamed.get(key) in own else renamed.get(key, key) for key in own}
     own = {names[key]: value for key, value in own.items()}
     record = _chunk(id_, own) if node is None else _from_node(id_, own, node, names)
-    if own.get(CHUNK_ID, id_) != id_:  # the metadata key under which a leaf would have the record's id
+    if own.get(CHUNK_ID, id_) != id_:  # a leaf stores the record's id under this metadata key
         return Record(id_, own, None, None, node=record.node, hidden=record.hidden)
     return record
 
 
 def _chunk(id_: str, own: Mapping[str, Any]) -> Record:
-    """A record of LangChain, of Haystack, or of Chroma alone."""
+    """Read a record of LangChain, Haystack or Chroma."""
     start = place_of(own)
     if start is None:
         return Record(id_, own, None, None)
@@ -64,7 +64,7 @@ def _chunk(id_: str, own: Mapping[str, Any]) -> Record:
 
 
 def _node(content: object) -> dict[str, Any] | None:
-    """A LlamaIndex node as a mapping."""
+    """Return a LlamaIndex node as a mapping."""
     try:
         node = json.loads(content) if isinstance(content, str) else None
     except ValueError:
@@ -73,14 +73,14 @@ def _node(content: object) -> dict[str, Any] | None:
 
 
 def _own(stored: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, Any]:
-    """The user's metadata of a node. Those under LlamaIndex's own keys are only in the node itself."""
+    """Return the user's metadata of a node. Values under LlamaIndex's own keys are only in the node itself."""
     given = node.get("metadata") or {}
     hidden = {key: given[key] for key in sorted(_NODE_KEYS) if key in given}
     return {**{key: value for key, value in stored.items() if key not in _NODE_KEYS}, **hidden}
 
 
 def _from_node(id_: str, own: Mapping[str, Any], node: Mapping[str, Any], names: Mapping[str, str]) -> Record:
-    """A node of LlamaIndex. Of what it hides, ``names`` has the keys as they are taken."""
+    """Read a node of LlamaIndex. ``names`` has the new names of its metadata keys, also for hidden ones."""
     excluded = node.get("excluded_llm_metadata_keys") or ()
     relationships = node.get("relationships") or {}
     start = node.get("start_char_idx")
@@ -101,7 +101,7 @@ def _related(node: Any) -> str | None:
 
 
 def embedded_texts(record: Record, text: str) -> list[str]:
-    """The texts that the record's vector may have been made of: its own, and LlamaIndex's, with metadata before it."""
+    """Return the texts that the record's vector may be made from: its own, and LlamaIndex's with metadata before it."""
     node = record.node
     if node is None:
         return [text]

@@ -1,4 +1,4 @@
-"""What an adoption did."""
+"""The result of an adoption."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SkippedRecord:
-    """A record that was not taken.
+    """A record that was not adopted.
 
     Attributes:
         id: Its id in the collection.
-        reason: Why it was not taken, and what could be done.
+        reason: Why it was not adopted, and what you could do.
     """
 
     id: str
@@ -20,18 +20,18 @@ class SkippedRecord:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """What an ``adopt`` did, or what it would do. Each record of the collection is a leaf, or it is skipped.
+    """The result of an ``adopt``, or of its dry run. Each record of the collection becomes a leaf, or is skipped.
 
     Attributes:
         records: Number of records in the collection.
-        added: Ids of the documents that are new.
-        replaced: Ids of the documents that were there, and have changed.
-        unchanged: Number of documents that were there as they are.
+        added: Ids of the new documents.
+        replaced: Ids of the documents that were replaced because they have changed.
+        unchanged: Number of unchanged documents.
         leaves: Number of records that are leaves.
-        alone: How many of these are documents of their own, under their own ids, since it is not known where in which text
-            they stand.
-        skipped: The records that were not taken.
-        notes: What is different from the collection, in sentences.
+        alone: Number of leaves that are documents of their own, under their own ids, because their place in a text is
+            unknown.
+        skipped: The skipped records.
+        notes: The differences from the collection, in sentences.
     """
 
     records: int
@@ -51,7 +51,7 @@ class Adopted:
 
     @property
     def reasons(self) -> dict[str, list[str]]:
-        """The ids of the records that were not taken, by reason."""
+        """The ids of the skipped records, by reason."""
         found: dict[str, list[str]] = {}
         for record in self.skipped:
             found.setdefault(record.reason, []).append(record.id)

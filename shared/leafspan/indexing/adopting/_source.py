@@ -1,4 +1,4 @@
-"""What a user has: a vector store of LangChain or LlamaIndex, a Chroma collection, or a folder with one."""
+"""The user's source: a vector store of LangChain or LlamaIndex, a Chroma collection, or a folder with one."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Source:
 
     Attributes:
         collection: The collection.
-        embedder: The embedder of the vector store. None if it does not say.
-        docstore: LlamaIndex's store of the documents or nodes. None if there is none.
-        opened: Chroma client to close at the end. None if the user has opened it.
+        embedder: The vector store's embedder. None if unknown.
+        docstore: LlamaIndex's store of the documents or nodes. None without such a store.
+        opened: Chroma client to close at the end. None if the user opened it.
     """
 
     collection: ForeignCollection
@@ -30,17 +30,17 @@ class Source:
     opened: Any = None
 
     def close(self) -> None:
-        """Close what was opened for it."""
+        """Close the client that was opened for it."""
         if self.opened is not None:
             self.opened.close()
 
 
 def open_source(thing: Any, collection: str | None, docstore: Any, timeout: float) -> Flow[Source]:
-    """The collection that a user means. It is recognised by its methods, so that no framework need be installed.
+    """Return the collection that a user means. It is recognised by its methods, so that no framework must be installed.
 
     Raises:
-        InvalidArgument: if it is none of these, or the collection of an index.
-        IndexNotFound: if there is no such collection.
+        InvalidArgument: if the source is of an unknown type, or the collection belongs to an index.
+        IndexNotFound: if the collection does not exist.
     """
     if collection is not None and (not isinstance(collection, str) or not is_unicode(collection)):
         raise InvalidArgument(f"collection must be the name of a collection, got {shown(collection)}")
