@@ -343,4 +343,4 @@ def test_a_text_that_is_too_long_to_be_parsed_is_read_without_its_headings(tmp_p
 def test_a_file_of_old_office_or_with_a_password_is_named_as_that(tmp_path: Path):
     (tmp_path / "a.xlsx").write_bytes(bytes.fromhex("d0cf11e0a1b11ae1") + bytes(512))
     _, [skipped] = read(tmp_path)
-    assert skipped.reason == "it is encrypted, or in the format of before 2007: save it anew"
+    assert skipped.reason == "it is encrypted, or in the format of before 2007: save it again"

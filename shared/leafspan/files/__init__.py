@@ -1,4 +1,4 @@
-"""Reading files: which are read, what each is called in an index, and what could not be read, and why."""
+"""Reading files: finding them, naming them, turning them into documents, and reporting those that cannot be read."""
 
 from leafspan.files._decoding import decode
 from leafspan.files._formats import SUFFIXES

@@ -1,4 +1,4 @@
-"""Files that are archives of other files: opened only if what they unpack to is of a sensible size."""
+"""Files that are archives of other files: opened only if their unpacked size is sensible."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _XML = (".xml", ".rels", ".xhtml", ".html", ".htm")
 
 
 def open_archive(path: Path, *, most_xml: int = _MOST_XML) -> zipfile.ZipFile:
-    """The archive. Everything in it was unpacked once, piece by piece, so that none of it is larger than it says.
+    """Open an archive. Everything in it is unpacked once, piece by piece, to check that nothing is larger than declared.
 
     Raises:
-        Unreadable: if it is no whole archive, or unpacks to more than 256 MiB, or to more XML than that.
+        Unreadable: if it is not a whole archive, or unpacks to more than 256 MiB or to too much XML.
         OSError: if the file cannot be read.
     """
     content = read_bytes(path)
     if content.startswith(_COMPOUND):
-        raise Unreadable("it is encrypted, or in the format of before 2007: save it anew")
+        raise Unreadable("it is encrypted, or in the format of before 2007: save it again")
     data = io.BytesIO(content)
     try:
         archive = zipfile.ZipFile(data)
@@ -49,7 +49,7 @@ def open_archive(path: Path, *, most_xml: int = _MOST_XML) -> zipfile.ZipFile:
 
 
 def bytes_of(archive: zipfile.ZipFile) -> io.BytesIO:
-    """The bytes of an archive that was opened here."""
+    """Return the bytes of an archive that was opened here."""
     assert isinstance(archive.fp, io.BytesIO)
     archive.fp.seek(0)
     return archive.fp

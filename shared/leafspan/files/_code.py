@@ -1,4 +1,4 @@
-"""Source code: the text as it is, whose definitions are its headings."""
+"""Source code: the unchanged text. Definitions are its headings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LANGUAGE_OF = {
 
 
 def read_code(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is the name of the file."""
+    """See Reader. Its title is the file's name."""
     language = LANGUAGE_OF[path.suffix.lower()]
-    parser_of(language)  # what is not installed is said of the file
+    parser_of(language)  # reports a missing parser for this file
     yield parsed_record(decode(read_bytes(path), files.encoding or "utf-8"), path.name, language)

@@ -1,4 +1,4 @@
-"""JSON, YAML and the like: the text as it is, in which no line is a heading."""
+"""JSON, YAML and similar formats: the unchanged text. No line is a heading."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leafspan.files._record import Record
 from leafspan.files._source import Files
 from leafspan.splitting import PLAIN
 
-_LONGEST_LINE = 1_000  # characters, from which on JSON is written anew, a value a line
+_LONGEST_LINE = 1_000  # characters; JSON with longer lines is rewritten with one value a line
 
 
 def read_plain(path: Path, files: Files) -> Iterator[Record]:
@@ -21,7 +21,7 @@ def read_plain(path: Path, files: Files) -> Iterator[Record]:
 
 
 def read_json(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. JSON in a few long lines is written anew, a value a line, so that leaves are whole values."""
+    """See Reader. JSON in a few long lines is rewritten with one value a line, so that leaves are whole values."""
     text = decode(read_bytes(path), files.encoding or "utf-8")
     if max(map(len, text.splitlines()), default=0) <= _LONGEST_LINE:
         yield Record(text, None, {}, markup=PLAIN)

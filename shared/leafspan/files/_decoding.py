@@ -1,4 +1,4 @@
-"""Text from bytes: a byte order mark decides, or else whether they are UTF-8, or else the encoding that was given."""
+"""Decodes bytes: by a byte order mark, or else as valid UTF-8, or else with the given encoding."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from leafspan.files._opening import Unreadable
 
-# UTF-32 first: its mark begins with that of UTF-16.
+# UTF-32 first: its mark starts with the mark of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -21,13 +21,13 @@ _MARKS = (
 
 
 def decode(data: bytes, encoding: str) -> str:
-    """The text, with its line ends as they are, and without the byte order mark.
+    """Return the text, with its line ends unchanged, and without the byte order mark.
 
-    Bytes beyond ASCII that are valid UTF-8 are UTF-8, whatever the encoding is: text in another encoding practically never
-    is, and a folder may hold files in both. ASCII alone does not tell: it may be ISO-2022-JP, or UTF-16 without a mark.
+    Bytes beyond ASCII that are valid UTF-8 are read as UTF-8, whatever ``encoding`` says: other text is almost never valid
+    UTF-8, and a folder may hold both. Pure ASCII is ambiguous: it may be ISO-2022-JP, or UTF-16 without a mark.
 
     Raises:
-        Unreadable: if the bytes are not in that encoding, or are no text.
+        Unreadable: if the bytes are not in that encoding, or are not text.
     """
     mark, encoding = next((each for each in _MARKS if data.startswith(each[0])), (b"", encoding))
     if not mark and (text := _beyond_ascii(data)) is not None:
@@ -42,7 +42,7 @@ def decode(data: bytes, encoding: str) -> str:
 
 
 def whole_characters(text: str) -> str:
-    """The text with U+FFFD in place of each half of a surrogate pair, and with both halves of a pair as one character."""
+    """Join the halves of surrogate pairs to one character, and replace single halves by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -51,15 +51,15 @@ def whole_characters(text: str) -> str:
 
 
 def wide_lines(file: BinaryIO, encoding: str, most: int) -> Iterator[str] | None:
-    """The lines of a file in UTF-16 or UTF-32, whose lines do not end with a single byte; None if it is in neither.
+    """Yield the lines of a file in UTF-16 or UTF-32, or return None for other encodings.
 
     Raises:
-        Unreadable: while lines are read, if they are not in that encoding, or longer.
+        Unreadable: while lines are read, if a line is not in that encoding, or too long.
     """
     head = file.read(4)
     mark, found = next((each for each in _MARKS if head.startswith(each[0])), (b"", encoding if b"\0" in head else ""))
     file.seek(len(mark))
-    with suppress(LookupError):  # an encoding that is not known is said of the first line
+    with suppress(LookupError):  # reading the first line reports an unknown encoding
         if codecs.lookup(found or "ascii").name.startswith(("utf-16", "utf-32")):
             return _decoded_lines(file, found, most)
     file.seek(0)
@@ -78,11 +78,11 @@ def _decoded_lines(file: BinaryIO, encoding: str, most: int) -> Iterator[str]:
 
 
 def _beyond_ascii(data: bytes) -> str | None:
-    """The text, if it is UTF-8 and more than ASCII."""
+    """Return the text if it is UTF-8 beyond ASCII, else None."""
     if data.isascii():
         return None
     try:
         text = data.decode()
     except UnicodeDecodeError:
         return None
-    return None if "\0" in text else text  # as UTF-16 has without a mark
+    return None if "\0" in text else text  # UTF-16 without a mark has NUL characters

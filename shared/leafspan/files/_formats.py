@@ -1,4 +1,4 @@
-"""The kinds of files that can be read, by their suffixes."""
+"""The readable kinds of files, by suffix."""
 
 from __future__ import annotations
 
@@ -57,19 +57,19 @@ READERS: dict[str, Reader] = {
     ".toml": read_plain,
     **dict.fromkeys(LANGUAGE_OF, read_code),
 }
-"""What reads a file, by its suffix in lower case."""
+"""The reader of a file, by its suffix in lower case."""
 
 SUFFIXES = tuple(READERS)
-"""Endings of the files that are read from a folder."""
+"""Suffixes of the files that are read from a folder."""
 
 
 def suffixes_of(files: Files) -> tuple[str, ...]:
-    """Endings of the files of a source that are read: those of leafspan's readers, and of the user's."""
+    """Return the suffixes of a source's readable files: leafspan's and the user's."""
     return (*SUFFIXES, *(suffix for suffix in files.readers if suffix not in READERS))
 
 
 def read_file(path: Path, files: Files) -> Iterator[Record | BadRecord]:
-    """The documents of a file of such an ending. See Reader."""
+    """Read the documents of a file with such a suffix. See Reader."""
     suffix = path.suffix.lower()
     own = files.readers.get(suffix)
     return READERS[suffix](path, files) if own is None else read_with(own, path)

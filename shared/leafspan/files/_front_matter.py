@@ -1,4 +1,4 @@
-"""The front matter of a Markdown page: its title, and its fields as metadata."""
+"""A Markdown page's front matter: its title, and its fields as metadata."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from leafspan.checks import storable_fields
 from leafspan.splitting import LINE_END, front_matter
 
 _LONGEST = 1 << 16  # characters; yaml reads some 50,000 a second
-_DEEPEST = 32  # yaml looks at all open brackets for each word, and no field that is kept has two of them within each other
+_DEEPEST = 32  # open brackets: yaml looks at all of them for each word, and no field that is kept has nested ones
 _MOST_DOTS = 1_000  # in a line; tomllib takes quadratic time for a key of many parts
 _BRACKET = re.compile(r"[\[{\]}]")
-_BEGINNING = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+(?:[\w\"'][^:=\n]*+[:=]|\[)")  # of fields, perhaps behind comments
+_BEGINNING = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+(?:[\w\"'][^:=\n]*+[:=]|\[)")  # of fields, perhaps after comments
 _FIELD = re.compile(r"^[^\s#\-][^:\n]*+:(?=\s|\Z)", re.MULTILINE)
 _TITLE = re.compile(r"title:[ \t]++([^\n]++)")
 _COMMENT = re.compile(r"\s#.*")
-# As in YAML 1.2, in which "no" and dates are texts; but what begins with 0 is a code, and longer numbers cannot be stored.
+# As in YAML 1.2: "no" and dates are texts. A number that starts with 0 is a code, and longer numbers cannot be stored.
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?")
 
 
 @dataclass(slots=True)
 class FrontMatter:
-    """What the front matter of a page says.
+    """A page's front matter.
 
     Attributes:
-        end: The first character of the page behind it, and behind its line end. 0 if it is a part of the text.
+        end: The page's first character after the front matter and its line end. 0 without front matter.
         title: The title in it.
         fields: The fields that can be metadata: texts, numbers, true and false, and lists of one of these.
         left_out: What was left out, and why.
@@ -44,10 +44,10 @@ class FrontMatter:
 
 
 def read_front_matter(page: str) -> FrontMatter:
-    """The front matter of a page, in YAML between lines of ``---``, or in TOML between lines of ``+++``.
+    """Read a page's front matter: YAML between lines of ``---``, or TOML between lines of ``+++``.
 
-    What stands between such lines is a part of the text if it begins with a blank line, as Pandoc has it, or with no field.
-    Nothing in front matter is an error.
+    As in Pandoc, such lines belong to the text if a blank line follows the first one, or if no field does. Front matter
+    never causes an error.
     """
     front = front_matter(page)
     if not front:
@@ -78,7 +78,7 @@ def _take_title(title: object, read: FrontMatter) -> None:
 
 
 def _toml(body: str, read: FrontMatter) -> dict[Any, object] | None:
-    """The fields of TOML. None if it is a part of the text."""
+    """Return the fields of TOML, or None if it is a part of the text."""
     try:
         if (reason := _too_much(body)) is None and max(line.count(".") for line in body.split("\n")) > _MOST_DOTS:
             reason = f"it has a line with more than {_MOST_DOTS:,} dots"
@@ -93,7 +93,7 @@ def _toml(body: str, read: FrontMatter) -> dict[Any, object] | None:
 
 
 def _yaml(body: str, read: FrontMatter) -> dict[Any, object] | None:
-    """The fields of YAML; if it is none as a whole, those of its fields that are. None if it is a part of the text."""
+    """Return the fields of YAML, if need be only the valid ones, or None if it is a part of the text."""
     if (reason := _too_much(body)) is not None:
         values = _without_fields(body, reason, read)
         for match in _FIELD.finditer(body) if values is not None else ():
@@ -137,14 +137,14 @@ def _without_fields(body: str, reason: str, read: FrontMatter) -> dict[Any, obje
 
 
 def _too_much(body: str) -> str | None:
-    """Why a front matter would keep a parser busy. None if it would not."""
+    """Return why a front matter would keep a parser busy, or None if it would not."""
     if len(body) > _LONGEST:
         return f"it has more than {_LONGEST:,} characters"
     return f"it has more than {_DEEPEST} brackets within each other" if _depth(body) > _DEEPEST else None
 
 
 def _depth(body: str) -> int:
-    """How many brackets are open at once at most. Those in quotes and comments count, too."""
+    """Return how many brackets are open at once at most, including brackets in quotes and comments."""
     depth = deepest = 0
     for bracket in _BRACKET.finditer(body):
         depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
@@ -153,22 +153,22 @@ def _depth(body: str) -> int:
 
 
 def _composed(body: str) -> Any:
-    """The node of a text in YAML. None if it is empty.
+    """Return the root node of a YAML text, or None if it is empty.
 
     Raises:
-        ValueError: if it is no YAML.
+        ValueError: if it is not valid YAML.
     """
-    import yaml  # here, since most pages have none
+    import yaml  # imported here, since most pages do not need it
 
     try:
         return yaml.compose(body, Loader=yaml.SafeLoader)
-    except (yaml.YAMLError, RecursionError, OverflowError) as error:  # the last is of a number without a character
+    except (yaml.YAMLError, RecursionError, OverflowError) as error:  # OverflowError: an impossible character number
         raise ValueError(str(error)) from None
 
 
 def _written_out(mapping: Any) -> int:
-    """The length of all values if aliases are written out: a few characters can repeat a long text or list many times."""
-    values = {id(value): value for _, value in mapping.value}  # each is measured once, however often it is repeated
+    """Return the length of all values with expanded aliases: a few characters can repeat a long text or list many times."""
+    values = {id(value): value for _, value in mapping.value}  # measure each once, however often it is repeated
     lengths = {key: _length(value) for key, value in values.items()}
     return sum(lengths[id(value)] for _, value in mapping.value)
 
@@ -187,7 +187,7 @@ def _fields(mapping: Any) -> Iterator[tuple[Any, object]]:
 
 
 def _value(node: Any) -> object:
-    """The value of a field. What is nested becomes an empty mapping, which metadata cannot have."""
+    """Return a field's value. A nested value becomes an empty mapping, which metadata cannot have."""
     if node.id == "scalar":
         return _scalar(node)
     return [_scalar(each) if each.id == "scalar" else {} for each in node.value] if node.id == "sequence" else {}
@@ -195,7 +195,7 @@ def _value(node: Any) -> object:
 
 def _scalar(node: Any) -> object:
     text: str = node.value
-    if node.style is not None:  # in quotes, or a block of lines
+    if node.style is not None:  # quoted, or a block of lines
         return text
     if text in ("", "~", "null", "Null", "NULL"):
         return None
@@ -209,7 +209,7 @@ def _scalar(node: Any) -> object:
 
 
 def _as_written(title: str) -> str:
-    """A title that is no YAML, without its comment and the quotes around it."""
+    """Return a title that is not valid YAML, without its comment and the quotes around it."""
     title = _COMMENT.sub("", title).strip()
     quoted = len(title) > 2 and title[0] == title[-1] and title[0] in "\"'"
     return title[1:-1] if quoted else title

@@ -1,4 +1,4 @@
-"""Files that leafspan has written itself, told from a user's own documents by what only they have."""
+"""Recognises files that leafspan itself has written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from leafspan.checks import GENERATOR
 from leafspan.files._opening import MOST_BYTES, Unreadable, open_file
 
-_HEAD = 4_096  # bytes; the generator is named among the first elements of a page
+_HEAD = 4_096  # bytes; a page names its generator among its first elements
 _GENERATOR = re.compile(
     rb"""\s*<!doctype\ html>\s*(?:<!--.*?-->\s*)?<html[^>]*>\s*<head>\s*  # browsers add the comment when they save a page
     (?:<meta[^>]*>\s*)*?<meta\ name="generator"\ content="%b">"""
@@ -26,7 +26,7 @@ def is_report(path: Path) -> bool:
     """Whether a file is a page that ``leafspan report`` has written.
 
     Raises:
-        Unreadable: if it is no regular file.
+        Unreadable: if it is not a regular file.
         OSError: if it cannot be read.
     """
     with open_file(path) as file:
@@ -36,11 +36,11 @@ def is_report(path: Path) -> bool:
 def is_of_questions(path: Path) -> bool:
     """Whether a file in JSON Lines has questions for ``leafspan eval``.
 
-    It has if all lines have the keys of questions alone, up to one that is answered by a place in a document, as all
-    questions are that were made. Questions that are answered by texts alone cannot be told from documents that have them.
+    It has if all lines have only keys of questions, up to a question whose answer is a place in a document, as all
+    generated questions have. Questions with only texts as answers look like documents.
 
     Raises:
-        Unreadable: if it is no regular file.
+        Unreadable: if it is not a regular file.
         OSError: if it cannot be read.
     """
     with open_file(path) as file:
@@ -70,9 +70,9 @@ _KINDS: dict[str, tuple[Callable[[Path], bool], str]] = {
 
 
 def what_leafspan_wrote(path: Path) -> str | None:
-    """What shows that a file is one of leafspan's own, in a few words. None if it is a user's, or cannot be read."""
+    """Describe briefly what leafspan wrote, or return None for a user's or an unreadable file."""
     recognises, what = _KINDS.get(path.suffix.lower(), (None, ""))
     try:
         return what if recognises is not None and recognises(path) else None
     except (Unreadable, OSError):
-        return None  # reading it as a document will say so
+        return None  # reading it as a document reports the error

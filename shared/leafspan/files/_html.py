@@ -1,4 +1,4 @@
-"""HTML: the text of a page as Markdown, so that its headings stay headings."""
+"""HTML: a page's text as Markdown, so that its headings stay headings."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from leafspan.text import without_invisible
 _CHARSET = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w:.-]+)""", re.IGNORECASE)
 _DECLARED_WITHIN = 1024  # bytes, as the HTML standard says
 _LEFT_OUT = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head", "title")
-_MARKS = ["a", "img", "b", "strong", "em", "i", "u", "del", "s", "sub", "sup"]  # whose text stays, without a mark
+_MARKS = ["a", "img", "b", "strong", "em", "i", "u", "del", "s", "sub", "sup"]  # keep their text, but not their marks
 _BLANK_LINES = re.compile(r"\n{3,}")
 _WORD = re.compile(r"\w+")
 
-# Elements whose end tags may be left out: for each start tag the elements that it ends, and those within which they are.
+# Elements whose end tags may be omitted: each start tag with the elements that it ends, and those that enclose them.
 _P_ENDS_BEFORE = re.findall(
     r"\w+",
     "address article aside blockquote details div dl fieldset figure footer form h1 h2 h3 h4 h5 h6 header hr main nav ol "
@@ -40,7 +40,7 @@ _ENDED_BY: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 _IN_HEAD = frozenset({"base", "head", "html", "link", "meta", "noscript", "script", "style", "template", "title"})
 
-# What links to a heading itself, as generators of pages add it, by its classes or by its text.
+# Links to a heading itself that site generators add, recognised by class or text.
 _ANCHOR = re.compile(
     r"(?:header|heading|hash|anchor|perma)-?(?:link|anchor)|anchor(?:js-link)?|mw-editsection", re.IGNORECASE
 )
@@ -53,9 +53,9 @@ _SIDEBAR = re.compile(r"\b(?:side-?bar|toc|table-of-contents|related|nav|menu)\b
 
 
 def read_html(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is the title of the page, or else its first heading.
+    """See Reader. Its title is the page's title, or else its first heading.
 
-    Navigation, sidebars and footers are left out of a page that says what its main content is.
+    If a page marks its main content, navigation, sidebars and footers are left out.
     """
     data = read_bytes(path)
     declared = _CHARSET.search(data[:_DECLARED_WITHIN])
@@ -64,11 +64,11 @@ def read_html(path: Path, files: Files) -> Iterator[Record]:
 
 
 def markdown_of(html: str) -> tuple[str, str | None]:
-    """The main content of a page as Markdown, and its title.
+    """Return a page's main content as Markdown, and its title.
 
     Raises:
         MissingExtra: if markdownify is not installed.
-        Unreadable: if it is no HTML.
+        Unreadable: if it is not HTML.
     """
     try:
         from markdownify import MarkdownConverter
@@ -83,7 +83,7 @@ def markdown_of(html: str) -> tuple[str, str | None]:
         title = title or _words(page.find("h1"))
         content = _content(page)
         for element in page(_BLOCKS):
-            element.name = "div"  # the library takes them for parts of a line
+            element.name = "div"  # the library treats them as parts of a line
         converter = MarkdownConverter(
             heading_style="ATX",
             strip=_MARKS,
@@ -92,14 +92,14 @@ def markdown_of(html: str) -> tuple[str, str | None]:
             table_infer_header=True,
         )
         text = "\n\n".join(converter.convert_soup(element) for element in content)
-    except Exception as error:  # such as a RecursionError of elements within elements within ...
+    except Exception as error:  # such as a RecursionError for deeply nested elements
         raise Unreadable(f"it is no HTML that can be read: {error}") from None
     lines = "\n".join(line.rstrip() for line in text.splitlines())
     return _BLANK_LINES.sub("\n\n", lines).strip() + "\n", title or None
 
 
 def _parsed(html: str) -> Any:
-    """The page, with the end tags that may be left out."""
+    """Parse the page, and add omitted end tags."""
     from bs4 import BeautifulSoup
 
     class Page(BeautifulSoup):
@@ -140,13 +140,13 @@ def _is_anchor(element: Any) -> bool:
 
 
 def _content(page: Any) -> list[Any]:
-    """The main content of a page, without what frames it; the whole page if it does not say what that is."""
+    """Return a page's main content without its frame, or the whole page if the main content is not marked."""
     found = _outermost(page, lambda element: element.name == "main" or element.get("role") == "main")
     if not any(map(_size, found)):
         found = _outermost(page, lambda element: element.name == "article")
         framing = sum(map(_size, _outermost(page, _is_frame)))
         if 2 * sum(map(_size, found)) <= _size(page) - framing:
-            return [page]  # articles beside the content, such as cards that lead to others
+            return [page]  # articles beside the content, such as cards that link to others
     for content in found:
         for frame in _outermost(content, _is_frame):
             frame.decompose()
@@ -155,7 +155,7 @@ def _content(page: Any) -> list[Any]:
 
 
 def _is_frame(element: Any) -> bool:
-    """Whether it is navigation, a sidebar or a footer, and not a note or the source of a quotation."""
+    """Whether it is navigation, a sidebar or a footer, but not a note or the source of a quotation."""
     if element.name == "nav" or element.get("role") in _FRAME_ROLES:
         return True
     if element.name == "footer":
@@ -174,7 +174,7 @@ def _outermost(element: Any, is_one: Any) -> list[Any]:
 
 
 def _size(element: Any) -> int:
-    """The number of characters of its text that are no blanks."""
+    """Return the number of characters of its text, without white space."""
     return sum(len(each.strip()) for each in element.strings)
 
 

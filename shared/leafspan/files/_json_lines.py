@@ -18,7 +18,7 @@ _MOST_DIGITS = 300
 
 
 def read_json_lines(path: Path, files: Files) -> Iterator[Record | BadRecord]:
-    """See Reader. Lines are read one by one, so the file may be of any size. A blank line is none."""
+    """See Reader. Lines are read one by one, so the file may have any size. Blank lines are ignored."""
     ids = set()
     encoding = files.encoding or "utf-8"
     with open_file(path) as file:
@@ -70,7 +70,7 @@ def _id(id_: object, field: str) -> str:
 
 
 def _flat(fields: Mapping[str, Any]) -> tuple[dict[str, object], dict[str, str]]:
-    """The values of an object by their names, of nested ones by names that are joined by dots; and what is left out."""
+    """Return an object's values by name (dotted for nested ones), and the reasons why others were left out."""
     flat: dict[str, object] = {}
     odd: dict[str, str] = {}
     waiting = [iter(fields.items())]
@@ -94,5 +94,5 @@ def _flat(fields: Mapping[str, Any]) -> tuple[dict[str, object], dict[str, str]]
 
 
 def _whole(digits: str) -> int | float:
-    """A number without a fraction. Python refuses more than 4,300 digits, and none beyond 64 bits is kept."""
+    """Read a number without a fraction. Python refuses more than 4,300 digits, and metadata have at most 64 bits."""
     return int(digits) if len(digits) < _MOST_DIGITS else float(digits)

@@ -1,4 +1,4 @@
-"""Mail: a message is a document, with its subject as the title, and its people and date as metadata."""
+"""Mail: a message is a document. Its subject is the title, and its people and date are metadata."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from email.message import EmailMessage
 
 _MOST_MESSAGES = 100_000
-_BEGINNING = re.compile(rb"^From [^\r\n]*\r?\n(?=[!-9;-~]+:)", re.MULTILINE)  # of a message in a mailbox
+_BEGINNING = re.compile(rb"^From [^\r\n]*\r?\n(?=[!-9;-~]+:)", re.MULTILINE)  # start of a message in a mailbox
 _PEOPLE = ("from", "to", "cc")
 _LONGEST_HEADER = 20_000  # characters
 _HEADERS = ("from", "to", "subject", "date", "message-id", "received")
@@ -26,12 +26,12 @@ _ORIGINAL = re.compile(r"^-{2,} ?(?:Original Message|Forwarded message|Ursprüng
 
 
 def read_eml(path: Path, files: Files) -> Iterator[Record | BadRecord]:
-    """See Reader. Quoted messages stand behind the message's own words, under a heading."""
+    """See Reader. Quoted messages come after the message's own words, under a heading."""
     yield _record(read_bytes(path), "")
 
 
 def read_mbox(path: Path, files: Files) -> Iterator[Record | BadRecord]:
-    """See Reader. Each message of the mailbox is a document, known by its number."""
+    """See Reader. Each message of the mailbox is a document, identified by its number."""
     data = read_bytes(path)
     found = [match.span() for match in islice(_BEGINNING.finditer(data), _MOST_MESSAGES + 1)]
     if not found:
@@ -62,10 +62,10 @@ def _record(data: bytes, part: str) -> Record:
         names = [each.get_filename() for each in message.iter_attachments()]
     except MissingExtra:
         raise
-    except Exception as error:  # the library raises anything, such as a LookupError for an unknown encoding
+    except Exception as error:  # the library raises any exception, such as LookupError for an unknown encoding
         raise Unreadable(f"it is no mail that can be read: {error}") from None
     if not any(message[name] for name in _HEADERS):
-        raise Unreadable(f"it is no mail: it has none of the headers {', '.join(_HEADERS)}")
+        raise Unreadable(f"it is no mail: it must have one of the headers {', '.join(_HEADERS)}")
     text = markdown_of(text)[0] if is_html else text.replace("\r\n", "\n")
     own, quoted = _apart(text)
     parts = [own.strip(), f"# Quoted\n\n{quoted.strip()}" if quoted.strip() else ""]
@@ -77,7 +77,7 @@ def _record(data: bytes, part: str) -> Record:
 
 
 def _long_headers(message: EmailMessage) -> Iterator[tuple[str, int]]:
-    """Remove the headers that are so long that the library takes hours and all memory to understand them."""
+    """Remove headers so long that parsing would take the library hours and all memory."""
     for part in message.walk():
         for name, value in list(part.raw_items()):
             if len(value) > _LONGEST_HEADER:
@@ -86,7 +86,7 @@ def _long_headers(message: EmailMessage) -> Iterator[tuple[str, int]]:
 
 
 def _date(text: str) -> str:
-    """The date as ISO 8601 has it, so that filters can compare it; as it is written if it is none."""
+    """Return the date in ISO 8601, so that filters can compare it, or unchanged if it is not a valid date."""
     from email.utils import parsedate_to_datetime
 
     try:
@@ -96,7 +96,7 @@ def _date(text: str) -> str:
 
 
 def _apart(text: str) -> tuple[str, str]:
-    """The words of a message, and the history that it quotes below them. Quotes between its words stay."""
+    """Split a message's words from the history that it quotes below them. Quotes between its words stay."""
     original = _ORIGINAL.search(text)
     text, below = (text[: original.start()], text[original.start() :]) if original else (text, "")
     lines = text.split("\n")
@@ -105,7 +105,7 @@ def _apart(text: str) -> tuple[str, str]:
         first -= 1
     if not any(line.startswith(">") for line in lines[first:]):
         return text, below
-    if first and lines[first - 1].rstrip().endswith(":"):  # who wrote it, and when
+    if first and lines[first - 1].rstrip().endswith(":"):  # the line that names the quoted writer
         while first and lines[first - 1].strip():
             first -= 1
     return "\n".join(lines[:first]), "\n".join([*lines[first:], below])

@@ -1,4 +1,4 @@
-"""What a file is called in an index, and back: the same file has the same name under each spelling of its path."""
+"""A file's name in an index, and back: a file has the same name under each spelling of its path."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class FileDocument(Document):
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """The names of files: relative to a folder for those below it, otherwise absolute. With ``/`` on every system."""
+    """File names: relative for files below the root folder, otherwise absolute. With ``/`` on every system."""
 
     root: Path | None = None
     _folders: dict[Path, Path] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def name(self, path: Path) -> str:
-        """The name of the file with this path, which is absolute and without links."""
+        """Return the name of the file with this path, which is absolute and without links."""
         if self.root is not None and path.is_relative_to(self.root):
             return path.relative_to(self.root).as_posix()
         return path.as_posix()
 
     def path(self, name: str) -> Path | None:
-        """The path of the file with this name; None for a relative name without a root.
+        """Return the path of the file with this name, or None for a relative name without a root.
 
-        The links of its folder are followed. The file need not exist.
+        Links in its folder are followed. The file need not exist.
         """
         path = Path(name) if self.root is None else self.root / name
         if not path.is_absolute():
@@ -51,5 +51,5 @@ class FileNames:
 
 
 def below_folder(path: Path, folder: Path) -> PurePosixPath | None:
-    """The path below the folder, None if it is not below it."""
+    """Return the path below the folder, or None if it is not below it."""
     return PurePosixPath(path.relative_to(folder).as_posix()) if path != folder and path.is_relative_to(folder) else None

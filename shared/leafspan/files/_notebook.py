@@ -1,4 +1,4 @@
-"""Notebooks: their cells, one after the other; code stands between fences."""
+"""Notebooks: their cells in order; code is between fences."""
 
 from __future__ import annotations
 

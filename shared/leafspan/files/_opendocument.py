@@ -22,7 +22,7 @@ _IN_NOTES = "ancestor::presentation:notes"
 
 
 def read_opendocument(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. The parts are the rows of sheets, and slides; a text has none."""
+    """See Reader. The parts are slides, and rows of sheets; text documents have no parts."""
     try:
         from odfdo import Document
     except ImportError as error:
@@ -41,14 +41,14 @@ def read_opendocument(path: Path, files: Files) -> Iterator[Record]:
         else:
             for number, page in enumerate(document.body.get_draw_pages(), start=1):
                 assembly.add(_slide(page), "slide", number)
-    except Exception as error:  # a broken file makes odfdo raise anything
+    except Exception as error:  # a broken file makes odfdo raise any exception
         raise Unreadable(f"it is no file that odfdo can read: {error}") from None
     title = title_in_properties(archive, "meta.xml") or (None if kind == ".ods" else first_heading(assembly.text))
     yield Record(assembly.text, title, {}, left_out=tables.left_out, parts=assembly.parts)
 
 
 def _rows(sheet: Any) -> Iterator[Sequence[object]]:
-    """The rows of a sheet, without the blank ones at its end, of which a file often says that there are a million."""
+    """Yield a sheet's rows without blank ones at the end: files often declare a million."""
     blank = 0
     for row in sheet.xpath("descendant::table:table-row"):
         cells: list[object] = []
@@ -63,7 +63,7 @@ def _rows(sheet: Any) -> Iterator[Sequence[object]]:
 
 
 def _value(cell: Any) -> object:
-    """The value of a cell; its text, if odfdo does not understand its value."""
+    """Return a cell's value, or its text if odfdo does not understand the value."""
     try:
         return cell.value
     except (ValueError, TypeError, ArithmeticError):

@@ -1,4 +1,4 @@
-"""Opening files that are nothing but files: never one that could block, and never one that is too large to be read."""
+"""Opens regular files only: not files that could block, and not files that are too large to be read."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class Unreadable(Exception):
 
 
 def open_file(path: Path) -> BinaryIO:
-    """The open file.
+    """Open a file.
 
     Raises:
-        Unreadable: if it is no regular file.
+        Unreadable: if it is not a regular file.
         OSError: if it cannot be opened.
     """
-    _check_regular(path.stat().st_mode)  # first, since opening a device can already do something
+    _check_regular(path.stat().st_mode)  # before opening, since opening a device can have effects
     file: BinaryIO = open(path, "rb", opener=_open_without_waiting)  # noqa: SIM115 (the caller closes it)
     try:
         _check_regular(os.fstat(file.fileno()).st_mode)
@@ -35,10 +35,10 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def read_bytes(path: Path) -> bytes:
-    """What is in the file.
+    """Read a file.
 
     Raises:
-        Unreadable: if it is no regular file, or too large.
+        Unreadable: if it is not a regular file, or too large.
         OSError: if it cannot be read.
     """
     with open_file(path) as file:

@@ -1,4 +1,4 @@
-"""Readers of the user's own: functions, loaders of LangChain, readers of LlamaIndex."""
+"""The user's own readers: functions, loaders of LangChain, readers of LlamaIndex."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from leafspan.values import Document
 
 
 def read_with(reader: Any, path: Path) -> Iterator[Record | BadRecord]:
-    """The documents that a reader of the user's makes of a file; a single one has the id of the file.
+    """Read a file's documents with a user's own reader; a single document has the file's id.
 
     Raises:
-        Unreadable: if it fails, or returns something else.
+        Unreadable: if the reader fails, or returns something else.
     """
     try:
         if hasattr(reader, "load_data"):
             returned = (reader() if isinstance(reader, type) else reader).load_data(path)
         else:
-            returned = reader(str(path) if isinstance(reader, type) else path)  # loaders of LangChain take a text
-        if hasattr(returned, "lazy_load"):  # a loader that was made for the file
+            returned = reader(str(path) if isinstance(reader, type) else path)  # LangChain's loaders take a string
+        if hasattr(returned, "lazy_load"):  # a loader for this file
             returned = list(returned.lazy_load())
         is_single = isinstance(returned, str | Document | Mapping) or not isinstance(returned, Iterable)
         records = [_record(each) for each in ([returned] if is_single or hasattr(returned, "page_content") else returned)]

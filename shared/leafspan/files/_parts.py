@@ -1,4 +1,4 @@
-"""The parts of a file that a person sees, such as pages and rows: where they begin in the text that is made of it."""
+"""The parts of a file that a person sees, such as pages and rows: where they start in the file's text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from leafspan.splitting import LINE_END
 
 
 class Parts(NamedTuple):
-    """Parts of a file that follow each other.
+    """Consecutive parts of a file.
 
     Attributes:
         unit: What one is called, such as ``"page"``.
         first: The number of the first one.
-        starts: The lines of the text on which they begin, from 1; or that of the first one, if each line is one.
-        name: What they are in, such as a sheet. Empty if that is the file.
+        starts: The lines of the text on which they start, from 1. If each line is a part, only the first line.
+        name: What contains them, such as a sheet. Empty if that is the file.
     """
 
     unit: str
@@ -27,7 +27,7 @@ class Parts(NamedTuple):
 
 
 class Assembly:
-    """Puts the text of a file together of its parts."""
+    """Joins a file's text from its parts."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -35,7 +35,7 @@ class Assembly:
         self._runs: list[tuple[str, int, list[int] | int, str]] = []
 
     def add(self, text: str, unit: str, number: int, name: str = "") -> None:
-        """Add a part. It ends with a line end."""
+        """Add a part, followed by a line end."""
         last = self._runs[-1] if self._runs else None
         if last and (last[0], last[3]) == (unit, name) and isinstance(last[2], list) and last[1] + len(last[2]) == number:
             last[2].append(self._line)
@@ -44,7 +44,7 @@ class Assembly:
         self.add_text(text)
 
     def add_lines(self, text: str, unit: str, first: int, name: str = "") -> None:
-        """Add parts of which each is one line."""
+        """Add parts of one line each."""
         self._runs.append((unit, first, self._line, name))
         self.add_text(text)
 
@@ -56,12 +56,12 @@ class Assembly:
 
     @property
     def text(self) -> str:
-        """What was added so far."""
+        """The text added so far."""
         return "".join(self._texts)
 
     @property
     def parts(self) -> tuple[Parts, ...]:
-        """Where the parts begin."""
+        """Where the parts start."""
         return tuple(
             Parts(unit, first, starts if isinstance(starts, int) else tuple(starts), name)
             for unit, first, starts, name in self._runs
@@ -69,7 +69,7 @@ class Assembly:
 
 
 def packed(parts: Sequence[Parts]) -> list[list[Any]]:
-    """Parts as JSON has them, of the lines of which each is counted from the one before."""
+    """Return parts for JSON. Each line is stored as the distance from the previous one."""
     return [[unit, first, _steps(starts), name] for unit, first, starts, name in parts]
 
 
@@ -78,12 +78,12 @@ def _steps(starts: Sequence[int] | int) -> list[int] | int:
 
 
 def without_names(parts: Sequence[Parts] | None) -> tuple[Parts, ...] | None:
-    """The same without what they are in, which may say something of a person."""
+    """Return the same parts without the names of their containers, which may be personal data."""
     return None if parts is None else tuple(each._replace(name="") for each in parts)
 
 
 def place_in_file(packed: Sequence[Sequence[Any]], lines: tuple[int, int]) -> str | None:
-    """Where these lines of a text stand in the file, such as ``"pages 3-4"``; None if nobody knows. See ``packed``."""
+    """Return the place of these lines in the file, such as ``"pages 3-4"``, or None if unknown. See ``packed``."""
     found = [part for part in (_part_of(packed, line) for line in lines) if part is not None]
     if not found:
         return None
@@ -98,7 +98,7 @@ def _said(name: str, unit: str) -> str:
 
 
 def _part_of(packed: Sequence[Sequence[Any]], line: int) -> tuple[str, str, int] | None:
-    """The name, the unit and the number of the part with this line; None for a line before all parts."""
+    """Return the name, unit and number of the part with this line, or None for a line before all parts."""
     found = None
     for unit, first, steps, name in packed:
         begin = steps if isinstance(steps, int) else steps[0]

@@ -1,4 +1,4 @@
-"""PDF: the text of its pages, one after the other, so that a sentence goes on in the next one."""
+"""PDF: the text of its pages, joined so that a sentence can go on on the next page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_SECONDS = 300  # a file of a few kilobytes can have a million pages
 
 
 def read_pdf(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its parts are its pages. Its title is that of the file, unless a program has made it."""
+    """See Reader. Its parts are its pages. Its title is the file's own title, unless a program has made it up."""
     try:
         from pypdf import PdfReader
     except ImportError as error:
@@ -37,7 +37,7 @@ def read_pdf(path: Path, files: Files) -> Iterator[Record]:
             pages.add(page.extract_text().replace("\0", "").rstrip(), "page", number)
     except (Unreadable, OSError):
         raise
-    except Exception as error:  # a broken file makes pypdf raise anything
+    except Exception as error:  # a broken file makes pypdf raise any exception
         raise Unreadable(f"it is no PDF that pypdf can read: {error}") from None
     if not pages.text.strip():
         raise Unreadable("it has no text, only images perhaps: recognise its text first (OCR)")

@@ -1,4 +1,4 @@
-"""The title that the properties of an Office file say."""
+"""The title in an Office file's properties."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
-# Titles that a program has made, which say nothing of the text.
+# Titles that programs make up, and that do not describe the text.
 _MADE = re.compile(
     r"(?:microsoft (?:word|excel|powerpoint) - .*|(?:untitled|document|presentation|slide)[\s\d]*|powerpoint presentation"
     r"|[^\n]*\.(?:docx?|pptx?|xlsx?|odt|rtf|tex|dvi|pdf|indd|qxd|html?))",
@@ -17,7 +17,7 @@ _TITLE = "{http://purl.org/dc/elements/1.1/}title"
 
 
 def title_in_properties(archive: ZipFile, name: str = "docProps/core.xml") -> str | None:
-    """The title; None if there is none, or a program has made it."""
+    """Return the title, or None if there is no title, or a program has made it up."""
     with suppress(KeyError, ElementTree.ParseError, ValueError):
         found = next(ElementTree.fromstring(archive.read(name)).iter(_TITLE), None)
         return said_title(found.text) if found is not None else None
@@ -25,6 +25,6 @@ def title_in_properties(archive: ZipFile, name: str = "docProps/core.xml") -> st
 
 
 def said_title(text: str | None) -> str | None:
-    """The title that a file says it has; None if that is none, or a program has made it."""
+    """Return a file's declared title, or None if it is empty, or a program has made it up."""
     title = " ".join((text or "").split())
     return None if not title or _MADE.fullmatch(title) else title

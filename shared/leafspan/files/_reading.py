@@ -1,4 +1,4 @@
-"""Reading the files of a source as documents. What cannot be read is skipped, and noted."""
+"""Reads a source's files as documents, and skips and reports unreadable ones."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from leafspan.files._source import Files
 from leafspan.files._walking import LeftOut, NotRead, find_files
 from leafspan.values import Document
 
-_LONGEST_TITLE = 1_000  # characters; each leaf is indexed with it
+_LONGEST_TITLE = 1_000  # characters; each leaf is indexed with the title
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that was not read, or not all of it: it cannot be read, or leafspan has written it itself. Or a document of a
-    ``sync`` that cannot be stored.
+    """A file that was not read, or not completely, because it is unreadable or written by leafspan itself; or a document
+    of a ``sync`` that cannot be stored.
 
     Attributes:
-        path: Name of the file, which is its id; of a folder that could not be looked into, its path in the same form; of a
-            document its id, or "" if that is what is wrong.
-        reason: Why, or what of it was left out. Of several reasons the first, and how many there are.
+        path: The file's name, which is its id; for an unreadable folder, its path in the same form; for a document, its
+            id, or "" if the id is the problem.
+        reason: Why, or what was left out. If there are several reasons, the first one and their number.
     """
 
     path: str
@@ -41,12 +41,12 @@ class Skipped:
 
 
 class Step(NamedTuple):
-    """What is to be done about something that was found.
+    """The next step for something that was found.
 
     Attributes:
         found: What was found.
-        ids: The ids of its documents, if it is unchanged and need not be read; none if it was read before. None otherwise.
-        what: What it is that leafspan has written. None for all other files.
+        ids: Ids of an unchanged file's documents; empty for a file that was read before; None for all others.
+        what: What leafspan has written there. None for all other files.
     """
 
     found: Path | NotRead | LeftOut
@@ -55,32 +55,32 @@ class Step(NamedTuple):
 
     @property
     def is_to_be_read(self) -> bool:
-        """Whether it is a file to be read."""
+        """Whether it is a file that must be read."""
         return isinstance(self.found, Path) and self.ids is None and self.what is None
 
 
 def records_of(path: Path, files: Files) -> Iterator[Record | BadRecord]:
-    """The documents of a file. If it cannot be read, the last one says why."""
+    """Yield a file's documents. If the file cannot be read, the last item says why."""
     try:
         yield from read_file(path, files)
     except (Unreadable, MissingExtra) as error:
         yield BadRecord(str(error))
-    except (OSError, MemoryError, RecursionError) as error:  # it may be nested deeper than its reader can go
+    except (OSError, MemoryError, RecursionError) as error:  # it may be nested too deeply for its reader
         yield BadRecord(getattr(error, "strerror", None) or type(error).__name__)
 
 
 def one_by_one(steps: Iterable[Step], files: Files) -> Iterator[tuple[Step, Iterable[Record | BadRecord]]]:
-    """Each step with the documents of its file, which is read meanwhile."""
+    """Yield each step with the documents of its file, and read the file meanwhile."""
     for step in steps:
         is_read = isinstance(step.found, Path) and step.is_to_be_read
         yield step, records_of(step.found, files) if is_read else ()  # type: ignore[arg-type]
 
 
 class FileReading:
-    """Reads files for one call of an index. A file that is met twice is read once.
+    """Reads files for one call of an index. A file that is found twice is read once.
 
     Attributes:
-        ahead: What reads the files of steps, in their order; some of them ahead, perhaps.
+        ahead: Reads the files of steps, in order, perhaps some of them ahead.
     """
 
     def __init__(
@@ -91,19 +91,19 @@ class FileReading:
         self._stored_name = stored_name
         self._read: set[Path] = set()
         self._unread: set[Path] = set()
-        self._own: dict[Path, Skipped] = {}  # files that leafspan has written itself
-        self._left_out: dict[Path, str] = {}  # files that are not read, with what kind they are of
+        self._own: dict[Path, Skipped] = {}  # files that leafspan itself has written
+        self._left_out: dict[Path, str] = {}  # files that are not read, with their kind
         self._unread_documents: set[str] = set()
-        self._reasons: dict[str, list[str]] = {}  # the first reason, and an empty one for each other
-        self._noted: set[Path] = set()  # files from which something was left out
+        self._reasons: dict[str, list[str]] = {}  # the first reason, and an empty text for each further one
+        self._noted: set[Path] = set()  # files that were not read completely
         self.unchanged: Callable[[Path, str, Files], Sequence[str] | None] = lambda path, name, files: None
         self.ahead: Callable[[Iterable[Step], Files], Iterator[tuple[Step, Iterable[Record | BadRecord]]]] = one_by_one
-        self.passed: list[str] = []  # ids of documents of files that are unchanged, and were not read
+        self.passed: list[str] = []  # document ids of unchanged files, which were not read
         self.order: dict[str, int] = {}  # of the ids of all documents
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
-        """What was not read so far."""
+        """The files and documents that were skipped so far."""
         unread = [
             Skipped(name, first + (f" (and {len(others)} more)" if others else ""))
             for name, (first, *others) in self._reasons.items()
@@ -112,45 +112,45 @@ class FileReading:
 
     @property
     def left_out(self) -> dict[str, int]:
-        """The number of files of each kind that is not read, the most first."""
+        """The number of unread files of each kind, highest first."""
         counts = Counter(kind for path, kind in self._left_out.items() if path not in self._read)
         return dict(sorted(counts.items(), key=lambda each: (-each[1], each[0])))
 
     def names(self, files: Files) -> FileNames:
-        """What files of a source are called."""
+        """Return the names of a source's files."""
         root = self._root if files.root is None else Path(files.root).expanduser()
         return FileNames(None if root is None else real_path(root))
 
     @property
     def unread(self) -> set[Path]:
-        """The files that could not be read, or not all of them."""
+        """The files that could not be read, or not completely."""
         return self._unread | self._noted
 
     def may_be_unread(self, path: Path | None) -> bool:
-        """Whether the file with this path may be there, and be one that could not be read."""
+        """Whether the file with this path may exist but was unreadable."""
         return path is not None and any(each in self._unread for each in (path, *path.parents))
 
     def skip_document(self, id_: str, reason: str) -> None:
-        """Note that a document of the user's could not be stored."""
+        """Record that a user's document could not be stored."""
         self._unread_documents.add(self._stored_name(id_))
         self._reasons.setdefault(self._stored_name(id_), []).append(reason)
 
     def is_skipped_document(self, id_: str) -> bool:
-        """Whether the document with this id was skipped, or one whose id is not known."""
+        """Whether the document with this id, or one with an unknown id, was skipped."""
         return id_ in self._unread_documents or "" in self._unread_documents
 
     def found_below(self, path: Path) -> bool:
-        """Whether a file was found at this path or below it, read or not."""
+        """Whether a file was found at this path or below it, even if it was not read."""
         return any(each.is_relative_to(path) for each in (*self._read, *self._unread, *self._own))
 
     def read(self, files: Files) -> Iterator[FileDocument]:
-        """The documents of a source, in the order of their paths.
+        """Yield a source's documents, in the order of their paths.
 
-        Files in a folder that leafspan has written itself are no documents. One that the user names is read.
+        Files in a folder that leafspan itself has written are skipped. A file that the user names is always read.
 
         Raises:
-            InvalidDocument: if a path that the user named is not there or of no known kind; if ``files.strict``, also if a
-                file cannot be read.
+            InvalidDocument: if a path that the user named does not exist or is of no known kind; with ``files.strict``,
+                also if a file cannot be read.
         """
         check_paths(files)
         names = self.names(files)
@@ -174,7 +174,7 @@ class FileReading:
             warnings.warn(no_match(files), RuntimeWarning, stacklevel=2)
 
     def _steps(self, files: Files, names: FileNames, named: frozenset[Path]) -> Iterator[Step]:
-        """What becomes of each file of a source, before it is read."""
+        """Yield the step for each file of a source before it is read."""
         for found in wanted_files(files):
             if isinstance(found, NotRead | LeftOut):
                 yield Step(found)
@@ -239,7 +239,7 @@ class FileReading:
 
 
 def no_match(files: Files) -> str:
-    """What to say where no file matches the patterns of a source."""
+    """Return the message for a source whose patterns match no file."""
     folders = " and ".join(shown(str(path)) for path in files.named)
     without = f", without exclude={shown(files.exclude)}" if files.exclude else ""
     return (
@@ -248,10 +248,10 @@ def no_match(files: Files) -> str:
 
 
 def check_paths(files: Files, *, remedy: str = "") -> None:
-    """Check that each path of a source is there, and is a folder or a file of a known kind.
+    """Check that each path of a source exists, and is a folder or a file of a known kind.
 
     Raises:
-        InvalidDocument: if one is not.
+        InvalidDocument: if one does not.
     """
     suffixes = suffixes_of(files)
     for path in files.named:
@@ -263,10 +263,10 @@ def check_paths(files: Files, *, remedy: str = "") -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is something at a path that the user named.
+    """Whether something exists at a path that the user named.
 
     Raises:
-        InvalidDocument: if that cannot be told, so that nobody takes its documents for deleted.
+        InvalidDocument: if that is unknown, so that its documents are not taken for deleted.
     """
     try:
         return path.exists()
@@ -276,16 +276,16 @@ def is_there(path: Path) -> bool:
 
 
 def wanted_files(files: Files) -> Iterator[Path | NotRead | LeftOut]:
-    """The files of a source, what in its folders cannot be looked into, and what is left out there.
+    """Yield a source's files, its unreadable folders, and what is left out there.
 
-    A file can be found in two of the paths.
+    A file can be found through two of the paths.
     """
     for named in files.named:
         yield from files_at(named, files)
 
 
 def files_at(named: Path, files: Files) -> Iterator[Path | NotRead | LeftOut]:
-    """The files at one of the paths of a source. Nothing is said of what its patterns leave out."""
+    """Yield the files at one of a source's paths. Files that the patterns exclude are not reported."""
     real = real_path(named)
     if not real.is_dir():
         yield real
@@ -311,5 +311,5 @@ def _below(path: Path, folder: Path) -> PurePosixPath:
 
 
 def real_path(path: Path) -> Path:
-    """The path, absolute and without links. It need not be there."""
+    """Return the path, absolute and without links. It need not exist."""
     return Path(os.path.realpath(path))

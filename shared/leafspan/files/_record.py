@@ -1,4 +1,4 @@
-"""What a reader of files returns: the documents of a file, and the parts that are none."""
+"""What a file reader returns: the file's documents, and its unreadable parts."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Record(NamedTuple):
 
     Attributes:
         text: Its text.
-        title: Its title. None for the name of the file.
-        metadata: Its metadata, beside the name of the file, as they are stored.
-        part: Which part of the file it is, such as ``page=3``. Empty if it is the whole file.
-        id: Its id, if the file gives it one. None for the name of the file and the part.
-        left_out: What of it was left out, and why.
+        title: Its title. None for the file's name.
+        metadata: Its metadata, as stored, beside the file's name.
+        part: The part of the file, such as ``page=3``. Empty for the whole file.
+        id: Its id, if the file gives it one. None for the file's name and the part.
+        left_out: What was left out, and why.
         lines_before: Number of lines of the file before the text.
-        markup: What the text is written in.
-        parts: Where the parts of the file begin in the text. None if the text is the file's own, with its lines.
+        markup: The text's markup format.
+        parts: Where the file's parts start in the text. None if the text has the file's own lines.
     """
 
     text: str
@@ -40,7 +40,7 @@ class Record(NamedTuple):
 
 
 def parsed_record(text: str, title: str | None, markup: str) -> Record:
-    """The document of a text in a markup. Of one that is too long, the text is read, and not its headings."""
+    """Return the document of a text in a markup format. Headings of a very long text are not read."""
     if len(text) <= _MOST_PARSED:
         return Record(text, title, {}, markup=markup)
     left_out = [f"its headings are left out: it has more than {_MOST_PARSED:,} characters"]
@@ -48,7 +48,7 @@ def parsed_record(text: str, title: str | None, markup: str) -> Record:
 
 
 class BadRecord(NamedTuple):
-    """A part of a file that is no document, and why."""
+    """A part of a file that is not a document, and why."""
 
     reason: str
 
@@ -57,7 +57,7 @@ class Reader(Protocol):
     """A function that reads files of one kind."""
 
     def __call__(self, path: Path, files: Files) -> Iterator[Record | BadRecord]:
-        """The documents of a file.
+        """Yield a file's documents.
 
         Raises:
             Unreadable: if the file cannot be read.

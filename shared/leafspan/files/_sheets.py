@@ -1,4 +1,4 @@
-"""Tables: CSV and TSV, and the sheets of Excel. Formulas are not computed: the values are those that were saved."""
+"""Tables: CSV and TSV, and Excel's sheets. Formulas are not computed: the values are the saved ones."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from leafspan.files._record import Record
 from leafspan.files._source import Files
 from leafspan.files._table import Tables
 
-_SAMPLE = 1 << 16  # characters that tell what separates the columns
+_SAMPLE = 1 << 16  # characters from which the separator of columns is guessed
 _LONGEST_FIELD = 1 << 20
 
 
 def read_csv(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its parts are its rows. Commas, semicolons, tabs or bars separate the columns, whichever fits best."""
+    """See Reader. Its parts are its rows. It guesses whether commas, semicolons, tabs or bars separate the columns."""
     text = decode(read_bytes(path), files.encoding or "utf-8")
     assembly = Assembly()
     tables = Tables(assembly)
@@ -45,7 +45,7 @@ def _delimiter(text: str, path: Path) -> str:
 
 
 def read_xlsx(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its parts are the rows of its sheets, of which each stands under its name as a heading."""
+    """See Reader. Its parts are the rows of its sheets. Each sheet's name is a heading above it."""
     try:
         from openpyxl import load_workbook
     except ImportError as error:
@@ -58,9 +58,9 @@ def read_xlsx(path: Path, files: Files) -> Iterator[Record]:
             book = load_workbook(bytes_of(archive), read_only=True, data_only=True, keep_links=False)
             for sheet in book.worksheets:
                 if sheet.sheet_state == "visible":
-                    sheet.reset_dimensions()  # what a file says of itself may be wrong
+                    sheet.reset_dimensions()  # the file's declared size may be wrong
                     tables.add(sheet.iter_rows(values_only=True), sheet.title)
             title = said_title(book.properties.title)
-    except Exception as error:  # a broken file makes openpyxl raise anything
+    except Exception as error:  # a broken file makes openpyxl raise any exception
         raise Unreadable(f"it is no workbook that openpyxl can read: {error}") from None
     yield Record(assembly.text, title, {}, left_out=tables.left_out, parts=assembly.parts)

@@ -1,4 +1,4 @@
-"""Slides: the texts and tables of each one, under its title, and what the speaker notes."""
+"""Slides: texts, tables and speaker notes of each slide, under its title."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leafspan.files._table import Tables
 
 
 def read_pptx(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its parts are its slides. Its title is that of its properties, or of its first slide."""
+    """See Reader. Its parts are its slides. Its title is in its properties, or else its first slide's title."""
     try:
         from pptx import Presentation
     except ImportError as error:
@@ -36,18 +36,18 @@ def read_pptx(path: Path, files: Files) -> Iterator[Record]:
                     continue
                 try:
                     parts.append(_text(shape))
-                except Exception as error:  # such as a kind of chart that it does not know
+                except Exception as error:  # such as an unknown kind of chart
                     left_out.append(f"slide {number}: {shape.name} is left out: {error}")
             if slide.has_notes_slide and (frame := slide.notes_slide.notes_text_frame) is not None and frame.text.strip():
                 parts.append(f"Notes: {frame.text.strip()}")
             assembly.add("\n\n".join(filter(None, parts)) + "\n\n", "slide", number)
-    except Exception as error:  # a broken file makes python-pptx raise anything
+    except Exception as error:  # a broken file makes python-pptx raise any exception
         raise Unreadable(f"these are no slides that python-pptx can read: {error}") from None
     yield Record(assembly.text, title_in_properties(archive) or first or None, {}, left_out=left_out, parts=assembly.parts)
 
 
 def _shapes(shapes: Iterable[Any]) -> Iterator[Any]:
-    """The shapes, from top to bottom, with those in groups."""
+    """Yield the shapes from top to bottom, including those in groups."""
     for shape in sorted(shapes, key=lambda each: (each.top or 0, each.left or 0)):
         if hasattr(shape, "shapes"):
             yield from _shapes(shape.shapes)
@@ -72,7 +72,7 @@ def _text(shape: Any) -> str:
 
 
 def _of_chart(chart: Any) -> str:
-    """What a chart shows, as a table with a column for each series."""
+    """Return a chart's data as a table with a column for each series."""
     title = _words(chart.chart_title.text_frame.text) if chart.has_title and chart.chart_title.has_text_frame else ""
     assembly = Assembly()
     for plot in chart.plots:

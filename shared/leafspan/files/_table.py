@@ -1,4 +1,4 @@
-"""Rows of a table as Markdown: the header above them tells leaves what their columns are."""
+"""Rows of a table as Markdown: the header above them tells leaves the names of their columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from leafspan.files._parts import Assembly
 
 MOST_CELLS = 2_000_000
-"""The most cells of a file that are read, empty ones among them."""
+"""The most cells of a file that are read, including empty ones."""
 
 
 class Tables:
@@ -19,11 +19,11 @@ class Tables:
         self.left_out: list[str] = []
 
     def add(self, rows: Iterable[Sequence[object]], name: str = "") -> None:
-        """Add a table. Its first row that is not blank is its header. A row is a part; blank ones are left out.
+        """Add a table. Its first row that is not blank is its header. Each further row is a part; blank rows are left out.
 
-        A table with a name stands under it as a heading, which is part of its first row.
+        A table's name is a heading above it, which is part of its first row.
         """
-        width, before = 0, 0  # the number of columns, and of the row before that is in the run of lines
+        width, before = 0, 0  # the number of columns, and of the previous row in the run of lines
         for number, row in enumerate(rows, start=1):
             self._cells += max(1, len(row))
             if self._cells > MOST_CELLS:

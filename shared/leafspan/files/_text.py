@@ -1,4 +1,4 @@
-"""Markdown, reStructuredText and plain text: the text of the document is that of the file, character by character."""
+"""Markdown, reStructuredText and plain text: the document has exactly the file's text."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from leafspan.files._record import Record, parsed_record
 from leafspan.files._source import Files
 from leafspan.splitting import ASCIIDOC, LINE_END, ORG, RST, find_headings, front_matter, layout_of
 
-# What may stand before the title, or in its line, without being text; but not within code, which comes first. A comment
-# without an end goes up to the end, and no other part has its own first character within it: no text is searched twice.
+# What may come before the title, or in its line, without being text, but not within code, which comes first. An open
+# comment goes up to the end, and no other part contains its own first character: no text is searched twice.
 _FURNITURE = re.compile(
     r"""`[^`\r\n]*+`
     |<!--.*?(?:-->|\Z)                                                          # a comment
@@ -29,11 +29,11 @@ _FURNITURE = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
-# Up to the first blank line after a line that is not: a heading at the start is in it, and parsing all takes longer.
+# The first block, up to a blank line: it contains a heading at the start, and parsing everything takes longer.
 _FIRST_BLOCK = re.compile(r"\s*(?:[^\r\n]*\S[^\r\n]*(?:\r\n?|\n|\Z))*")
-_BEGINNING = 1 << 16  # characters in which the title is looked for
+_BEGINNING = 1 << 16  # characters in which the title is searched
 
-# What reStructuredText has and Markdown does not: directives, targets, roles, and titles below or between other lines.
+# Marks of reStructuredText that Markdown does not have: directives, targets, roles, and titles below or between lines.
 _RST = re.compile(
     r"""^[ \t]*+\.\.[ ](?:[\w:+.-]+::(?:[ \t]|$)|_[^:\r\n]+:(?:[ \t]|$))
     |(?<![\w:`]):[a-z][\w:+.-]*+:`[^`\r\n]++`
@@ -49,16 +49,16 @@ _ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S[^\r\n]*)", re.IGNORECASE | re.MULT
 
 
 def read_text(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. What is plainly reStructuredText is read as such, everything else as Markdown."""
+    """See Reader. Text that is clearly reStructuredText is read as such, all other text as Markdown."""
     text = decode(read_bytes(path), files.encoding or "utf-8")
     beginning = text[:_BEGINNING]
     return _of_rst(text) if _RST.search(beginning) and not _MARKDOWN.search(beginning) else _of_markdown(text)
 
 
 def read_markdown(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is that in its front matter, or a top heading at its start; the other fields are metadata.
+    """See Reader. Its title is in its front matter, or is a top heading at its start; other fields are metadata.
 
-    Comments, pictures and labels may stand before the heading.
+    Comments, pictures and labels may come before the heading.
     """
     return _of_markdown(decode(read_bytes(path), files.encoding or "utf-8"))
 
@@ -71,9 +71,9 @@ def _of_markdown(page: str) -> Iterator[Record]:
 
 
 def first_heading(text: str) -> str | None:
-    """The top heading at the start of a text."""
+    """Return the top heading at the start of a text."""
     text = LINE_END.sub("\n", text)
-    for _ in range(2):  # a link around a badge has no text only without the badge
+    for _ in range(2):  # a link around a badge is empty once the badge is removed
         text = _FURNITURE.sub(lambda match: match[0] if match[0].startswith("`") else "", text)
     block = _FIRST_BLOCK.match(text)
     headings = find_headings(block[0]) if block else []
@@ -83,7 +83,7 @@ def first_heading(text: str) -> str | None:
 
 
 def read_rst(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is the heading before any paragraph, perhaps behind comments, labels, directives and fields."""
+    """See Reader. Its title is the heading before any paragraph, perhaps after comments, labels, directives and fields."""
     return _of_rst(decode(read_bytes(path), files.encoding or "utf-8"))
 
 
@@ -96,7 +96,7 @@ def _of_rst(text: str) -> Iterator[Record]:
 
 
 def read_asciidoc(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is the heading of one mark."""
+    """See Reader. Its title is the heading with one mark."""
     text = decode(read_bytes(path), files.encoding or "utf-8")
     headings = layout_of(text[:_BEGINNING], ASCIIDOC).headings
     title = headings[0].text if headings and headings[0].depth == 1 else None
@@ -104,7 +104,7 @@ def read_asciidoc(path: Path, files: Files) -> Iterator[Record]:
 
 
 def read_org(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is the one that it says."""
+    """See Reader. Its title is the declared one."""
     text = decode(read_bytes(path), files.encoding or "utf-8")
     title = _ORG_TITLE.search(text[:_BEGINNING])
     yield Record(text, title[1].strip() if title else None, {}, markup=ORG)

@@ -1,4 +1,4 @@
-"""The files in a folder and below it, in the order of their paths, without following links."""
+"""Yields the files in a folder and below it, in the order of their paths, without following links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class NotRead(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A file that is not one of those to be read: it is hidden, of another kind, or a link to nothing."""
+    """A file that is left out: it is hidden, of another kind, or a broken link."""
 
     path: Path
     kind: str
@@ -25,10 +25,10 @@ class LeftOut(NamedTuple):
 def find_files(
     folder: Path, *, takes: Callable[[Path], bool], enters: Callable[[Path], bool]
 ) -> Iterator[Path | NotRead | LeftOut]:
-    """The files of a folder that are to be read, what in it cannot be looked into, and what is left out.
+    """Yield a folder's files to read, its unreadable folders, and what is left out.
 
-    A link that stays in the folder is passed over: what it leads to is found where it stands. So nothing is found twice,
-    and no loop of links is entered. A hidden folder is left out as one. Of the files of an index nothing is said.
+    Links that stay in the folder are skipped, since their targets are found anyway. So nothing is found twice, and loops
+    of links do no harm. A hidden folder is left out as a whole. An index's own files are not reported.
     """
     waiting = [iter([folder])]
     indexes = set()
@@ -40,7 +40,7 @@ def find_files(
             is_link, is_folder = path != folder and _is_link(path), path.is_dir()
             is_there = not is_link or path.exists()
             names = sorted(os.listdir(path)) if path == folder or (is_folder and not is_link and enters(path)) else None
-        except OSError as error:  # its path is too long, or its folder must not be searched: perhaps it is to be read
+        except OSError as error:  # its path is too long, or its folder must not be searched: it may be a wanted file
             if path == folder or takes(path) or enters(path):
                 yield NotRead(path, error.strerror or str(error))
             continue
@@ -61,7 +61,7 @@ def find_files(
 
 
 def _kind(path: Path) -> str:
-    """What is said of a file that is left out: its suffix, as far as it has one."""
+    """Return the kind of a file that is left out: its suffix, if any."""
     return "hidden" if path.name.startswith(".") else path.suffix.lower() or "without a suffix"
 
 

@@ -16,7 +16,7 @@ from leafspan.files._source import Files
 
 
 def read_docx(path: Path, files: Files) -> Iterator[Record]:
-    """See Reader. Its title is that of its properties, or its first heading."""
+    """See Reader. Its title is in its properties, or is its first heading."""
     try:
         import mammoth
     except ImportError as error:
@@ -24,7 +24,7 @@ def read_docx(path: Path, files: Files) -> Iterator[Record]:
     archive = open_archive(path)
     try:
         html = mammoth.convert_to_html(bytes_of(archive), convert_image=_no_image, include_embedded_style_map=False).value
-    except Exception as error:  # a broken file makes mammoth raise anything
+    except Exception as error:  # a broken file makes mammoth raise any exception
         raise Unreadable(f"it is no document that mammoth can read: {error}") from None
     text, heading = markdown_of(html)
     yield Record(text, title_in_properties(archive) or heading, {}, parts=())
