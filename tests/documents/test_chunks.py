@@ -235,7 +235,7 @@ def test_chunks_of_which_only_some_say_where_they_start_are_an_error():
 
 def test_chunks_without_places_and_without_a_source_need_an_id():
     sections = [piece("Tea is hot.", header="Introduction"), piece("Bees dance.", header="Introduction")]  # of two texts
-    with pytest.raises(InvalidDocument, match=r"must say of which text it is, by a source in its metadata, or chunks_of"):
+    with pytest.raises(InvalidDocument, match=r"must name its text, by a source in its metadata, or chunks_of"):
         chunks_of(sections)
     assert [document.text for document in chunks_of(sections, id="both")] == ["Tea is hot.\nBees dance."]
 
@@ -266,7 +266,7 @@ def test_a_chunk_id_of_the_users_own_is_kept():
 
 def test_equal_chunks_at_one_place_that_say_different_things_are_an_error():
     pieces = [piece("To be done.", start_index=0, section="A"), piece("To be done.", start_index=0, section="B")]
-    with pytest.raises(InvalidDocument, match="must not be the same but for their metadata, got two at character 0"):
+    with pytest.raises(InvalidDocument, match="must not differ only in their metadata, got two at character 0"):
         chunks_of(pieces, id="x")
 
 

@@ -51,7 +51,7 @@ def test_a_place_in_another_format_is_refused(format_):
 @pytest.mark.parametrize(
     ("packed", "message"),
     [
-        ("1|4,40,57,4", "its place is that of leaf 4"),
+        ("1|4,40,57,4", "its place belongs to leaf 4"),
         ("1|3,57,40,4", "its place ends before it starts, at 57 and 40"),
         ("1|3,40,57", "its place must be 4 whole numbers, got '3,40,57'"),
         (

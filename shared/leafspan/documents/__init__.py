@@ -1,4 +1,4 @@
-"""Documents and their leaves: what is accepted, how leaves are made, and how a leaf's place is stored."""
+"""Documents and their leaves: accepting documents, making leaves, and storing a leaf's place."""
 
 from leafspan.documents._accepting import (
     check_document,

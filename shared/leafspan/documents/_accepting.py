@@ -1,4 +1,4 @@
-"""Documents from everything that a user may add, as they will be stored."""
+"""Turns everything that a user may add into documents as they will be stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from leafspan.text import UnicodeErrors, without_surrogates
 from leafspan.values import Chunk, Document
 
 MOST_CHARACTERS_OF_ID = 100_000
-"""The id of each leaf begins with that of its document."""
+"""The most characters of a document's id. Each leaf's id starts with it."""
 
 
 def read_documents(
@@ -30,10 +30,10 @@ def read_documents(
     unicode_errors: UnicodeErrors = "strict",
     skip_bad: bool = False,
 ) -> Iterator[Document]:
-    """The documents that a user adds, as they will be stored, in order.
+    """Yield the documents that a user adds, as they will be stored, in order.
 
     Raises:
-        InvalidDocument: if one of them is no document, or cannot be stored and is not to be skipped.
+        InvalidDocument: if something is not a document, or cannot be stored and must not be skipped.
     """
     used = reading or FileReading(check_document)
     for thing in [things] if is_single(things) else things:
@@ -54,7 +54,7 @@ def read_documents(
 
 
 def _id_of(given: Document | GivenDocument) -> str:
-    """The id of a document that cannot be stored; empty if it has none, or that is what is wrong."""
+    """Return the id of a document that cannot be stored, or "" if it has no valid id."""
     try:
         return _checked_id(given.id)
     except InvalidDocument:
@@ -62,10 +62,10 @@ def _id_of(given: Document | GivenDocument) -> str:
 
 
 def distinct(documents: Iterable[Document]) -> Iterator[Document]:
-    """The documents, each once, in order.
+    """Yield each document once, in order.
 
     Raises:
-        InvalidDocument: if two that differ have the same id.
+        InvalidDocument: if two different documents have the same id.
     """
     seen: dict[str, str] = {}
     for document in documents:
@@ -82,7 +82,7 @@ def distinct(documents: Iterable[Document]) -> Iterator[Document]:
 
 
 def content_hash(document: Document, of_file: Mapping[str, object] | None = None) -> str:
-    """A hash of everything that is stored of a document, also of how it stands in its file."""
+    """Return a hash of everything that is stored of a document, including its place in its file."""
     content: list[object] = [document.text, document.title, sorted(document.metadata.items())]
     if document.chunks:
         content.append([(chunk.end, sorted(chunk.metadata.items())) for chunk in document.chunks])
@@ -95,31 +95,31 @@ def content_hash(document: Document, of_file: Mapping[str, object] | None = None
 
 def is_single(things: object) -> bool:
     """Whether it is one document or path. A framework's Document is iterable too, over its fields."""
-    # An array of numpy without a dimension cannot be walked through.
+    # A numpy array without dimensions cannot be iterated.
     single = isinstance(things, str | bytes | Mapping) or not isinstance(things, Iterable) or not getattr(things, "ndim", 1)
     return single or hasattr(things, "page_content") or hasattr(things, "node_id")
 
 
 def to_document(thing: object, *, flatten_metadata: bool = False, volatile_keys: Collection[str] = ()) -> Document:
-    """A document as it will be stored, from one thing.
+    """Return one thing as a document, as it will be stored.
 
-    The metadata's ``title`` is the title of a framework's Document. A Document without an id of its own gets one that tells
-    it apart from every other: see ``made_id``.
+    The title of a framework's Document is the ``title`` in its metadata. A Document without an id of its own gets one that
+    tells it apart from every other: see ``made_id``.
 
     Raises:
-        InvalidDocument: if it is none of these, or cannot be stored.
+        InvalidDocument: if it is not a document, or cannot be stored.
     """
     return check_document(recognise(thing), flatten_metadata=flatten_metadata, volatile_keys=volatile_keys)
 
 
 def with_any_metadata(thing: object) -> Document:
-    """Like ``to_document``, but of a document of a framework that is only split, so that it may have any metadata.
+    """Like ``to_document``, for a framework's document that is only split, and so may have any metadata.
 
-    They are those that an index stores with ``flatten_metadata``. If some cannot be stored, a hash of these takes their
-    place, which tells the document apart from others.
+    The metadata are those that an index stores with ``flatten_metadata``. If some cannot be stored, a hash of them
+    replaces them, which tells the document apart from others.
 
     Raises:
-        InvalidDocument: if it is no document, or its id or text cannot be stored.
+        InvalidDocument: if it is not a document, or its id or text cannot be stored.
     """
     given = recognise(thing)
     return check_document(replace(given, metadata=storable(given.metadata)))
@@ -128,10 +128,10 @@ def with_any_metadata(thing: object) -> Document:
 def check_document(
     given: Document | GivenDocument, *, flatten_metadata: bool = False, volatile_keys: Collection[str] = ()
 ) -> Document:
-    """The document as it will be stored.
+    """Return the document as it will be stored.
 
     Raises:
-        InvalidDocument: if the id is empty, reserved or too long, a field has a wrong type, a text holds a lone surrogate,
+        InvalidDocument: if the id is empty, reserved or too long, a field has a wrong type, a text has a lone surrogate,
             the metadata cannot be stored, or the chunks do not end at the end of the text.
     """
     id_ = _name(given) if isinstance(given, GivenDocument) and given.id is None else _checked_id(given.id)
@@ -171,7 +171,7 @@ def _check_unicode(id_: str, name: str, text: str) -> None:
 
 
 def _name(given: GivenDocument) -> str:
-    """What a document without an id is called in errors."""
+    """Return the name of a document without an id, for errors."""
     named = isinstance(given.metadata, Mapping) and described(given.metadata)
     return named or f"{str(given.text)[:40]}..."
 
@@ -183,7 +183,7 @@ def _stored_metadata(id_: str, metadata: Mapping[str, object], *, flat: bool) ->
 def _checked_hidden(
     id_: str, given: Document | GivenDocument, metadata: Mapping[str, object], chunks: Iterable[Chunk]
 ) -> tuple[str, ...]:
-    """Those of the stored keys that are hidden, or are made of a hidden one by flattening. The title counts as one."""
+    """Return the stored keys that are hidden, or flattened from a hidden key. A hidden title is one of them."""
     hidden = given.hidden
     if not isinstance(hidden, tuple | list) or not all(isinstance(key, str) for key in hidden):
         raise InvalidDocument(f"the hidden keys of document {shown(id_)} must be a list of strings, got {shown(hidden)}")
@@ -201,7 +201,7 @@ def _checked_hidden(
 def _checked_chunks(
     id_: str, given: Document | GivenDocument, metadata: Mapping[str, object], *, flat: bool
 ) -> Iterator[Chunk]:
-    """The chunks as they will be stored, each with the metadata of the document beside its own."""
+    """Yield the chunks as they will be stored, each with the document's metadata beside its own."""
     before = 0
     if not isinstance(given.chunks, tuple | list):
         raise InvalidDocument(f"the chunks of document {shown(id_)} must be a list of Chunks, got {shown(given.chunks)}")

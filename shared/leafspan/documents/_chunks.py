@@ -1,4 +1,4 @@
-"""Chunks of another splitter, put together to the documents that they are pieces of."""
+"""Joins another splitter's chunks to the documents that they come from."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from leafspan.values import Document
 
 @dataclass(slots=True)
 class _Whole:
-    """The document that chunks are pieces of, with the id that they know it by."""
+    """The document that chunks come from, with the id that they give it."""
 
     id: str | None
-    runs: list[list[Piece]] = field(default_factory=list)  # of pieces that are next to each other
+    runs: list[list[Piece]] = field(default_factory=list)  # adjacent pieces
 
     def parts(self, *, keep: bool) -> list[list[Piece]]:
-        """The pieces of each document. Nothing but their order tells where pieces without places stand, so others between
-        them part them, unless they are known to be of one document.
+        """Return the pieces of each document. Pieces without places are ordered only by their sequence, so other pieces
+        between them separate them, unless they are known to belong to one document.
         """
         together = [piece for run in self.runs for piece in run]
         has_places = any(piece.start is not None for piece in together)
@@ -34,7 +34,7 @@ class _Whole:
 def chunks_of(
     chunks: Iterable[object], *, id: str | None = None, overlap: int = 0, flatten_metadata: bool = False
 ) -> list[Document]:
-    """Documents whose leaves are these chunks, so that windows, parents and merging work across them.
+    """Return documents whose leaves are these chunks, so that windows, parents and merging work across them.
 
     Chunks belong to one document if they were split from the same LlamaIndex or Haystack Document, or if they are
     LangChain's and have the same metadata (but for ``start_index``). If chunks have a start position, they are sorted
@@ -47,7 +47,7 @@ def chunks_of(
     the chunks' own ids, is hidden too.
 
     Args:
-        chunks: LangChain, LlamaIndex or Haystack Documents that a splitter of these has made; or texts, together with
+        chunks: LangChain, LlamaIndex or Haystack Documents that one of their splitters made; or texts, together with
             ``id``.
         id: Id of the one document that all of them are chunks of. Default: as above.
         overlap: Most characters that two chunks without a start position share, >= 0. Default: 0.
@@ -70,7 +70,7 @@ def chunks_of(
     before: object = None
     for chunk in every:
         if getattr(chunk, "child_nodes", None):
-            continue  # of LlamaIndex's nodes, those that have others below them repeat these
+            continue  # LlamaIndex's nodes with child nodes repeat the children's text
         key, document_id, piece = _recognised(chunk, id, nodes)
         whole = wholes.setdefault(key, _Whole(document_id))
         if key != before or not whole.runs:
@@ -85,7 +85,7 @@ def chunks_of(
 
 
 def _recognised(chunk: object, id_: str | None, nodes: Mapping[str, Any]) -> tuple[object, str | None, Piece]:
-    """What the chunk's document is known by among the others, the document's id, and the chunk."""
+    """Return the key of the chunk's document, the document's id, and the chunk."""
     if isinstance(chunk, str):
         if id_ is None:
             raise InvalidDocument("chunks that are texts need the id of their document: chunks_of(texts, id=...)")
@@ -108,16 +108,16 @@ def _recognised(chunk: object, id_: str | None, nodes: Mapping[str, Any]) -> tup
         return whole, None if is_random(whole) else whole, piece
     if start is None and source_of(given.metadata) is None:
         raise InvalidDocument(
-            "a chunk must say of which text it is, by a source in its metadata, or chunks_of(chunks, id=...) for chunks of "
+            "a chunk must name its text, by a source in its metadata, or chunks_of(chunks, id=...) for chunks of "
             f"one text, got {given.text[:40]!r} with metadata {shown(dict(given.metadata))}"
         )
     return metadata_key(given.metadata), None, piece
 
 
 def _start(node: Any, nodes: Mapping[str, Any]) -> int | None:
-    """The character at which a LlamaIndex node starts. Below another node, it only says where it starts in that one.
+    """Return the character at which a LlamaIndex node starts. A child node gives its start in its parent only.
 
-    A Document, such as a page of a loader, says no place.
+    A Document, such as a loader's page, gives no start.
     """
     start, parent = getattr(node, "start_char_idx", None), getattr(node, "parent_node", None)
     if start is None or parent is None:

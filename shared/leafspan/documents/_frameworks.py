@@ -1,4 +1,4 @@
-"""Documents of other frameworks, recognised by their attributes, so that none needs to be installed."""
+"""Other frameworks' documents, recognised by their attributes, so that no framework must be installed."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from leafspan.values import Chunk, Document
 
 @dataclass(frozen=True, slots=True)
 class GivenDocument:
-    """A document of a framework.
+    """A framework's document.
 
     Attributes:
-        id: Its id. None if it has none that it was given.
+        id: Its id. None without an id of its own.
         text: Its text.
         title: The ``title`` in its metadata.
         metadata: Its metadata.
-        source: Id of the document that it was split from, if there is one.
-        position: Where it is in its source, if its metadata do not say it.
-        chunks: Always empty; a document of leafspan may have some.
-        hidden: Keys of its metadata that no model is to be shown.
+        source: Id of the document that it was split from, if any.
+        position: Its place in its source, if its metadata do not have it.
+        chunks: Always empty; a leafspan document may have chunks.
+        hidden: Keys of its metadata that no model may see.
     """
 
     id: str | None
@@ -40,10 +40,10 @@ class GivenDocument:
 
 
 def recognise(thing: object) -> Document | GivenDocument:
-    """A document of leafspan as it is, and one of a framework or a mapping by its parts.
+    """Return a leafspan document unchanged, and the parts of a framework's document or a mapping.
 
     Raises:
-        InvalidDocument: if it is none of these.
+        InvalidDocument: if it is not a document.
     """
     if isinstance(thing, Document):
         return thing
@@ -82,14 +82,14 @@ def _from_mapping(thing: Mapping[str, Any]) -> Document:
         raise InvalidDocument(
             f"a mapping must have id and text, may have title, metadata and chunks, got keys {shown(keys)}"
         )
-    # What dataclasses.asdict makes of a document of an index has its shape as well, which is found anew.
+    # dataclasses.asdict of an index's document has its outline, too, which is computed again.
     return Document(**{key: value for key, value in thing.items() if key != "outline"})
 
 
 def _from_llamaindex(node: Any) -> GivenDocument:
-    """A LlamaIndex Document or node. LlamaIndex makes a random id for what was given none, and for pieces of a document."""
+    """Read a LlamaIndex Document or node. LlamaIndex gives random ids to documents without an id, and to pieces."""
     metadata = dict(node.metadata or {})
-    if (referred := getattr(node, "index_id", None)) is not None:  # an IndexNode, which stands for something else
+    if (referred := getattr(node, "index_id", None)) is not None:  # an IndexNode, which refers to something else
         metadata.setdefault(_REFERENCE, referred)
     start, whole = getattr(node, "start_char_idx", None), getattr(node, "ref_doc_id", None)
     given = "id_" in getattr(node, "model_fields_set", ("id_",)) and not (whole and is_random(node.node_id))
@@ -102,18 +102,18 @@ def _from_llamaindex(node: Any) -> GivenDocument:
 
 _REFERENCE = "reference"  # the key by which references are followed by default
 
-# What LlamaIndex's nodes may have in the place of a text: a picture, a sound, a film, the name of something else.
+# What a LlamaIndex node may have instead of a text: a picture, a sound, a film, another thing's name.
 _NO_TEXTS = ("image", "image_path", "image_url", "image_resource", "audio_resource", "video_resource", "index_id")
 
 
 def _in_place(node: Any) -> dict[str, str]:
-    """A hash of what a node without a text has in its place, which alone tells it apart from others."""
+    """Return a hash of what a node has instead of a text, which tells it apart from others."""
     there = {name: value for name in _NO_TEXTS if (value := getattr(node, name, None))}
     return {"in_place": hashlib.sha256(repr(there).encode()).hexdigest()} if there else {}
 
 
 def _from_haystack(document: Any) -> GivenDocument:
-    """A Haystack Document, whose id is a hash of its content unless one was given."""
+    """Read a Haystack Document. Its id is a hash of its content unless the user set one."""
     if document.content is None:
         raise InvalidDocument(f"a Haystack Document must have a text as its content, got none in {document.id!r}")
     metadata = {key: value for key, value in (document.meta or {}).items() if key != _OVERLAPS}

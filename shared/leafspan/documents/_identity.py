@@ -1,4 +1,4 @@
-"""Ids for documents that have none of their own, such as those of most loaders and splitters."""
+"""Ids for documents without an id of their own, as most loaders and splitters make them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 
 SOURCE_KEYS = ("source", "file_path", "url", "path", "file_name", "filename")
-"""The metadata keys under which loaders say where a text is from. The first one that is there counts."""
+"""The metadata keys in which loaders store a text's source. The first existing one wins."""
 
 POSITION_KEYS = ("page", "page_number", "row", "seq_num", "split_id", "start_index", "split_idx_start", "start_char_idx")
-"""The metadata keys under which loaders and splitters say which part of a source a text is."""
+"""The metadata keys in which loaders and splitters store a text's part of the source."""
 
-# Dates of files and of loading: they change without a change of the text, so the document stays the same one. All in lower
-# case, and without what joins their words.
+# Dates of files and of loading change without the text, and the document stays the same. Keys in lower case, without what
+# joins their words.
 _VOLATILE = frozenset(
     re.findall(
         r"\w+",
@@ -35,7 +35,7 @@ _LONGEST_SOURCE = 64  # characters; Chroma Cloud takes ids of up to 128 bytes
 
 
 def source_of(metadata: Mapping[str, object]) -> str | None:
-    """Where a document is from, as its metadata say; None if they do not."""
+    """Return a document's source from its metadata, or None if unknown."""
     sources = (metadata.get(key) for key in SOURCE_KEYS)
     return next((source for source in sources if isinstance(source, str) and source), None)
 
@@ -48,10 +48,10 @@ def made_id(
     position: Mapping[str, object] | None = None,
     volatile_keys: Collection[str] = (),
 ) -> str:
-    """An id that tells the document apart from every other one: its source, its place there, and a hash of all of it.
+    """Return an id made of the document's source, its place there, and a hash of the whole document.
 
-    The same document always gets the same id, so that it can be added again without harm. A document with another text
-    or other metadata gets another id, except that volatile keys do not matter, such as dates of files.
+    The same document always gets the same id, so it can be added again without harm. A document with another text or other
+    metadata gets another id. Volatile keys, such as dates of files, do not matter.
     """
     told = {**metadata, **(position or {})}
     origin = source_of(metadata) or source or ""
@@ -62,10 +62,10 @@ def made_id(
 
 
 def checked_keys(keys: object) -> frozenset[str]:
-    """The option ``volatile_keys``.
+    """Return the option ``volatile_keys``, checked.
 
     Raises:
-        InvalidArgument: if it is no list of metadata keys.
+        InvalidArgument: if it is not a list of metadata keys.
     """
     if not isinstance(keys, list | tuple | set | frozenset) or not all(isinstance(key, str) and key for key in keys):
         raise InvalidArgument(f"volatile_keys must be a list of metadata keys, got {shown(keys)}")
@@ -77,7 +77,7 @@ def _is_volatile(key: str, further: Collection[str]) -> bool:
 
 
 def described(metadata: Mapping[str, object], source: str = "", position: Mapping[str, object] | None = None) -> str:
-    """The source of a document and its place there, such as ``faq.csv:row=3``; empty if its metadata do not say them."""
+    """Return a document's source and place, such as ``faq.csv:row=3``, or "" if its metadata do not have them."""
     told = {**metadata, **(position or {})}
     name = (source_of(metadata) or source)[-_LONGEST_SOURCE:]
     place = [f"{key}={told[key]}" for key in POSITION_KEYS if isinstance(told.get(key), int | str) and told[key] != ""]
@@ -85,7 +85,7 @@ def described(metadata: Mapping[str, object], source: str = "", position: Mappin
 
 
 def is_random(id_: str) -> bool:
-    """Whether an id is a random UUID, which frameworks give to everything that has no id of its own."""
+    """Whether an id is a random UUID, which frameworks give to everything without an id."""
     try:
         return uuid.UUID(id_).version == 4
     except ValueError:

@@ -1,4 +1,4 @@
-"""The leaves of a document: their places, and the texts that are indexed for them."""
+"""A document's leaves: their places, and the texts that are indexed for them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from leafspan.text import count_words
 from leafspan.values import Ancestor, Document, Leaf, Section
 
 TABLE_DEPTH = 7
-"""Depth of a table's header among the headings: below all of Markdown's."""
+"""Depth of a table's header among the headings: below all Markdown headings."""
 
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]\s*|\n\s*\n\s*")
 
 
 def make_leaves(document: Document, version: str, cuts: Sequence[Cut]) -> list[Leaf]:
-    """The leaves between the cuts, in order, each with its ancestors up to the whole document.
+    """Return the leaves between the cuts, in order, each with its ancestors up to the whole document.
 
     Raises:
         InvalidDocument: if the leaves do not partition the text.
@@ -28,7 +28,7 @@ def make_leaves(document: Document, version: str, cuts: Sequence[Cut]) -> list[L
         return []
     starts = [0, *(cut.end for cut in cuts[:-1])]
     words = [count_words(document.text[start : cut.end]) for start, cut in zip(starts, cuts, strict=True)]
-    # A word that a cut divides counts in both leaves, but only once in a node that holds both.
+    # A word divided by a cut counts in both leaves, but only once in a node that contains both.
     new_words = [n - _is_within_word(document.text, start) for n, start in zip(words, starts, strict=True)]
     top = max(cut.level for cut in cuts) + 1
     levels = []
@@ -55,7 +55,7 @@ def _ancestors(
     new_words: Sequence[int],
     level: int,
 ) -> list[Ancestor]:
-    """Each leaf's ancestor at one level."""
+    """Return each leaf's ancestor at one level."""
     ancestors: list[Ancestor] = []
     first = 0
     for last in lasts:
@@ -69,15 +69,15 @@ def _ancestors(
 
 
 def find_sections(leaves: Sequence[Leaf], headings: Sequence[Heading], tables: Sequence[Table] = ()) -> list[Section]:
-    """The leaves below each heading, in the order of the text.
+    """Return the leaves below each heading, in the order of the text.
 
-    A section ends at the next heading of the same or a higher rank. The rows of a table that are in other leaves than its
-    header stand under the header, as under a heading.
+    A section ends at the next heading of the same or a higher rank. A table's rows in other leaves than its header form a
+    section under the header.
     """
     ends = [leaf.end for leaf in leaves]
     sections: list[Section] = []
-    section_ends: list[int] = []  # from the last heading backwards
-    later: list[Heading] = []  # headings behind this one that may end its section, the nearest last
+    section_ends: list[int] = []  # filled from the last heading backwards
+    later: list[Heading] = []  # headings after this one that may end its section, nearest last
     for heading in reversed(headings):
         while later and later[-1].depth > heading.depth:
             later.pop()
@@ -98,9 +98,9 @@ def find_sections(leaves: Sequence[Leaf], headings: Sequence[Heading], tables: S
 
 
 def indexed_texts(document: Document, leaves: Sequence[Leaf], *, context_sentences: int = 0) -> list[str]:
-    """The text to index for each leaf: its own text, with sentences of its neighbours if wanted.
+    """Return the text to index for each leaf: its own text, if wanted with sentences of its neighbours.
 
-    Such sentences do what overlapping chunks do elsewhere.
+    These sentences do what overlapping chunks do elsewhere.
     """
     if context_sentences:
         return [_with_neighbours(document.text, leaves, leaf.ordinal, context_sentences) for leaf in leaves]
@@ -108,7 +108,7 @@ def indexed_texts(document: Document, leaves: Sequence[Leaf], *, context_sentenc
 
 
 def titles_of_leaves(title: str | None, sections: Sequence[Section], leaves: int) -> list[list[str]]:
-    """The titles to index with each leaf: the document's title, then the headings above the leaf."""
+    """Return the titles to index with each leaf: the document's title, then the headings above the leaf."""
     titles: list[list[str]] = [[title] if title else [] for _ in range(leaves)]
     for section in sections:
         if section.text and section.text != title:
@@ -118,14 +118,14 @@ def titles_of_leaves(title: str | None, sections: Sequence[Section], leaves: int
 
 
 def indexed_heads(title: str | None, sections: Sequence[Section], leaves: int) -> list[str]:
-    """The same titles as one text for each leaf, as they are embedded. It is empty if a leaf has none."""
+    """Return each leaf's titles as one text, as embedded. The text is empty if a leaf has no titles."""
     first = 1 if title else 0
     titles = titles_of_leaves(title, sections, leaves)
     return ["\n".join([*each[:first], *([" > ".join(each[first:])] if each[first:] else [])]) for each in titles]
 
 
 def _with_neighbours(text: str, leaves: Sequence[Leaf], ordinal: int, count: int) -> str:
-    """The text of a leaf, with the last ``count`` sentences of the previous leaf and the first of the next one."""
+    """Return a leaf's text, with the last ``count`` sentences of the previous leaf and the first of the next one."""
     leaf = leaves[ordinal]
     start, end = leaf.start, leaf.end
     if ordinal > 0:

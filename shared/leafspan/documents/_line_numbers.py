@@ -1,4 +1,4 @@
-"""The lines on which the leaves of a document begin, packed into one string that is stored with the document."""
+"""The lines on which a document's leaves start, packed into one string that is stored with the document."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from leafspan.values import Leaf
 
 
 def pack_lines(text: str, leaves: Sequence[Leaf]) -> str:
-    """The first lines of all leaves as a string: for each leaf the number of lines that it begins after the one before."""
+    """Pack the first lines of all leaves: for each leaf, the number of lines after the previous leaf's first line."""
     line_ends = [match.end() for match in LINE_END.finditer(text)]
     lines = [bisect_right(line_ends, leaf.start) for leaf in leaves]
     return ",".join(str(line - before) for before, line in pairwise([0, *lines]))
 
 
 def moved_down(packed: str, lines: int) -> str:
-    """The result of ``pack_lines``, moved down by the lines of the file that stand before the text."""
+    """Return the result of ``pack_lines``, moved down by the lines of the file before the text."""
     first, comma, others = packed.partition(",")
     return f"{int(first) + lines}{comma}{others}" if first else packed
 
 
 def lines_of(packed: str, first: int, text: str) -> tuple[int, int] | None:
-    """The first and the last line of a run of leaves that are not blank, counted from 1 as an editor does."""
+    """Return the first and the last line of a run of leaves that are not blank, counted from 1 as in an editor."""
     if not packed:
         return None
     begin = _unpacked(packed)[first]
@@ -40,5 +40,5 @@ def _line_ends(text: str) -> int:
 
 @lru_cache(maxsize=128)
 def _unpacked(packed: str) -> tuple[int, ...]:
-    """The first line of each leaf. Cached, since all leaves of a document are often listed."""
+    """Return the first line of each leaf. Cached, since all leaves of a document are often listed."""
     return tuple(accumulate(map(int, packed.split(",")), initial=1))[1:]

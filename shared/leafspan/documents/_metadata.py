@@ -1,4 +1,4 @@
-"""The metadata of documents: which values can be stored."""
+"""Documents' metadata: which values can be stored."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from leafspan.checks import NotStorable, is_reserved, shown, stored_value
 from leafspan.errors import InvalidDocument
 
 MOST_VALUES = 5_000
-"""The most values of a document's metadata. Chroma's tables refuse a record with more than 5,461, after its log has taken
-it, and then all that follows it. The rest is for what leafspan adds, and the filter of a view."""
+"""The most values of a document's metadata. Chroma's log accepts a record with more than 5,461, but its tables refuse it
+and all later writes. The rest is for leafspan's own values and a view's filter."""
 
 MOST_CHARACTERS = 10_000_000
 """The most characters of a document's metadata: they are stored with each leaf."""
@@ -20,25 +20,25 @@ _NOT_STORABLE = "(not storable)"  # the key of a hash
 
 
 def copy_metadata(metadata: Mapping[str, object]) -> dict[str, object]:
-    """A copy of metadata that the caller may change. The original is shared, and filters are decided by it."""
+    """Return a copy of metadata that the caller may change. The original is shared, and filters use it."""
     return {key: list(value) if isinstance(value, list) else value for key, value in metadata.items()}
 
 
 def title_in(metadata: Mapping[str, object]) -> str | None:
-    """The title that metadata have. None if there is none, or it is no text."""
+    """Return the title in metadata, or None if it is missing or not a text."""
     title = metadata.get("title")
     return title if isinstance(title, str) and title else None
 
 
 def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str, object]:
-    """The metadata as it will be stored.
+    """Return the metadata as they will be stored.
 
-    What means that there is no value is left out: None, an empty list, NaN, and NaT and NA of pandas. Tuples become lists,
-    and scalars what ``plain_value`` says.
+    Empty values are left out: None, an empty list, NaN, and NaT and NA of pandas. Tuples become lists, and scalars what
+    ``plain_value`` says.
 
     Raises:
-        InvalidDocument: if a key is reserved or no string, a value is anything but a str, int, float, bool, or a list of
-            one of these types, or there are more than engines can store. The message names document and key.
+        InvalidDocument: if a key is reserved or not a string, a value is not a str, int, float, bool, or a list of one of
+            these types, or there are more than engines can store. The message names document and key.
     """
     if not isinstance(metadata, Mapping):
         raise InvalidDocument(f"metadata of document {shown(document_id)} must be a mapping, got {type(metadata).__name__}")
@@ -75,7 +75,7 @@ def check_size(document_id: str, metadata: Mapping[str, object]) -> None:
     """Check that engines can store clean metadata with a leaf.
 
     Raises:
-        InvalidDocument: if it has more than 5,000 values, where each item of a list is one, or more than ten million
+        InvalidDocument: if they have more than 5,000 values (each item of a list is one), or more than ten million
             characters.
     """
     values = characters = 0
@@ -93,12 +93,12 @@ def check_size(document_id: str, metadata: Mapping[str, object]) -> None:
 
 
 def storable(metadata: Mapping[str, object]) -> dict[str, object]:
-    """The metadata as they would be stored, flattened; or else with one hash in the place of all that cannot be stored."""
+    """Return the metadata as they would be stored, flattened, with one hash for all that cannot be stored."""
     try:
         return clean_metadata("", flatten(metadata))
     except InvalidDocument:
         kept = {key: value for key, value in metadata.items() if _is_storable({key: value})}
-    if not _is_storable(kept):  # each alone, but not all of them
+    if not _is_storable(kept):  # each alone can be stored, but not all together
         kept = {}
     others = [(key, value) for key, value in metadata.items() if key not in kept]
     return {**kept, _NOT_STORABLE: hashlib.sha256(ascii(others).encode()).hexdigest()}
@@ -113,7 +113,7 @@ def _is_storable(metadata: Mapping[str, object]) -> bool:
 
 
 def flatten(metadata: Mapping[str, object]) -> dict[str, object]:
-    """Metadata without nested values: ``{"a": {"b": 1}, "c": [[2], [3]]}`` becomes ``{"a.b": 1, "c.0": [2], "c.1": [3]}``.
+    """Flatten nested metadata: ``{"a": {"b": 1}, "c": [[2], [3]]}`` becomes ``{"a.b": 1, "c.0": [2], "c.1": [3]}``.
 
     Raises:
         InvalidDocument: if two values would have the same key, or mappings are nested more than 100 deep.
@@ -140,7 +140,7 @@ def _leaf_values(metadata: Mapping[str, object], level: int) -> Iterator[tuple[s
 
 
 def _inside(value: object) -> Mapping[str, object] | None:
-    """What a nested value holds, by key or number; None for a value that can be stored as it is, or not at all."""
+    """Return a nested value's items by key or number, or None for any other value."""
     if isinstance(value, Mapping):
         return value
     if isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value):

@@ -16,7 +16,7 @@ from leafspan.values import Ancestor, Leaf, LeafId
 
 FORMAT = "1"
 
-# Whole numbers >= 0, as ``pack_place`` writes them, of no more digits than fit into 64 bits.
+# Whole numbers >= 0 as ``pack_place`` writes them, with no more digits than fit into 64 bits.
 _NUMBER = "(0|[1-9][0-9]{0,17})"
 _PLACE = re.compile(",".join([_NUMBER] * 4))
 _ANCESTOR = re.compile(",".join([_NUMBER] * 6))
@@ -24,7 +24,7 @@ _FIRST_NUMBERS = re.compile(rf"{FORMAT}\|(\d+)(?:[^|]*\|(\d+))?(?:[^|]*\|(\d+))?
 
 
 def pack_place(leaf: Leaf) -> str:
-    """The leaf's place as a string. Document and version are left out, since the leaf's id has them."""
+    """Return the leaf's place as a string, without document and version, which the leaf's id has."""
     parts = [FORMAT, f"{leaf.ordinal},{leaf.start},{leaf.end},{leaf.words}"]
     parts += map(_pack_ancestor, leaf.ancestors)
     return "|".join(parts)
@@ -32,16 +32,16 @@ def pack_place(leaf: Leaf) -> str:
 
 @lru_cache(maxsize=1024)
 def _pack_ancestor(ancestor: Ancestor) -> str:
-    """An ancestor as a string. Cached, since all leaves below an ancestor share it."""
+    """Return an ancestor as a string. Cached, since all leaves below an ancestor share it."""
     return ",".join(map(str, ancestor))
 
 
 def unpack_place(id_: LeafId, packed: object, *, checked: bool = False) -> Leaf:
-    """The leaf with this id, from its packed place.
+    """Return the leaf with this id, from its packed place.
 
     Raises:
         IndexMismatch: if the string has another format.
-        ValueError: if no leaf with this id has such a place. The message says what is wrong.
+        ValueError: if no leaf with this id can have such a place. The message says what is wrong.
     """
     if not isinstance(packed, str):
         raise ValueError("its place is missing")
@@ -58,7 +58,7 @@ def unpack_place(id_: LeafId, packed: object, *, checked: bool = False) -> Leaf:
     ordinal, start, end, words = map(int, numbers.groups())
     ancestors = _unpack_ancestors(above) if above else ()
     if ordinal != id_.ordinal:
-        raise ValueError(f"its place is that of leaf {ordinal}")
+        raise ValueError(f"its place belongs to leaf {ordinal}")
     if start > end:
         raise ValueError(f"its place ends before it starts, at {start} and {end}")
     if ancestors:
@@ -67,15 +67,15 @@ def unpack_place(id_: LeafId, packed: object, *, checked: bool = False) -> Leaf:
             (parent_start == start if ordinal == first else first < ordinal and parent_start < start)
             and (parent_end == end if ordinal == last else ordinal < last and end < parent_end)
         ):
-            raise ValueError(f"its place, {place!r}, is not within that of its parent, {above.partition('|')[0]!r}")
+            raise ValueError(f"its place, {place!r}, is not within its parent's place, {above.partition('|')[0]!r}")
     return Leaf(id_.document_id, id_.version, ordinal, start, end, words, ancestors)
 
 
 def ordinal_and_firsts(packed: str) -> tuple[int, list[int]]:
-    """The ordinal of a leaf, and those of the first leaves below its parent and below what that stands in, if it has them.
+    """Return a leaf's ordinal, and the ordinals of the first leaves below its parent and its grandparent, if any.
 
-    It takes a fraction of the time of ``unpack_place``, and checks nothing. What is stored in place of a summary's place is
-    not read: a summary stands by itself, as the only leaf of a document does.
+    This is much faster than ``unpack_place``, and checks nothing. A summary has no parent, like the only leaf of a
+    document, so its stored value is not read.
     """
     found = _FIRST_NUMBERS.match(packed)
     if found is None:
@@ -86,13 +86,13 @@ def ordinal_and_firsts(packed: str) -> tuple[int, list[int]]:
 
 @lru_cache(maxsize=8192)
 def _ancestors_as_written(packed: str) -> tuple[Ancestor, ...]:
-    """Like ``_unpack_ancestors``, of a place that is known to be the one that was written."""
+    """Like ``_unpack_ancestors``, for a place that is known to be unchanged."""
     return tuple([Ancestor._make(map(int, each.split(","))) for each in packed.split("|")])
 
 
 @lru_cache(maxsize=8192)
 def _unpack_ancestors(packed: str) -> tuple[Ancestor, ...]:
-    """A leaf's ancestors from their strings. Cached, since all leaves below a parent have the same."""
+    """Return a leaf's ancestors from their strings. Cached, since all leaves below a parent have the same."""
     ancestors = tuple(map(_unpack_ancestor, packed.split("|")))
     for below, above in pairwise(ancestors):
         if not (
@@ -109,7 +109,7 @@ def _unpack_ancestors(packed: str) -> tuple[Ancestor, ...]:
 
 @lru_cache(maxsize=8192)
 def _unpack_ancestor(packed: str) -> Ancestor:
-    """An ancestor from its string. Cached, since leaves of one document share the upper ones."""
+    """Return an ancestor from its string. Cached, since leaves of one document share the upper ones."""
     numbers = _ANCESTOR.fullmatch(packed)
     if numbers is None:
         raise ValueError(f"one of its ancestors must be 6 whole numbers, got {packed!r}")

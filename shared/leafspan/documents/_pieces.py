@@ -1,4 +1,4 @@
-"""Pieces of a text that somebody has split, put together again."""
+"""Joins pieces of a text that somebody has split."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from leafspan.errors import InvalidDocument
 from leafspan.values import Chunk, Document
 
 CHUNK_ID = "chunk_id"
-"""The metadata key of a leaf that has the id of the chunk that it was."""
+"""A leaf's metadata key for the id of the chunk that became the leaf."""
 
-_PLACES = ("start_index", "split_idx_start")  # of LangChain and Haystack; LlamaIndex has start_char_idx beside the metadata
+_PLACES = ("start_index", "split_idx_start")  # of LangChain and Haystack; LlamaIndex's is not in metadata
 _LONGEST_GAP = 10_000_000  # characters
 _HEADING = re.compile(r"#{1,6} ")
-_BLOCK = re.compile(r"#{1,6} |[-*+] |\d+[.)] |>|\||```|~~~")  # what stands at the start of a line
-_NUMERAL = re.compile(r"(-?[0-9]{1,18})(?:\.0*)?")  # of a whole number, as CSV has one, also where some are missing
-_OWN = (*_PLACES, "split_id")  # what is in the metadata of a chunk and never in those of the text
+_BLOCK = re.compile(r"#{1,6} |[-*+] |\d+[.)] |>|\||```|~~~")  # starts of a line that begins a block
+_NUMERAL = re.compile(r"(-?[0-9]{1,18})(?:\.0*)?")  # a whole number, also as CSV writes it when some values are missing
+_OWN = (*_PLACES, "split_id")  # metadata of a chunk that are never metadata of its text
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Piece:
 
     Attributes:
         text: Its text.
-        start: The character at which it starts. None if that is not known.
-        metadata: Its metadata, with what it shares with the other pieces.
-        hidden: Keys of its metadata that no model is to be shown.
+        start: The character at which it starts. None if unknown.
+        metadata: Its metadata, including those that it shares with other pieces.
+        hidden: Keys of its metadata that no model may see.
     """
 
     text: str
@@ -43,23 +43,23 @@ class Piece:
     hidden: tuple[str, ...] = ()
 
     def named(self, id_: str) -> Piece:
-        """The piece with an id in its metadata, which no model is shown, unless it has one there of its own."""
+        """Return the piece with an id in its metadata, hidden from models, unless it has its own id there."""
         if CHUNK_ID in self.metadata:
             return self
         return replace(self, metadata={CHUNK_ID: id_, **self.metadata}, hidden=(*self.hidden, CHUNK_ID))
 
 
 def place_of(metadata: Mapping[str, Any]) -> int | None:
-    """The character at which a chunk starts, as its metadata say; None if they do not. LangChain's -1 says nothing."""
+    """Return a chunk's start character from its metadata, or None if unknown (LangChain's -1)."""
     places = (_whole(metadata.get(key)) for key in _PLACES)
     return next((start for start in places if start is not None and start >= 0), None)
 
 
 def checked_place(metadata: Mapping[str, Any]) -> int | None:
-    """Like ``place_of``, but with an error for a place that cannot be understood.
+    """Like ``place_of``, but raise an error for an invalid place.
 
     Raises:
-        InvalidDocument: if it is there, and is no whole number >= -1.
+        InvalidDocument: if a place is given, and is not a whole number >= -1.
     """
     for key in _PLACES:
         value = metadata.get(key)
@@ -68,14 +68,14 @@ def checked_place(metadata: Mapping[str, Any]) -> int | None:
         whole = _whole(value)
         if whole is None or whole < -1:
             raise InvalidDocument(
-                f"{key} of a chunk must be the character at which it starts, a whole number >= 0 (LangChain's -1 says "
-                f"nothing), got {shown(value)}; if it is something else, give it another name, or leave it out"
+                f"{key} of a chunk must be the character at which it starts, a whole number >= 0 (LangChain's -1 is "
+                f"ignored), got {shown(value)}; if it is something else, give it another name, or leave it out"
             )
     return place_of(metadata)
 
 
 def _whole(value: object) -> int | None:
-    """A whole number as an int, also one of which numpy, JSON or CSV has made a float or a text. None if it is none."""
+    """Return a whole number as an int, also if numpy, JSON or CSV made it a float or a text. None for other values."""
     if isinstance(value, str):
         numeral = _NUMERAL.fullmatch(value.strip())
         return int(numeral[1]) if numeral else None
@@ -84,19 +84,19 @@ def _whole(value: object) -> int | None:
 
 
 def shared_by_chunks(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata of a chunk that all chunks of its text have in common."""
+    """Return the part of a chunk's metadata that all chunks of its text share."""
     return {key: value for key, value in metadata.items() if key not in _OWN}
 
 
 def metadata_key(metadata: Mapping[str, Any]) -> str:
-    """A key that all chunks of a text share, if nothing but their metadata tells that they belong together."""
+    """Return a key that all chunks of a text share, if only their metadata show that they belong together."""
     return json.dumps({str(key): value for key, value in shared_by_chunks(metadata).items()}, sort_keys=True, default=repr)
 
 
 def put_together(
     id_: str | None, pieces: Sequence[Piece], *, overlap: int = 0, text: str | None = None, flat: bool = False
 ) -> Document:
-    """The document that pieces were split from, with a chunk for each of them. It hides what any of them does.
+    """Return the document that pieces were split from, with a chunk for each piece. It hides what any piece hides.
 
     Raises:
         InvalidDocument: if pieces differ from the text or from each other where they overlap, only some places are known,
@@ -108,7 +108,7 @@ def put_together(
         text, starts, pieces = _by_place(pieces, text)
     elif known:
         raise InvalidDocument(
-            f"{known} of {len(pieces)} chunks of one text say at which character they start (LangChain's -1 says nothing); "
+            f"{known} of {len(pieces)} chunks of one text say at which character they start (LangChain's -1 is ignored); "
             "all must, or none: leave start_index out of their metadata, give them in the order of the text, and say "
             "overlap=, the most characters that two of them share"
         )
@@ -127,9 +127,9 @@ def put_together(
 
 
 def _by_place(pieces: Sequence[Piece], known: str | None) -> tuple[str, list[int], list[Piece]]:
-    """The text that pieces with known places make, and the pieces in order, with the character at which each starts.
+    """Join pieces with known places. Return the text, and the pieces in order with their start characters.
 
-    The first leaf starts where the text does. Of pieces that start at one place, the longest counts.
+    The first leaf starts where the text does. Of pieces with the same start, the longest is used.
     """
     ordered = sorted(pieces, key=lambda piece: (piece.start or 0, -len(piece.text)))
     text = known or ""
@@ -154,7 +154,7 @@ def _by_place(pieces: Sequence[Piece], known: str | None) -> tuple[str, list[int
         if kept and starts[-1] == start:
             if piece.text == kept[-1].text and _own_of(piece) != _own_of(kept[-1]):
                 raise InvalidDocument(
-                    f"two chunks of one text must not be the same but for their metadata, got two at character {start}: "
+                    f"two chunks of one text must not differ only in their metadata, got two at character {start}: "
                     f"{piece.text[:40]!r}; if they are of different texts, give these different ids"
                 )
             continue
@@ -168,7 +168,7 @@ def _own_of(piece: Piece) -> dict[str, Any]:
 
 
 def _white_space(characters: int, before: str, after: str) -> str:
-    """What a splitter has most probably left out between two chunks: a line end behind and before a block of Markdown."""
+    """Return what a splitter has probably left out between two chunks: a line end around a block of Markdown."""
     if characters == 1:
         last_line = before[before.rfind("\n") + 1 :]
         return "\n" if _BLOCK.match(after) or _HEADING.match(last_line) else " "
@@ -176,7 +176,7 @@ def _white_space(characters: int, before: str, after: str) -> str:
 
 
 def _in_order(pieces: Sequence[Piece], overlap: int) -> tuple[str, list[int]]:
-    """The text that pieces make one after the other, and the character at which each starts."""
+    """Join pieces one after the other. Return the text, and the character at which each piece starts."""
     text, starts = "", []
     for piece in pieces:
         shared = _shared_length(text, piece.text, overlap)
@@ -184,18 +184,18 @@ def _in_order(pieces: Sequence[Piece], overlap: int) -> tuple[str, list[int]]:
             text += "\n"
         starts.append(len(text) - shared)
         text += piece.text[shared:]
-    # Where chunks overlap by the whole of one, the next starts no earlier.
+    # Where chunks overlap by a whole chunk, the next one starts no earlier.
     return text, [max(starts[: number + 1]) for number in range(len(starts))]
 
 
 def _shared_length(before: str, after: str, most: int) -> int:
-    """The length of the longest end of the one text that is the start of the other."""
+    """Return the length of the longest end of one text that is the start of the other."""
     lengths = range(min(most, len(before), len(after)), 0, -1)
     return next((length for length in lengths if before.endswith(after[:length])), 0)
 
 
 def _common(metadatas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What all of them have in common, but for what belongs to a chunk alone."""
+    """Return what all metadata have in common, without a chunk's own keys."""
     first, *others = metadatas
     own = (*_OWN, CHUNK_ID)
     return {

@@ -1,4 +1,4 @@
-"""The settings of an index: how leaves, vectors and terms are made. They are stored, since all documents share them."""
+"""An index's settings: how leaves, vectors and terms are made. They are stored, since all documents share them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ TITLE_WEIGHT = 0.3
 """The default of ``title_weight``."""
 
 FORMAT = "4"
-"""The format of indexes. An index of another format is not opened."""
+"""The index format. An index with another format cannot be opened."""
 
 TREE_SETTINGS = {"format": FORMAT, "kind": "tree"}
-"""The settings that are stored with the trees of an index."""
+"""The settings that are stored with an index's trees."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
     """The options of ``Index.open`` that are fixed when an index is made.
 
-    None stands for the setting that the index was made with, or for the default if there is no index yet.
+    None means the index's existing setting, or the default for a new index.
 
     Raises:
         InvalidArgument: if an option is out of its range.
@@ -56,17 +56,17 @@ class OpenOptions:
 
 
 def _check_splitter(splitter: object) -> None:
-    """Check that it can be called with a text. LlamaIndex's can be called, but with nodes.
+    """Check that it can be called with a text. LlamaIndex's splitters can be called, but with nodes.
 
     Raises:
-        InvalidArgument: if it cannot; for a splitter of a framework, the message says how it is given.
+        InvalidArgument: if it cannot; for a framework's splitter, the message says how to pass it.
     """
     makes_nodes = hasattr(splitter, "get_nodes_from_documents")
     if not isinstance(splitter, type) and callable(splitter) and not makes_nodes:
         return
     host = "llamaindex_ext" if makes_nodes else "langchain_ext" if hasattr(splitter, "split_text") else None
     remedy = f"pass {host}.splitter_from(...) of it, or " if host else ""
-    frameworks = bool(host) or hasattr(splitter, "split_by")  # the latter is Haystack's
+    frameworks = bool(host) or hasattr(splitter, "split_by")  # the attribute of Haystack's splitters
     hint = f"; {remedy}add the chunks that it makes: chunks_of(chunks)" if frameworks else ""
     got = type(splitter).__name__ if frameworks and not isinstance(splitter, type) else shown(splitter)
     raise InvalidArgument(f"splitter must be a function from a text to its cuts, got {got}{hint}")
@@ -74,13 +74,13 @@ def _check_splitter(splitter: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """The settings of an index.
+    """An index's settings.
 
     Attributes:
-        splitter: How documents are cut into leaves. None if it is a function that was not given again.
+        splitter: How documents are cut into leaves. None for a function that was not passed again.
         context_sentences: Number of sentences from the previous and the next leaf that are indexed with each leaf.
         title_weight: Weight of the title and the headings in a leaf's vector, beside 1 for its text.
-        analyzer: How texts become terms. None if it is a function that was not given again.
+        analyzer: How texts become terms. None for a function that was not passed again.
         bm25: k1, b and the variant of BM25.
     """
 
@@ -92,7 +92,7 @@ class IndexSettings:
 
     @classmethod
     def made(cls, wanted: OpenOptions) -> IndexSettings:
-        """The settings of a new index: the given options, and defaults for the others."""
+        """Return a new index's settings: the given options, and defaults for the others."""
         return cls(
             HierarchicalSplitter() if wanted.splitter is None else wanted.splitter,
             wanted.context_sentences or 0,
@@ -102,7 +102,7 @@ class IndexSettings:
         )
 
     def record(self) -> dict[str, Any]:
-        """The settings as they are stored with the index when it is made."""
+        """Return the settings as they are stored with a new index."""
         assert self.splitter is not None
         assert self.analyzer is not None
         return {
@@ -118,11 +118,11 @@ class IndexSettings:
 
     @classmethod
     def recorded(cls, record: Mapping[str, Any], wanted: OpenOptions) -> IndexSettings:
-        """The settings that an index was made with.
+        """Return the settings that an index was made with.
 
         Raises:
-            DamagedIndex: if they are not what leafspan stores.
-            IndexMismatch: if an option differs from the stored settings, or they are those of trees.
+            DamagedIndex: if they are not valid settings.
+            IndexMismatch: if an option differs from the stored settings, or they belong to trees.
         """
         if record == TREE_SETTINGS:
             raise IndexMismatch("these are the trees of another index; open that one")
@@ -150,11 +150,11 @@ class IndexSettings:
                 wanted.analyzer or (Analyzer(**analyzer_options) if analyzer_options else None),
                 BM25Settings(**record["bm25"]),
             )
-        except (TypeError, ValueError) as error:  # of options that none of these has, or out of their range
+        except (TypeError, ValueError) as error:  # unknown options, or values out of their range
             raise _damaged(record, [str(error)]) from error
 
 
-# What is stored, by name, and its types.
+# The stored settings, by name, with their types.
 _STORED: dict[str, tuple[type, ...]] = {
     "splitter": (str,),
     "splitter_options": (dict, NoneType),
