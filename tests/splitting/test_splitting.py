@@ -330,7 +330,7 @@ def test_overlapping_chunks_partition_all_the_same():
 
 def test_chunks_that_are_not_in_the_text_are_refused():
     shouting = ChunkSplitter(lambda text: [text.upper()], "shouting")
-    with pytest.raises(InvalidDocument, match="shouting changed the text: its chunk 'TEXT' does not stand in it"):
+    with pytest.raises(InvalidDocument, match="shouting changed the text: its chunk 'TEXT' is not in it"):
         shouting("text")
 
 

@@ -1,4 +1,4 @@
-"""Splitting texts into leaves: where a text is cut, and which levels of the hierarchy end at each cut."""
+"""Splits texts into leaves: where a text is cut, and which levels of the hierarchy end at each cut."""
 
 from leafspan.splitting._chunks import ChunkSplitter, cuts_at
 from leafspan.splitting._code import parser_of

@@ -1,4 +1,4 @@
-"""Splitters of other libraries, which return chunks instead of cuts."""
+"""Adapts other libraries' splitters, which return chunks instead of cuts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from leafspan.splitting._cuts import Cut
 
 
 def cuts_at(starts: Sequence[Sequence[int]], text: str) -> list[Cut]:
-    """The cuts of a text, from the places where chunks start.
+    """Return a text's cuts, from the places where chunks start.
 
     Text before the first chunk belongs to the first chunk, and text between two chunks to the first of the two. If two
-    chunks overlap, the second begins at its own start.
+    chunks overlap, the second one starts at its own start.
     """
     if not text:
         return []
@@ -56,17 +56,17 @@ class ChunkSplitter:
         keep_whole(self, "overlap", 0)
 
     def __call__(self, text: str) -> list[Cut]:
-        """The cuts between leaves, each of which starts where a chunk starts."""
+        """Return the cuts between leaves. Each leaf starts where a chunk starts."""
         starts: list[int] = []
         expected = 0
         for chunk in self._chunks(text):
-            # In a text that repeats itself, only the lengths of chunks tell which occurrence is the right one. White space
-            # that chunks have lost makes lengths inexact, so a second search starts right behind the last start.
+            # In a repetitive text, only the lengths of chunks show which occurrence is right. Chunks that have lost white
+            # space make lengths inexact, so a second search starts directly after the last start.
             start = text.find(chunk, expected)
             if start < 0:
                 start = text.find(chunk, starts[-1] + 1 if starts else 0)
             if start < 0:
-                raise InvalidDocument(f"{self.name} changed the text: its chunk {chunk[:40]!r} does not stand in it")
+                raise InvalidDocument(f"{self.name} changed the text: its chunk {chunk[:40]!r} is not in it")
             starts.append(start)
             expected = start + max(1, len(chunk) - self.overlap)
         return cuts_at([starts], text)
@@ -84,5 +84,5 @@ class ChunkSplitter:
         return chunks
 
     def describe(self) -> str:
-        """The text that an index stores for this splitter: its name."""
+        """Return the text that an index stores for this splitter: its name."""
         return self.name

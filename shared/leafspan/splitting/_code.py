@@ -1,4 +1,4 @@
-"""Source code: its classes, functions and the like as headings, as tree-sitter finds them."""
+"""Source code: finds classes, functions and other definitions with tree-sitter, and returns them as headings."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _DEEPEST = 6
 _BLOCK_END = re.compile(rb"\W*(?:end\b\W*)?")
 _LONGEST_NAME = 200  # characters
 _ABOVE = ("comment", "line_comment", "block_comment", "attribute_item", "decorator", "attribute_list", "annotation")
-# What a definition may be wrapped in.
+# Nodes that wrap a definition.
 _WITHIN = ("decorated_definition", "export_statement", "template_declaration", "type_declaration")
-_NAMES = ("name", "declarator", "type")  # fields that hold the name of a definition, or lead to it
+_NAMES = ("name", "declarator", "type")  # fields with a definition's name, or on the way to it
 
 
 class _Language(NamedTuple):
@@ -68,7 +68,7 @@ LANGUAGES: Mapping[str, _Language] = {
 
 
 class _Definition(NamedTuple):
-    """A definition, with places as bytes: of its first line, behind the line with its name, and behind its last line."""
+    """A definition. Its places are bytes: the start, the end of the line with its name, and the end of its last line."""
 
     start: int
     named: int
@@ -78,9 +78,9 @@ class _Definition(NamedTuple):
 
 
 def find_definitions(text: str, language: str) -> list[Heading]:
-    """The definitions of a source text as headings, each with the comments and decorators above it.
+    """Return a source text's definitions as headings, each with the comments and decorators above it.
 
-    Where one ends and something else follows, there is a heading without text, so that this does not stand under it.
+    Where a definition ends and something else follows, a heading without text follows, so that the rest is not below it.
 
     Raises:
         MissingExtra: if tree-sitter is not installed.
@@ -94,7 +94,7 @@ def find_definitions(text: str, language: str) -> list[Heading]:
     headings: list[Heading] = []
     for start, end, depth, name in sorted(marks):
         if headings and name and place(start) < headings[-1].end:
-            continue  # it begins in the line of another one
+            continue  # it starts in another one's line
         if headings and not name and not headings[-1].text and headings[-1].start == place(start):
             headings[-1] = headings[-1]._replace(depth=min(depth, headings[-1].depth))  # both end here
         else:
@@ -103,7 +103,7 @@ def find_definitions(text: str, language: str) -> list[Heading]:
 
 
 def parser_of(language: str) -> Any:
-    """A parser for a language.
+    """Return a language's parser.
 
     Raises:
         MissingExtra: if tree-sitter is not installed.
@@ -131,7 +131,7 @@ def _definitions(root: Any, data: bytes, types: frozenset[str]) -> Iterator[_Def
             words = " ".join(name.text.decode(errors="replace").split())[:_LONGEST_NAME]
             yield _Definition(_line_start(data, first), _line_end(data, name.end_byte), _line_end(data, end), depth, words)
             depth += 1
-        above: Any = None  # the first of the comments and attributes right above the next child
+        above: Any = None  # first of the comments and attributes directly above the next child
         line = 0
         for child in node.named_children:
             if child.type in _ABOVE:
@@ -139,18 +139,18 @@ def _definitions(root: Any, data: bytes, types: frozenset[str]) -> Iterator[_Def
                 continue
             is_below = above is not None and child.start_point[0] <= line + 1
             start = above.start_byte if is_below else child.start_byte
-            # What is wrapped in something has the place of that.
+            # A wrapped definition has its wrapper's place.
             waiting.append((child, depth, *((first, end) if node.type in _WITHIN else (start, child.end_byte))))
             above = None
 
 
 def _is_definition(node: Any) -> bool:
-    """Whether it is more than the use of a name, as in ``struct point p;``."""
+    """Whether it is more than a use of the name, as in ``struct point p;``."""
     return not node.type.endswith("_specifier") or node.child_by_field_name("body") is not None
 
 
 def _name_of(node: Any) -> Any:
-    """The node with the name of a definition; None if it has none."""
+    """Return the node with a definition's name, or None if it has no name."""
     found = next((child for field in _NAMES if (child := node.child_by_field_name(field)) is not None), None)
     while found is not None and (inner := found.child_by_field_name("declarator")) is not None:
         found = inner
@@ -167,14 +167,14 @@ def _line_end(data: bytes, place: int) -> int:
 
 
 def _next_text(data: bytes, place: int) -> int:
-    """The start of the first line from this place on that is more than the end of a block; that of the text if none is."""
+    """Return the start of the first line from ``place`` on that does not only end a block, or the text's end."""
     while place < len(data) and _BLOCK_END.fullmatch(data, place, end := _line_end(data, place)):
         place = end
     return place
 
 
 def _character_of(data: bytes) -> Callable[[int], int]:
-    """The character at a byte, for bytes in ascending order."""
+    """Return a function that converts bytes' offsets, in ascending order, to characters."""
     if data.isascii():
         return lambda byte: byte
     before = [0, 0]

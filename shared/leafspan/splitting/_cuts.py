@@ -10,7 +10,7 @@ from leafspan.checks import shown, unusable
 from leafspan.errors import InvalidDocument
 
 MAX_LEVEL = 100
-"""The highest level that a splitter of the user's own may name: each leaf is stored with all nodes above it."""
+"""The highest level that a user's own splitter may return: each leaf is stored with all nodes above it."""
 
 
 class Cut(NamedTuple):
@@ -33,7 +33,7 @@ class Splitter(Protocol):
     """
 
     def __call__(self, text: str, /) -> Sequence[Cut]:
-        """The cuts in ascending order, the last one at the end of the text. An empty text has none."""
+        """Return the cuts in ascending order, the last one at the end of the text. An empty text has no cuts."""
         ...
 
 
@@ -58,10 +58,10 @@ def check_cuts(cuts: Sequence[Cut], text: str) -> None:
 
 
 def to_cuts(splitter: object, returned: Any) -> list[Cut]:
-    """The cuts that a splitter of the user's own returned, of plain ints; it may return numpy's.
+    """Return the cuts that a user's own splitter returned, with plain ints instead of numpy's.
 
     Raises:
-        UnusableResult: if it returned anything but Cuts.
+        UnusableResult: if it did not return Cuts.
     """
     rule = "return a list of Cuts of whole numbers"
     if not isinstance(returned, Sequence) or isinstance(returned, str | bytes):
@@ -79,7 +79,7 @@ def to_cuts(splitter: object, returned: Any) -> list[Cut]:
 
 
 def describe_splitter(splitter: Splitter) -> str:
-    """The text that an index stores for a splitter. Splitters with the same text are taken to cut in the same way."""
+    """Return the text that an index stores for a splitter. Splitters with the same text are treated as equal."""
     describe = getattr(splitter, "describe", None)
     if callable(describe):
         return str(describe())

@@ -1,4 +1,4 @@
-"""What a reader takes for one character, a grapheme cluster, which no leaf cuts: a flag, a letter with its accent, CRLF.
+"""Grapheme clusters, which readers see as one character and no leaf cuts: a flag, a letter with its accent, CRLF.
 
 Source: Unicode Standard Annex 29, section 3.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-_LONGEST = 1_000  # characters behind a place that are looked at: a longer cluster is no writing, and may be cut
+_LONGEST = 1_000  # characters after a place that are examined: a longer cluster is not real writing, and may be cut
 
 
 def at_grapheme_ends(text: str, ends: Sequence[int]) -> list[int]:
-    """The places in ascending order, where each one within a cluster has moved to its end."""
+    """Return the places in ascending order. A place within a cluster moves to the cluster's end."""
     if text.isascii() and "\r" not in text:
         return list(ends)
     moved: list[int] = []
@@ -24,7 +24,7 @@ def at_grapheme_ends(text: str, ends: Sequence[int]) -> list[int]:
 
 
 def grapheme_end(text: str, start: int, place: int) -> int:
-    """The end of the cluster that a place is in, or the place if no cluster reaches across it."""
+    """Return the end of the cluster around a place, or the place itself if it is not within a cluster."""
     around = text[place - 1 : place + 1]
     if len(around) < 2 or (around.isascii() and around != "\r\n"):
         return place

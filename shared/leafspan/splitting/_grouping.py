@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 
 def group(sizes: Sequence[int], penalties: Sequence[float], limit: int) -> list[int]:
-    """Where the best groups of consecutive pieces end, each as the index behind its last piece.
+    """Return where the best groups of consecutive pieces end, each as the index after its last piece.
 
     The best grouping has the lowest cost: the sum of ``((limit - size) / limit) ** 2`` over all groups, which favours full
-    groups, and of the penalty of each cut between two groups.
+    groups, plus the penalty of each cut between two groups.
     """
     costs = [0.0]  # at index i: the lowest cost of the first i pieces
-    begins = [0]  # at index i: where the last group of that grouping begins
+    begins = [0]  # at index i: the start of that grouping's last group
     for end in range(1, len(sizes) + 1):
         size, least, chosen = 0, float("inf"), end - 1
         for start in range(end - 1, -1, -1):

@@ -1,4 +1,4 @@
-"""The headings and the tables of a Markdown text, and where they stand."""
+"""The headings and tables of a Markdown text, with their places."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-# Parsing takes about 0.3 s for a million characters, so only texts with such a line are parsed. Below, line ends and blanks
-# are taken in one way only (?+, *+): a line with many blanks, or a page of 200 lines, would else be tried in many ways.
+# Parsing takes about 0.3 s for a million characters, so only texts with such a line are parsed. The patterns match line
+# ends and blanks possessively (?+, *+): otherwise a line of many blanks, or a page of 200 lines, would be tried many ways.
 _HINT = re.compile(
     r"(?:^|(?<=[\r\n]))\ufeff*+ {0,3}#{1,6}[ \t]++\S"
     r"|\S[ \t]*+(?:\r\n?+|\n) {0,3}(?:=++|-++)[ \t]*+(?=[\r\n]|\Z)"
 )
-# The fields that a page may begin with, between lines of dashes (YAML) or pluses (TOML). They are no Markdown, and would be
-# read as headings. More than 200 lines are fields only if the first of them is one.
+# Fields at the start of a page, between lines of dashes (YAML) or pluses (TOML). They are not Markdown, and would be read
+# as headings. More than 200 lines are fields only if the first line is a field.
 _LINE = r"[^\r\n]*+(?:\r\n?+|\n)"
 _FRONT_MATTER = re.compile(
     rf"""\ufeff*+(?:
@@ -29,9 +29,9 @@ _FRONT_MATTER = re.compile(
 _LONGEST_HEADING = 1_000  # characters
 _CHARACTER = re.compile(r"[^\r\n]")
 LINE_END = re.compile(r"\r\n?|\n")
-"""Where a line ends, for markdown-it as for an editor."""
+"""Where a line ends, for markdown-it as in an editor."""
 
-# The line below the names of columns. A blank or a dash is taken in one way only (?+), as above.
+# The line below the column names. It matches a blank or a dash possessively (?+), as above.
 _DASHES = re.compile(r"[ \t]*+\|?+[ \t]*+:?+-++:?+[ \t]*+\|[-:| \t]*+[\r\n]*+")
 _PIPE = re.compile(r"(?<!\\)\|")
 _LONGEST_HEADER = 200  # characters of column names
@@ -42,9 +42,9 @@ class Heading(NamedTuple):
 
     Attributes:
         start: Its first character.
-        end: The character behind its line end.
+        end: The character after its line end.
         depth: 1 for a top heading, up to 6.
-        text: Its text, without the marks of Markdown around it.
+        text: Its text, without Markdown's marks.
     """
 
     start: int
@@ -58,8 +58,8 @@ class Table(NamedTuple):
 
     Attributes:
         start: Its first character.
-        end: The character behind its last line end.
-        header: The names of its columns, such as ``"Name | Price"``, at most 200 characters of them.
+        end: The character after its last line end.
+        header: Its column names, such as ``"Name | Price"``, at most 200 characters.
     """
 
     start: int
@@ -68,9 +68,9 @@ class Table(NamedTuple):
 
 
 def find_headings(text: str) -> list[Heading]:
-    """All headings of a Markdown text, in order. A byte order mark before one is not seen.
+    """Return all headings of a Markdown text, in order. A byte order mark before a heading is ignored.
 
-    What has more than 1,000 characters is a paragraph: each leaf below a heading is indexed with it.
+    A heading with more than 1,000 characters becomes a paragraph, since each leaf below a heading is indexed with it.
     """
     front = front_matter(text)
     if not _HINT.search(text, len(front)):
@@ -87,7 +87,7 @@ def find_headings(text: str) -> list[Heading]:
 
 @cache
 def _parser() -> MarkdownIt:
-    """The parser for all texts, which takes longer to make than a page to parse."""
+    """Return the parser for all texts, which takes longer to make than a page to parse."""
     from markdown_it import MarkdownIt  # takes 20 ms, and most texts do not need it
 
     parser = MarkdownIt("commonmark")
@@ -96,13 +96,13 @@ def _parser() -> MarkdownIt:
 
 
 def front_matter(text: str) -> str:
-    """The front matter of a Markdown page, such as Jekyll's and Hugo's, with the lines around it; empty if it has none."""
+    """Return a Markdown page's front matter, such as Jekyll's and Hugo's, with the lines around it, or ""."""
     match = _FRONT_MATTER.match(text)
     return match[0] if match else ""
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text with their line ends."""
+    """Return a text's lines with their line ends."""
     lines, start = [], 0
     for match in LINE_END.finditer(text):
         lines.append(text[start : match.end()])
@@ -112,7 +112,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def find_tables(text: str) -> list[Table]:
-    """All tables of a Markdown text whose columns have names, in order."""
+    """Return all tables of a Markdown text that have column names, in order."""
     if "|" not in text:
         return []
     lines = split_lines(text)

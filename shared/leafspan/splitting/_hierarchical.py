@@ -22,11 +22,11 @@ from leafspan.text import count_words
 
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*\Z|\r\n[^\S\n]*\r\n\s*\Z")
 
-# Characters: a URL, base64 data or a script without spaces counts as so many words, and not as a single one.
+# Characters: longer runs, such as a URL, base64 data or a script without spaces, are counted as several words.
 _LONGEST_WORD = 12
 
 # Penalties for ending a node before a heading (times its depth), between paragraphs, between lines and between sentences.
-# For comparison: ``group`` gives an empty node a cost of 1.
+# For comparison, ``group`` gives an empty node a cost of 1.
 _AT_HEADING, _AT_PARAGRAPH, _AT_LINE, _AT_SENTENCE = 0.02, 0.15, 0.25, 0.6
 
 
@@ -68,26 +68,26 @@ class HierarchicalSplitter:
             raise InvalidArgument(f"unit must be 'words', 'characters' or a function, got {shown(self.unit)}")
 
     def __call__(self, text: str, done: Callable[[int], None] = lambda _: None) -> list[Cut]:
-        """The cuts of a text in Markdown. Leaves are level 0, and nodes of ``parent_words[i]`` are level i + 1."""
+        """Return the cuts of a Markdown text. Leaves are level 0, and nodes of ``parent_words[i]`` are level i + 1."""
         return self.cuts(text, layout_of(text), done)
 
     def cuts(self, text: str, layout: Layout, done: Callable[[int], None] = lambda _: None) -> list[Cut]:
-        """The cuts of a text of this layout."""
+        """Return the cuts of a text with this layout."""
         if not text:
             return []
         return self._with_parents(text, self._leaf_ends(text, layout, done), layout.headings)
 
     def above(self, text: str, ends: Sequence[int], layout: Layout) -> list[Cut]:
-        """The cuts of a text whose leaves end at these characters already: only the nodes above them are made."""
+        """Return the cuts of a text whose leaves end at these characters: add only the nodes above them."""
         return self._with_parents(text, ends, layout.headings) if ends else []
 
     def _with_parents(self, text: str, ends: Sequence[int], headings: Sequence[Heading]) -> list[Cut]:
-        """The leaves' ends with the levels that end there: leaves in groups, these in groups, and so on."""
+        """Group the leaves, then the groups, and so on. Return the leaves' ends with the levels that end there."""
         starts = [0, *ends[:-1]]
         sizes = [self._measure(text[start:end]) for start, end in zip(starts, ends, strict=True)]
         penalties = _penalties(text, starts, headings)
         levels = [0] * len(ends)
-        node_ends = list(range(1, len(ends) + 1))  # the number of leaves up to the end of each node of the level below
+        node_ends = list(range(1, len(ends) + 1))  # number of leaves up to the end of each node of the level below
         for level, limit in enumerate(self.parent_words, start=1):
             node_begins = [0, *node_ends[:-1]]
             group_ends = group(
@@ -101,12 +101,12 @@ class HierarchicalSplitter:
         return [Cut(end, level) for end, level in zip(ends, levels, strict=True)]
 
     def describe(self) -> str:
-        """The text that an index stores for this splitter."""
+        """Return the text that an index stores for this splitter."""
         unit = self.unit if isinstance(self.unit, str) else getattr(self.unit, "__qualname__", type(self.unit).__qualname__)
         return f"HierarchicalSplitter(leaf_words={self.leaf_words}, parent_words={self.parent_words}, unit={unit})"
 
     def options(self) -> dict[str, Any] | None:
-        """The arguments that make an equal splitter, as plain values. None if ``unit`` is a function."""
+        """Return the arguments that make an equal splitter, as plain values, or None if ``unit`` is a function."""
         if callable(self.unit):
             return None
         return {"leaf_words": self.leaf_words, "parent_words": list(self.parent_words), "unit": self.unit}
@@ -131,7 +131,7 @@ class HierarchicalSplitter:
         return whole
 
     def _leaf_ends(self, text: str, layout: Layout, done: Callable[[int], None]) -> list[int]:
-        """Where leaves end. Each section is cut by itself, so that no leaf reaches across a heading."""
+        """Return where leaves end. Each section is cut separately, so that no leaf reaches across a heading."""
         ends: list[int] = []
         measure = partial(_words_or_too_many, self.leaf_words) if self.unit == "words" else self._measure
         for begin, body, end in self._sections(text, layout.headings):
@@ -143,7 +143,7 @@ class HierarchicalSplitter:
         return at_grapheme_ends(text, ends)
 
     def _sections(self, text: str, headings: Sequence[Heading]) -> list[tuple[int, int, int]]:
-        """Each section as (begin, begin of its body, end). The headings before the body join its first leaf."""
+        """Yield each section as (start, start of its body, end). The headings before the body join its first leaf."""
         sections = []
         begin = 0
         body = 0
@@ -161,13 +161,13 @@ class HierarchicalSplitter:
 
 
 def _words_or_too_many(most: int, text: str) -> int:
-    """The size of a text in words. If that is more than ``most``, any number above it: long texts are not counted."""
+    """Return a text's size in words, or any number above ``most`` for a larger text, which is not counted."""
     at_least = len(text) // _LONGEST_WORD
     return at_least if at_least > most else max(count_words(text), at_least)
 
 
 def _penalties(text: str, places: Sequence[int], headings: Sequence[Heading]) -> list[float]:
-    """The penalty of a cut at each place."""
+    """Return the penalty of a cut at each place."""
     starts = [heading.start for heading in headings]
     penalties = []
     for place in places:

@@ -1,4 +1,4 @@
-"""What a text consists of, by the markup that it is written in: its headings, its tables, its paragraphs."""
+"""A text's structure, according to its markup: headings, tables and paragraphs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ MARKDOWN, RST, PLAIN, ASCIIDOC, ORG = "markdown", "rst", "plain", "asciidoc", "o
 
 
 class Layout(NamedTuple):
-    """What a text consists of.
+    """A text's structure.
 
     Attributes:
         headings: Its headings, in order.
-        tables: Its tables whose columns have names, in order.
-        paragraphs: The first character of each paragraph, and the one behind it, in order. None if they are found in each
-            section by itself, as in Markdown and plain text.
+        tables: Its tables with column names, in order.
+        paragraphs: Each paragraph's first character, and the character after it, in order. None if they are found section
+            by section, as in Markdown and plain text.
     """
 
     headings: Sequence[Heading]
@@ -29,7 +29,7 @@ class Layout(NamedTuple):
     paragraphs: Sequence[tuple[int, int]] | None = None
 
     def paragraphs_within(self, start: int, end: int) -> list[tuple[int, int]] | None:
-        """The paragraphs of a part of the text, counted from its start. None if they are found there."""
+        """Return the paragraphs in a part of the text, counted from its start, or None if they are not known."""
         if self.paragraphs is None:
             return None
         some = self.paragraphs[bisect_left(self.paragraphs, (start, 0)) : bisect_left(self.paragraphs, (end, 0))]
@@ -37,7 +37,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(text: str, markup: str = MARKDOWN) -> Layout:
-    """What a text consists of. Source code has the name of its language as its markup.
+    """Return a text's structure. The markup of source code is its language's name.
 
     Raises:
         MissingExtra: if a library for it is not installed.

@@ -1,4 +1,4 @@
-"""Markups whose headings are lines that begin with marks: AsciiDoc and Org."""
+"""Markups whose headings are lines that start with marks: AsciiDoc and Org."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _LONGEST_HEADING = 1_000  # characters, as in Markdown
 
 
 class _Markup(NamedTuple):
-    """The pattern of a heading, whose groups are its marks and its text; those of lines around what is no text."""
+    """The patterns of a heading (groups: its marks and its text), and of lines around blocks that are not text."""
 
     heading: re.Pattern[str]
     opens: re.Pattern[str]
-    closes: re.Pattern[str] | None  # None: a line that is the same as the one that opened
+    closes: re.Pattern[str] | None  # None: a line equal to the opening one
 
 
 _MARKUPS = {
@@ -35,7 +35,7 @@ _MARKUPS = {
 
 
 def find_marked(text: str, markup: str) -> list[Heading]:
-    """The headings of a text, in order."""
+    """Return a text's headings, in order."""
     known = _MARKUPS[markup]
     lines = split_lines(text)
     headings: list[Heading] = []

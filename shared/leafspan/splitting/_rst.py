@@ -1,4 +1,4 @@
-"""reStructuredText: its headings and its paragraphs, as docutils finds them. Nothing that it names is read or run."""
+"""reStructuredText: finds headings and paragraphs with docutils. No file that it names is read, and no code is run."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LONGEST_HEADING = 1_000  # characters, as in Markdown
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*")
 _OPTION = re.compile(r":[\w-][^:\r\n]*:(?:\s|\Z)")
 _BEFORE_LITERAL = re.compile(r"(?<!\\)(?:\\\\)*::\Z")
-_OTHER_LINE_ENDS = re.compile("[\v\f\x1c-\x1e\x85\u2028\u2029]")  # for Python, and not for an editor
+_OTHER_LINE_ENDS = re.compile("[\v\f\x1c-\x1e\x85\u2028\u2029]")  # line ends for Python, but not for an editor
 
-# Directives whose first line is text, too, and those that have no text. In all others it follows their arguments.
+# Directives whose first line is already text, and directives without text. In all others, text follows the arguments.
 _TEXT_AT_ONCE = frozenset(
     """attention caution danger deprecated epigraph error highlights hint important note pull-quote seealso tip versionadded
     versionchanged warning""".split()  # noqa: SIM905
@@ -28,7 +28,7 @@ _NO_TEXT = frozenset(
     testoutput testsetup toctree unicode""".split()  # noqa: SIM905
 )
 
-# The marks of words in a heading, and of each what stays: roles with and without a target, literals, links, substitutions,
+# Marks within a heading, and the part of each that stays: roles with and without a target, literals, links, substitutions,
 # emphasis, references and escapes.
 _MARKS = tuple(
     re.compile(pattern)
@@ -46,9 +46,9 @@ _MARKS = tuple(
 
 
 def parse_rst(text: str) -> tuple[list[Heading], list[tuple[int, int]]]:
-    """The headings of a text, and its paragraphs, each as (start, end), also those in lists, notes and definitions.
+    """Return a text's headings, and its paragraphs as (start, end), including those in lists, notes and definitions.
 
-    What docutils cannot parse has neither.
+    Both are empty if docutils cannot parse the text.
     """
     lines = split_lines(text)
     starts = [0, *accumulate(map(len, lines))]
@@ -56,7 +56,7 @@ def parse_rst(text: str) -> tuple[list[Heading], list[tuple[int, int]]]:
     given[0] = given[0].removeprefix("\ufeff")
     try:
         titles, blocks = _found(given)
-    except Exception:  # it raises anything, such as a RecursionError of lists within lists within ...
+    except Exception:  # it raises any exception, such as a RecursionError for deeply nested lists
         return [], []
     headings = []
     for number, title, depth in titles:
@@ -78,44 +78,44 @@ def parse_rst(text: str) -> tuple[list[Heading], list[tuple[int, int]]]:
 
 
 def without_marks(title: str) -> str:
-    """The text of a heading, without the marks of its words."""
+    """Return a heading's text without its marks."""
     for mark in _MARKS:
         title = mark.sub(r"\1", title)
     return " ".join(title.split())
 
 
 def _found(lines: list[str]) -> tuple[list[tuple[int, str, int]], list[tuple[int, int]]]:
-    """The number, the text and the depth of each title; the first line and the height of each paragraph."""
+    """Return each title's line number, text and depth, and each paragraph's first line and height."""
     from docutils.parsers.rst.states import Inliner, RSTStateMachine
     from docutils.utils import new_document
 
     states, settings = _grammar()
     document = new_document("", settings)
     document.titles, document.blocks = [], []
-    document.note_implicit_target = document.note_explicit_target = _ignore  # or each name that is twice is a message
+    document.note_implicit_target = document.note_explicit_target = _ignore  # or each duplicate is a message
     inliner = Inliner()
-    inliner.parse = _no_marks  # looking for marks within texts takes most of the time otherwise
+    inliner.parse = _no_marks  # searching for marks within texts would take most of the time
     try:
         RSTStateMachine(state_classes=states, initial_state="Body").run(lines, document, inliner=inliner)
     finally:
-        states[0].nested_sm_cache.clear()  # what is kept there holds the document
+        states[0].nested_sm_cache.clear()  # the cache would keep the document in memory
     return document.titles, document.blocks
 
 
 def _no_marks(text: str, *_: Any) -> tuple[list[Any], list[Any]]:
-    """The nodes of a text: one."""
+    """Return a text as a single node."""
     from docutils.nodes import Text
 
     return [Text(text)], []
 
 
 def _ignore(*_: Any) -> None:
-    """What docutils notes of names, which are not needed."""
+    """Ignore the names that docutils reports."""
 
 
 @cache
 def _grammar() -> tuple[tuple[Any, ...], Any]:
-    """The states of docutils, which note what they find and run no directive, and its settings."""
+    """Return docutils' states, changed to record what they find and to run no directive, and its settings."""
     import copy
 
     from docutils.frontend import get_default_settings
@@ -139,7 +139,7 @@ def _grammar() -> tuple[tuple[Any, ...], Any]:
 
         def paragraph(self, lines: Any, lineno: int) -> Any:
             self.document.blocks.append((lineno, len(lines)))
-            # No nodes are made of it: nobody needs them, and they take much memory.
+            # Nodes are not needed, and would take much memory.
             return [], bool(_BEFORE_LITERAL.search(lines[-1].rstrip()))
 
         def directive(self, match: Any, **presets: Any) -> tuple[list[Any], bool]:
@@ -164,7 +164,7 @@ def _grammar() -> tuple[tuple[Any, ...], Any]:
 
 
 def _lines_without_text(lines: Any, name: str) -> int:
-    """The number of lines of a directive before its text: those of its arguments and its options."""
+    """Return how many lines of a directive come before its text: its arguments and options."""
     if lines and lines[0].strip() and name not in _TEXT_AT_ONCE:
         return next((number for number, line in enumerate(lines) if not line.strip()), len(lines))
     first = next((number for number, line in enumerate(lines) if line.strip()), len(lines))

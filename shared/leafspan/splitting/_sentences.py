@@ -11,7 +11,7 @@ from leafspan.splitting._unwrapping import joined, unwrapped, with_marks
 _WORD = re.compile(r"[^\W_]")
 
 # The library's time grows with the square of the length of text without a sentence end. In blocks of this length, ten
-# million characters without a full stop take seconds. Blocks end where a leaf may end, so other texts are not affected.
+# million characters without a full stop take seconds. Blocks end where a leaf may end, so other texts do not change.
 _BLOCK = 5_000  # characters
 _BLOCK_ENDS = tuple(re.compile(pattern) for pattern in (r"\n[^\S\n]*\n\s*", r"\n", r"[.!?。！？]\s+|[。！？]", r"\s"))
 
@@ -25,20 +25,20 @@ def cut_sentences(
     paragraphs: Sequence[tuple[int, int]] | None = None,
     done: Callable[[int], None] = lambda _: None,
 ) -> list[int]:
-    """Where leaves end, the last one at the end of the text.
+    """Return where leaves end, the last one at the end of the text.
 
     The library semantic-text-splitter fills each leaf with whole paragraphs if they fit, otherwise with whole sentences
-    (Unicode Annex 29), and cuts a sentence that is longer than a leaf between words. A piece of white space alone joins the
-    leaf before it, at the start of the text the one behind it. A piece of marks alone, such as that of a list or the end of
-    a table, joins the leaf that it belongs to, if there is room.
+    (Unicode Annex 29), and cuts a sentence that is longer than a leaf between words. White space without text joins the
+    previous leaf, or at the start of the text the next one. Marks without text, such as a bullet or the end of a table,
+    join the leaf that they belong to, if it has room.
 
     Args:
         text: The text.
         size: The longest leaf.
         measure: The length of a text.
         markdown: Whether the text is Markdown.
-        paragraphs: Where its paragraphs start and end, if that is known.
-        done: Called with numbers of characters that are done.
+        paragraphs: Where its paragraphs start and end, if known.
+        done: Called with numbers of finished characters.
     """
     from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
@@ -52,7 +52,7 @@ def cut_sentences(
     lines = unwrapped(text, markdown=markdown) if paragraphs is None else joined(text, paragraphs)
     for start, end in _blocks(lines):
         pieces = [(start + offset, piece) for offset, piece in splitter.chunk_indices(lines[start:end])]
-        # A leaf ends where the next one begins, so that no character between two pieces is lost.
+        # A leaf ends where the next one starts, so that no character between two pieces is lost.
         for place, piece in pieces:
             if not piece.isspace() and text[ends[-1] if ends else 0 : place].strip():
                 ends.append(place)
@@ -63,12 +63,12 @@ def cut_sentences(
 
 
 def _with_marks_joined(text: str, ends: list[int], fits: Callable[[str], bool]) -> list[int]:
-    """The ends, without those of leaves that have no word, as far as the leaf that their marks belong to has room.
+    """Remove the ends of leaves without a word, if the leaf that their marks belong to has room.
 
-    Marks at the end of a line close what stands before them. Others, such as that of a list, open what follows.
+    Marks at the end of a line close the text before them. Others, such as a bullet, open the text after them.
     """
     kept: list[int] = []
-    start = 0  # of the leaf that ends next
+    start = 0  # start of the leaf that ends next
     for number, end in enumerate(ends):
         before = kept[-2] if len(kept) > 1 else 0
         piece = text[start:end]
@@ -85,7 +85,7 @@ def _with_marks_joined(text: str, ends: list[int], fits: Callable[[str], bool]) 
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """The text in blocks, each as (start, end)."""
+    """Yield the text in blocks, each as (start, end)."""
     start = 0
     while len(text) - start > _BLOCK:
         end = _block_end(text, start)
@@ -95,7 +95,7 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _block_end(text: str, start: int) -> int:
-    """The last paragraph end in the second half of a full block, or else line end, sentence end or space, or its end."""
+    """Return the last paragraph end in a full block's second half, or else line end, sentence end, space or block end."""
     stop = start + _BLOCK
     for pattern in _BLOCK_ENDS:
         last = None

@@ -1,7 +1,7 @@
-"""Sentences in one line each: a text as a library should see it that cuts at line ends and at the marks of Markdown.
+"""Puts each sentence in one line, for a library that prefers to cut at line ends and at Markdown's marks.
 
-Libraries take the line ends of a hard-wrapped text, and the links, code and emphasis of a sentence in Markdown, for better
-places to cut than the end of the sentence. So these are replaced, each character by another one.
+In a hard-wrapped text, such a library would rather cut at a line end, link, code or emphasis within a sentence than at the
+sentence's end. So these characters are replaced, one by one.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from leafspan.splitting._headings import LINE_END, split_lines
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
-_LONG_LINE = 50  # characters, from which on a line was probably wrapped
+_LONG_LINE = 50  # characters; a line of this length was probably wrapped
 _NO_SENTENCE_END = re.compile(r"[^\s.!?:;…。！？|]\Z")
 _SENTENCE_END = re.compile(r"[.!?…。！？|]\Z")
-_PREFIX = re.compile(r"(?:[ \t]|>)*")  # before the text of a line that goes on with a paragraph
+_PREFIX = re.compile(r"(?:[ \t]|>)*")  # before the text of a paragraph's further lines
 _BULLET = re.compile(r"[ \t]*(?:(?:[-*+•]|\d+[.)])[ \t]+)?")
 _COLUMNS = re.compile(r"\S(?: {3,}|\t+)\S")  # a line of a table
 _HARD_BREAK = re.compile(r"(?:  |\\)\Z")
-_NO_BEGINNING = re.compile(r"[*_\[(\"'“‘]*[^\W\dA-Z_]|[`$({\[]")  # in Markdown, where new sentences seldom begin lines
+_NO_BEGINNING = re.compile(r"[*_\[(\"'“‘]*[^\W\dA-Z_]|[`$({\[]")  # in Markdown, seldom start a sentence on a new line
 
-# In Markdown these begin or end a part of a sentence, or can be written in another way (smart punctuation). Each becomes a
-# character that is like it for Unicode's rules of sentences (Annex 29), and means nothing in Markdown.
+# In Markdown, these start or end a part of a sentence, or have another form (smart punctuation). Each becomes a character
+# with the same role in Unicode's sentence rules (Annex 29), and without a meaning in Markdown.
 _MARKS = dict(
     zip(
         "*`[]<>'\"~^$&|\\",
@@ -37,7 +37,7 @@ _MARKS = dict(
 )
 _RUNS = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])|-{2,}|\.{3,}")
 _IN_RUNS = {"_": "\u275d", "-": "\u2013", ".": "\u2024"}
-# By those rules no sentence begins with a small letter. But many begin with code or a link, whose mark becomes a capital.
+# By those rules no sentence starts with a small letter. But many start with code or a link, whose mark becomes a capital.
 _BEGINNING = re.compile(r"(?:(?<=[^\W\d_]{2}\.)|(?<=[`)\]*_\"'\d]\.))(?<!\bcf\.)(?<!\bvs\.)(?<!\bal\.)\s+[`\[*_(\"']")
 _CAPITALS = dict(zip("`[*_(\"'", "\u24b6\u24b7\u24b8\u24b9\u24ba\u24bb\u24bc", strict=True))
 _MARK_TABLE, _RUN_TABLE = str.maketrans(_MARKS), str.maketrans(_IN_RUNS)
@@ -45,7 +45,7 @@ _ORIGINALS = str.maketrans({new: mark for marks in (_MARKS, _IN_RUNS, _CAPITALS)
 
 
 def unwrapped(text: str, *, markdown: bool) -> str:
-    """The text with its sentences in one line each. Its length stays the same."""
+    """Return the text with each sentence in one line. Its length stays the same."""
     characters = list(text)
     for start, end in _markdown_paragraphs(text) if markdown else _paragraphs(text):
         for place in _wraps(text, start, end, markdown=markdown):
@@ -56,7 +56,7 @@ def unwrapped(text: str, *, markdown: bool) -> str:
 
 
 def joined(text: str, paragraphs: Iterable[tuple[int, int]]) -> str:
-    """The text with each of these paragraphs in one line, without the marks of its words. Its length stays the same."""
+    """Return the text with each of these paragraphs in one line, without marks. Its length stays the same."""
     characters = list(text)
     for start, end in paragraphs:
         stop = start + len(text[start:end].rstrip())
@@ -67,19 +67,19 @@ def joined(text: str, paragraphs: Iterable[tuple[int, int]]) -> str:
 
 
 def with_marks(text: str) -> str:
-    """A part of an unwrapped text with the marks of Markdown that were replaced."""
+    """Restore the replaced Markdown marks in a part of an unwrapped text."""
     return text if text.isascii() else text.translate(_ORIGINALS)
 
 
 def _without_marks(paragraph: str) -> str:
-    """A paragraph with other characters instead of the marks of Markdown."""
+    """Return a paragraph with other characters instead of Markdown's marks."""
     paragraph = _BEGINNING.sub(lambda match: match[0][:-1] + _CAPITALS[match[0][-1]], paragraph)
     paragraph = _RUNS.sub(lambda match: match[0].translate(_RUN_TABLE), paragraph)
     return paragraph.translate(_MARK_TABLE)
 
 
 def _markdown_paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    """The paragraphs of Markdown, also those in lists and block quotes, each as (start, end)."""
+    """Yield Markdown's paragraphs, including those in lists and block quotes, each as (start, end)."""
     lines = split_lines(text)
     starts = [0, *accumulate(map(len, lines))]
     for token, content in pairwise(_parser().parse(text)):
@@ -87,7 +87,7 @@ def _markdown_paragraphs(text: str) -> Iterator[tuple[int, int]]:
             first, after = token.map
             line = lines[first].rstrip()
             beginning = content.content.partition("\n")[0].rstrip()
-            if line.endswith(beginning):  # behind the mark of a list or a block quote
+            if line.endswith(beginning):  # after the mark of a list or a block quote
                 yield starts[first] + len(line) - len(beginning), starts[after]
 
 
@@ -101,7 +101,7 @@ def _parser() -> MarkdownIt:
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
-    """The paragraphs of a text: lines between blank lines."""
+    """Yield a text's paragraphs: lines between blank lines."""
     start = end = 0
     for line in split_lines(text):
         if line.strip():
@@ -116,7 +116,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _wraps(text: str, start: int, end: int, *, markdown: bool) -> Iterator[int]:
-    """The characters of the line ends of a paragraph at which sentences were wrapped."""
+    """Yield a paragraph's line ends at which sentences were wrapped, as characters."""
     lines = split_lines(text[start:end].rstrip())
     width = max(len(line.rstrip()) for line in lines)
     place = start
@@ -127,10 +127,10 @@ def _wraps(text: str, start: int, end: int, *, markdown: bool) -> Iterator[int]:
 
 
 def _goes_on(line: str, following: str, width: int, *, markdown: bool) -> bool:
-    """Whether a sentence goes on in the following line of a paragraph.
+    """Whether a sentence goes on in a paragraph's next line.
 
-    It does behind a long line that does not end a sentence, and where the next word would have made the line longer than
-    the longest one. (That is how a line is wrapped.)
+    It does after a long line that does not end a sentence, and if the next word would have made the line longer than the
+    longest one, which is how lines are wrapped.
     """
     line = line.rstrip("\r\n")
     following = following.rstrip()
