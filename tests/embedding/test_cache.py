@@ -460,7 +460,7 @@ def test_a_place_that_cannot_be_used_is_a_warning_and_no_error(tmp_path: Path):
     (tmp_path / "file").write_text("no folder")
     service = Service()
     with Index.open(tmp_path / "kb", embedder=service, embedding_cache=EmbeddingCache(tmp_path / "file")) as index:
-        with pytest.warns(RuntimeWarning, match=r"the embedding cache '.*' cannot be used, so texts are embedded anew"):
+        with pytest.warns(RuntimeWarning, match=r"the embedding cache '.*' cannot be used, so texts are embedded again"):
             index.add(Document("a", "One."))
         assert index.count() == 1
 

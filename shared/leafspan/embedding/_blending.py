@@ -1,4 +1,4 @@
-"""The vector of a leaf, blended from the vectors of its text and of its title and headings."""
+"""Blends a leaf's vector from the vectors of its text and of its title and headings."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def blend(texts: Any, heads: Any, head_of: Sequence[int | None], weight: float) -> NDArray[np.float32]:
-    """The vector of each leaf: ``text + weight * head``, from vectors of length 1, brought to length 1 again.
+    """Return each leaf's vector: ``text + weight * head``, from vectors of length 1, scaled to length 1 again.
 
-    A head is the title and the headings of a leaf. If it were put before the text, a long head would dominate a short leaf.
-    With a weight of its own it counts the same, however long both are. Vectors of length 0 stay as they are.
+    A head is a leaf's title and headings. If the head were put before the text, a long head would dominate a short leaf.
+    With its own weight, its influence does not depend on lengths. Vectors of length 0 stay unchanged.
     """
     import numpy as np
 

@@ -1,6 +1,6 @@
-"""The embedding cache: vectors of texts that were embedded before, in one file of SQLite for all indexes of a user.
+"""The embedding cache: vectors of texts that were embedded before, in one SQLite file for all of a user's indexes.
 
-What is kept of a text is a hash. Each vector has a checksum: a damaged file can lose vectors, but never give a wrong one.
+It stores only a hash of each text. Each vector has a checksum: a damaged file can lose vectors, but never gives wrong ones.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FILE = "embeddings-1.sqlite3"  # the number is that of the format
+_FILE = "embeddings-1.sqlite3"  # with the format's number
 _SUFFIXES = ("", "-wal", "-shm")
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _TIMEOUT = 10.0  # seconds to wait for other processes, which write for milliseconds
@@ -46,11 +46,11 @@ _UNUSABLE = {
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_NOLFS,
     sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_PROTOCOL,  # of locks, as in some network folders
+    sqlite3.SQLITE_PROTOCOL,  # about locks, as in some network folders
     sqlite3.SQLITE_READONLY,
 }
 
-# Large pages hold several vectors each. Nothing waits for the disk: what a power cut tears is noticed, and thrown away.
+# Large pages hold several vectors each. Writes do not wait for the disk: data torn by a power cut are found and dropped.
 _PRAGMAS = "PRAGMA page_size = 32768; PRAGMA auto_vacuum = FULL; PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS spaces (
@@ -96,10 +96,10 @@ class EmbeddingCache:
 
 
 def find_cache(wanted: bool | EmbeddingCache | None, embedder: Embedder) -> CacheFile | None:
-    """The cache for an embedder, None for none.
+    """Return the cache for an embedder, or None without a cache.
 
     Raises:
-        InvalidArgument: if ``wanted`` is anything else.
+        InvalidArgument: if ``wanted`` is of another type.
     """
     if not isinstance(wanted, bool | EmbeddingCache | None):
         raise InvalidArgument(f"embedding_cache must be True, False, an EmbeddingCache or None, got {shown(wanted)}")
@@ -110,7 +110,7 @@ def find_cache(wanted: bool | EmbeddingCache | None, embedder: Embedder) -> Cach
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Texts whose vectors can take each other's place.
+    """Texts whose vectors are interchangeable.
 
     Attributes:
         identity: The embedder that made them.
@@ -122,9 +122,9 @@ class Space:
 
 
 class CacheFile:
-    """The vectors in one file. It is opened for each use, so it can be shared by threads and processes, also after a fork.
+    """The vectors in one file. It is opened for each use, so threads and processes can share it, even after a fork.
 
-    Nothing that goes wrong with it is an error: vectors are then missing. A file that is no database any more is deleted.
+    Failures are not errors: vectors are missing then. A file that is no longer a database is deleted.
     """
 
     def __init__(self, path: Path, max_bytes: int) -> None:
@@ -132,15 +132,15 @@ class CacheFile:
         self._max_bytes = max_bytes
 
     def find(self, space: Space, keys: Sequence[bytes]) -> dict[bytes, Vector]:
-        """The vectors of these texts, as far as they are kept, by key. They count as used now."""
+        """Return the cached vectors of these texts by key, and mark them as used now."""
         return self._use(lambda database: _find(database, space, keys)) or {}
 
     def knows_of_others(self, space: Space) -> bool:
-        """Whether another index keeps vectors that the same embedder has made, and this space has none yet."""
+        """Whether another index has cached vectors of the same embedder, and this space is still empty."""
         return bool(self._use(lambda database: _is_only_elsewhere(database, space)))
 
     def keep(self, space: Space, vectors: Mapping[bytes, Vector]) -> None:
-        """Keep the vectors of these texts, given by key. If the file becomes too large, others are deleted."""
+        """Cache the vectors of these texts, given by key. If the file becomes too large, delete others."""
 
         def write(database: sqlite3.Connection) -> None:
             _keep(database, space, vectors)
@@ -149,11 +149,11 @@ class CacheFile:
         self._use(write)
 
     def _use(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """The result of some work in one transaction, None if the file cannot be used."""
+        """Run some work in one transaction. Return its result, or None if the file cannot be used."""
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._check_safe()
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR | _NO_FOLLOW, 0o600))  # vectors tell much of a text
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR | _NO_FOLLOW, 0o600))  # vectors reveal much about a text
             with closing(sqlite3.connect(self._path, timeout=_TIMEOUT, isolation_level=None)) as database:
                 _set_up(database)
                 database.execute("BEGIN IMMEDIATE")
@@ -164,7 +164,7 @@ class CacheFile:
             self._warn(error)
         except (sqlite3.Error, ValueError, TypeError) as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-            # A damaged file can look as if nobody may write to it.
+            # A damaged file can look read-only.
             is_damaged = code == sqlite3.SQLITE_READONLY and os.access(self._path, os.W_OK)
             if code in _UNUSABLE and not is_damaged:
                 self._warn(error)
@@ -173,10 +173,10 @@ class CacheFile:
         return None
 
     def _check_safe(self) -> None:
-        """Check that nobody else can have SQLite write into other files.
+        """Check that other users cannot make SQLite write into other files.
 
         Raises:
-            OSError: if everybody can write to the folder, or one of SQLite's files is no regular file, such as a link.
+            OSError: if everybody can write to the folder, or one of SQLite's files is not a regular file, such as a link.
         """
         if os.name == "posix" and self._path.parent.stat().st_mode & stat.S_IWOTH:
             raise OSError(f"everybody can write to {str(self._path.parent)!r}: `chmod o-w` it, or choose another folder")
@@ -187,7 +187,7 @@ class CacheFile:
                     raise OSError(f"{str(file)!r} is no regular file, and links are not followed")
 
     def _warn(self, error: Exception) -> None:
-        message = f"the embedding cache {str(self._path)!r} cannot be used, so texts are embedded anew: {error}"
+        message = f"the embedding cache {str(self._path)!r} cannot be used, so texts are embedded again: {error}"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
 
     def _throw_away(self) -> None:
@@ -197,14 +197,14 @@ class CacheFile:
 
 
 def text_key(text: str) -> bytes:
-    """The hash of a text, under which its vector is kept."""
+    """Return a text's hash, the key of its vector."""
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 
 
 def _set_up(database: sqlite3.Connection) -> None:
-    """Make the file what it is to be, unless it is.
+    """Set up the file, unless that was done before.
 
-    SQLite does not wait for another process that is doing the same to a new file, but fails at once.
+    SQLite fails at once, instead of waiting, if another process is setting up the same new file.
     """
     end = time.monotonic() + _TIMEOUT
     while True:
@@ -254,7 +254,7 @@ def _keep(database: sqlite3.Connection, space: Space, vectors: Mapping[bytes, Ve
 
 
 class _StoredSpace(NamedTuple):
-    """A space as the file has it."""
+    """A space as stored in the file."""
 
     number: int
     owner: str
@@ -263,12 +263,12 @@ class _StoredSpace(NamedTuple):
     probe: str
 
     def checksum(self, key: bytes, vector: bytes) -> int:
-        """The checksum of a vector, also of the space and the text that it belongs to."""
+        """Return the checksum of a vector together with its space and text."""
         return zlib.crc32(vector, zlib.crc32(key, zlib.crc32(repr(tuple(self)).encode())))
 
 
 def _find_space(database: sqlite3.Connection, space: Space) -> _StoredSpace | None:
-    """The space in the file, None if it has no vectors yet.
+    """Return the space in the file, or None if it has no vectors yet.
 
     The vector of the probe text may differ a little: services do not always give the same numbers.
     """
@@ -292,13 +292,13 @@ def _is_only_elsewhere(database: sqlite3.Connection, space: Space) -> bool:
 
 
 def _next_use(database: sqlite3.Connection) -> int:
-    """A number that is larger than those of all uses so far."""
+    """Return a number higher than the numbers of all uses so far."""
     (last,) = database.execute("SELECT max(used) FROM vectors").fetchone()
     return int(last or 0) + 1
 
 
 def _shrink(database: sqlite3.Connection, max_bytes: int) -> None:
-    """Delete the vectors that were not used for the longest time, as long as the file is too large."""
+    """Delete the least recently used vectors as long as the file is too large."""
     while (size := _size(database)) > max_bytes:
         (count,) = database.execute("SELECT count(*) FROM vectors").fetchone()
         if not count:
@@ -309,7 +309,7 @@ def _shrink(database: sqlite3.Connection, max_bytes: int) -> None:
 
 
 def _size(database: sqlite3.Connection) -> int:
-    """The size of the file in bytes, once the transaction is committed."""
+    """Return the file's size in bytes once the transaction is committed."""
     names = ("page_count", "freelist_count", "page_size")
     pages, free, page_size = (database.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
     return int((pages - free) * page_size)

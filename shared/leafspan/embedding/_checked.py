@@ -1,4 +1,4 @@
-"""The embedder of an index, with a check that the index was made with the same one."""
+"""An index's embedder, with a check that the same embedder made the index."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from leafspan.flows import Call, Flow
 from leafspan.text import visible
 
 _logger = logging.getLogger(__name__)
-_warned: set[str] = set()  # names of embedders that the log has already named
+_warned: set[str] = set()  # embedders that the log has already named
 
 
 class IdentityRecord(Protocol):
-    """The place where an index stores the identity of its embedder."""
+    """Where an index stores its embedder's identity."""
 
     def read(self) -> Flow[EmbedderIdentity | None]:
-        """The identity of the embedder that the index was made with, None before the first embedding."""
+        """Return the identity of the index's embedder, or None before the first embedding."""
         ...
 
     def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
@@ -35,7 +35,7 @@ class IdentityRecord(Protocol):
 
 @dataclass(frozen=True)
 class _KnownIdentity:
-    """An identity that was recorded."""
+    """A recorded identity."""
 
     identity: EmbedderIdentity | None
 
@@ -45,15 +45,15 @@ class _KnownIdentity:
         return self.identity
 
     def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
-        """See IdentityRecord. Who has sent it here has recorded it."""
+        """See IdentityRecord. The process that sent the identity has recorded it."""
         yield from ()
         return self.identity or identity
 
 
 class CheckedEmbedder:
-    """Embeds texts for an index. The first embedding checks that the index was made with this embedder.
+    """Embeds texts for an index. The first embedding checks that this embedder made the index.
 
-    If none is given, it is the one that the index was made with, where that comes with leafspan; else the default one.
+    Without an embedder, it uses the index's own if that comes with leafspan, and the default one otherwise.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class CheckedEmbedder:
         self._checked = threading.Event()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """In another process it goes on with the identity that it was checked against."""
+        """Keep the checked identity in another process."""
         given = (self._embedder, self._timeout, self._cache, self._index_id)
         return CheckedEmbedder, (_KnownIdentity(self._identity or self._recorded), *given)
 
@@ -90,15 +90,15 @@ class CheckedEmbedder:
 
     @property
     def local(self) -> bool:
-        """Whether it runs on this machine, so that embedding costs neither money nor a network."""
+        """Whether it runs on this machine, so that embedding needs neither money nor a network."""
         return self._embedder.local
 
     def documents(self, texts: Sequence[str], *, view: str = "") -> Flow[Any]:
-        """A vector, as a row, for each text that will be stored. Texts in the cache are not embedded again.
+        """Return a vector, as a row, for each text that will be stored. Texts in the cache are not embedded again.
 
         Raises:
-            IndexMismatch: if the index was made with another embedder.
-            FunctionFailed: if the embedder fails, or returns anything but a vector of finite numbers for each text.
+            IndexMismatch: if another embedder made the index.
+            FunctionFailed: if the embedder fails, or does not return a vector of finite numbers for each text.
         """
         yield from self._check(record=True)
         assert self._identity is not None
@@ -127,11 +127,11 @@ class CheckedEmbedder:
         return self._checked_vectors([vectors[key] for key in keys], texts)
 
     def queries(self, texts: Sequence[str]) -> Flow[Any]:
-        """A vector, as a row, for each question.
+        """Return a vector, as a row, for each query.
 
         Raises:
-            IndexMismatch: if the index was made with another embedder.
-            FunctionFailed: if the embedder fails, or returns anything but a vector of finite numbers for each question.
+            IndexMismatch: if another embedder made the index.
+            FunctionFailed: if the embedder fails, or does not return a vector of finite numbers for each query.
         """
         yield from self._check(record=False)
         with calling("the embedder", self._embedder.name, texts):
@@ -139,15 +139,15 @@ class CheckedEmbedder:
         return self._checked_vectors(vectors, texts)
 
     def confirm(self, *, record: bool) -> Flow[None]:
-        """Check that the index was made with this embedder.
+        """Check that this embedder made the index.
 
         Raises:
-            IndexMismatch: if the index was made with another embedder.
+            IndexMismatch: if another embedder made the index.
         """
         yield from self._check(record=record)
 
     def identity(self) -> Flow[EmbedderIdentity | None]:
-        """The identity of the embedder that the index was made with, None before its first document."""
+        """Return the identity of the index's embedder, or None before its first document."""
         if self._identity is None and self._recorded is None:
             self._recorded = yield from self._record.read()
             if not self._is_given and self._recorded is not None:
@@ -155,10 +155,10 @@ class CheckedEmbedder:
         return self._identity or self._recorded
 
     def warm(self) -> Flow[EmbedderIdentity | None]:
-        """Load the embedder, and check that the index was made with it.
+        """Load the embedder, and check that it made the index.
 
         Raises:
-            IndexMismatch: if the index was made with another embedder.
+            IndexMismatch: if another embedder made the index.
         """
         yield from self._check(record=False)
         return self._identity
@@ -168,7 +168,7 @@ class CheckedEmbedder:
         return check_vectors(vectors, texts, name=self._embedder.name, dimension=dimension)
 
     def _check(self, *, record: bool) -> Flow[None]:
-        """Compare the embedder with the stored identity. If there is none yet, store this one if ``record`` is set."""
+        """Compare the embedder with the stored identity. If no identity is stored and ``record`` is set, store this one."""
         if self._checked.is_set():
             return
         if not self._is_given:

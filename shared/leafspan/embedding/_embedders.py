@@ -1,4 +1,4 @@
-"""Embedders of any library behind one interface, and how two of them are told apart."""
+"""Embedders of any library behind one interface, and the comparison of two embedders."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ PROBE = "The quick brown fox jumps over the lazy dog."
 """The text whose vector identifies an embedder."""
 
 SAME = 0.999
-"""The cosine of two vectors of the probe text above which their embedders are the same."""
+"""Two embedders are treated as the same if the cosine of their vectors of the probe text is above this."""
 
-_BATCH = 128  # texts that the embedder gets at a time: as many as may be lost by a failure, and a step of a progress bar
+_BATCH = 128  # texts per call of the embedder: a failure may lose this many, and a progress bar moves by this many
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Embedder:
         return recognized(model, prefixes=False).with_prefixes(document_prefix, query_prefix)
 
     def with_prefixes(self, documents: str, queries: str) -> Embedder:
-        """The same embedder, with these texts before each text and each question. Its name says so."""
+        """Return the same embedder with these prefixes for texts and queries. Its name contains them."""
         if not documents and not queries:
             return self
         return Embedder(
@@ -93,23 +93,23 @@ class Embedder:
         )
 
     def embed_documents(self, texts: Sequence[str]) -> Call:
-        """The call that embeds texts to be stored."""
+        """Return the call that embeds texts to be stored."""
         return Call(self.documents, (list(texts),), native=self.adocuments, what=f"the embedder {self.name}")
 
     def embed_queries(self, texts: Sequence[str]) -> Call:
-        """The call that embeds questions."""
+        """Return the call that embeds queries."""
         return Call(self.queries, (list(texts),), native=self.aqueries, what=f"the embedder {self.name}")
 
 
 def recognized(thing: object, *, prefixes: bool = True) -> Embedder:
-    """An ``Embedder`` from an embedder of any library, which is recognised by its methods.
+    """Return an ``Embedder`` from any library's embedder, which is recognised by its methods.
 
     Args:
         thing: The embedder.
-        prefixes: Whether a model whose name is known gets the prefixes that it was trained with. Default: True.
+        prefixes: Whether a model with a known name gets the prefixes that it was trained with. Default: True.
 
     Raises:
-        InvalidArgument: if it is none of these.
+        InvalidArgument: if it is not an embedder of a known kind.
     """
     if isinstance(thing, Embedder):
         return thing
@@ -143,7 +143,7 @@ Embed = Callable[[Sequence[str]], Flow[Any]]
 
 
 def embed_in_batches(embed: Embed, texts: Sequence[str], done: Callable[[int], None] = lambda _: None) -> Flow[list[Any]]:
-    """A vector for each text."""
+    """Return a vector for each text."""
     vectors: list[Any] = []
     for start in range(0, len(texts), _BATCH):
         batch = texts[start : start + _BATCH]
@@ -153,10 +153,10 @@ def embed_in_batches(embed: Embed, texts: Sequence[str], done: Callable[[int], N
 
 
 def check_vectors(vectors: Any, texts: Sequence[str], *, name: str, dimension: int | None = None) -> Vectors:
-    """The vectors as an array of shape (number of texts, dimension), float32.
+    """Return the vectors as an array of shape (number of texts, dimension), float32.
 
     Raises:
-        UnusableResult: if the number of vectors or their length is wrong, or they hold anything but finite numbers. It
+        UnusableResult: if the number of vectors or their length is wrong, or they have anything but finite numbers. It
             names the first text with such a vector.
     """
     try:
@@ -170,7 +170,7 @@ def check_vectors(vectors: Any, texts: Sequence[str], *, name: str, dimension: i
 
 
 class _Unusable(Exception):
-    """What is wrong with vectors: the rule, and what was got."""
+    """What is wrong with vectors: the rule, and the value."""
 
     def __init__(self, rule: str, got: object) -> None:
         self.rule, self.got = rule, got
@@ -181,7 +181,7 @@ def _array_of(vectors: Any, count: int, dimension: int | None) -> Vectors:
 
     try:
         given = np.asarray(vectors)
-        is_numbers = given.dtype.kind in "fiuO"  # strings and bools would be taken for numbers
+        is_numbers = given.dtype.kind in "fiuO"  # strings and bools would be converted to numbers
         with np.errstate(over="ignore"):  # too large a number becomes infinity, which is refused
             array = given.astype(np.float32, copy=False) if is_numbers else given
     except (TypeError, ValueError, OverflowError):
@@ -198,7 +198,7 @@ def _array_of(vectors: Any, count: int, dimension: int | None) -> Vectors:
 def _first_fault(
     vectors: Any, texts: Sequence[str], dimension: int | None, fault: _Unusable
 ) -> tuple[int | None, _Unusable]:
-    """The place of the first text whose vector is not usable, None if it is not one vector; and what is wrong with it."""
+    """Return the place of the first text with an unusable vector, or None if the whole answer is wrong; and the fault."""
     if not hasattr(vectors, "__len__") or isinstance(vectors, str | Mapping) or len(vectors) != len(texts):
         return None, fault
     rows = list(vectors)
@@ -217,7 +217,7 @@ def _first_fault(
 
 @dataclass(frozen=True, slots=True)
 class EmbedderIdentity:
-    """The identity of the embedder that an index was made with, as the index stores it.
+    """The identity of an index's embedder, as the index stores it.
 
     Attributes:
         name: Name of the embedder.
@@ -231,7 +231,7 @@ class EmbedderIdentity:
 
     @classmethod
     def of(cls, name: str, vector: Vectors) -> EmbedderIdentity:
-        """The identity of an embedder with this name and this vector for the probe text."""
+        """Return the identity of an embedder with this name and this vector for the probe text."""
         return cls(name, len(vector), base64.b64encode(vector.astype("<f4").tobytes()).decode())
 
     @property
@@ -249,32 +249,32 @@ class EmbedderIdentity:
         if len(stored) != len(vector):
             return False
         lengths = float(np.linalg.norm(stored) * np.linalg.norm(vector))
-        if not lengths:  # an embedder with a vocabulary of its own may know no word of the probe text
+        if not lengths:  # an embedder with its own vocabulary may know no word of the probe text
             return bool(not stored.any() and not vector.any())
         return float(stored @ vector) / lengths > SAME
 
 
 def _name(model: Any) -> str:
-    """The class or function name of a model, with the name of the model in brackets if it has one."""
+    """Return a model's class or function name, with the model's own name in brackets if it has one."""
     kind = getattr(model, "__qualname__", type(model).__qualname__)
     label = _model(model)
     return f"{kind}({label})" if label else str(kind)
 
 
 def _model(model: Any) -> str | None:
-    """What the model is called, None if it does not say. Models of LlamaIndex that do not say are called unknown."""
+    """Return the model's name, or None if unknown. LlamaIndex calls models without a name "unknown"."""
     names = (getattr(model, key, None) for key in ("model_name", "model"))
     return next((name for name in names if isinstance(name, str) and name not in ("", "unknown")), None)
 
 
-# Parts of the names of attributes that say how a service is reached, and not what it answers.
+# Parts of attribute names that say how a service is reached, not what it answers.
 _NOT_OF_THE_MODEL = re.compile(
     "key|token|secret|password|auth|header|timeout|retr|batch|callback|progress|cache|worker|concurren|client|show"
 )
 
 
 def _settings(model: Any) -> str:
-    """A hash of a named model's own numbers, texts and the like, so that vectors made with others are told apart."""
+    """Return a hash of a named model's numbers, texts and other settings, to tell vectors of different settings apart."""
     if _model(model) is None:
         return ""
     declared = getattr(type(model), "model_fields", None)  # of pydantic
@@ -310,13 +310,13 @@ def _from_llamaindex(model: Any) -> Embedder:
     def queries(texts: list[str]) -> list[Any]:
         return [model.get_query_embedding(text) for text in texts]
 
-    # The asynchronous methods of most LlamaIndex embedders block, so they are not used: a thread is always right.
+    # Most asynchronous methods of LlamaIndex embedders block, so leafspan runs the synchronous ones in a thread.
     documents = partial(model.get_text_embedding_batch, show_progress=False)
     return Embedder(_name(model), documents, queries, model=_model(model), settings=_settings(model))
 
 
 def _from_sentence_transformer(model: Any) -> Embedder:
-    """Models before version 5 have no methods of their own for texts and questions, but may have prompts for them."""
+    """Models before version 5 have no separate methods for texts and queries, but may have prompts for them."""
     prompts = getattr(model, "prompts", None) or {}
 
     def encoder(method: str, *names: str) -> Callable[[list[str]], Any]:
@@ -345,13 +345,13 @@ def _with_prefix_async(prefix: str, embed: Callable[[list[str]], Any]) -> Callab
 
 
 def _array(vectors: Any) -> Any:
-    """An array of what may be a tensor, or a list of tensors, of PyTorch, perhaps on a graphics card."""
+    """Return an array from a PyTorch tensor, or a list of tensors, perhaps on a graphics card."""
     if isinstance(vectors, list | tuple):
         return [_array(vector) for vector in vectors]
     return vectors.detach().cpu().float().numpy() if hasattr(vectors, "detach") else vectors
 
 
 def _overrides(model: Any, method: str, base_module: str) -> bool:
-    """Whether the model has a coroutine function of its own, rather than its base class's, which only uses a thread."""
+    """Whether the model has its own coroutine function, not its base class's, which only uses a thread."""
     function = getattr(type(model), method, None)
     return function is not None and not getattr(function, "__module__", "").startswith(base_module)

@@ -1,6 +1,6 @@
-"""What the error of an embedder says: whether it passes, how long to wait, and whether too much was asked at once.
+"""Reads an embedder's error: whether to try again, how long to wait, and whether the batch was too large.
 
-Errors are recognised by what they carry, since every service has classes of its own, which need not be installed here.
+Errors are recognised by their attributes and messages: services' error classes differ, and need not be installed.
 """
 
 from __future__ import annotations
@@ -45,19 +45,19 @@ def may_pass(error: BaseException) -> bool:
 
 
 def asks_for_less(error: BaseException) -> bool:
-    """Whether fewer texts at once may succeed: the service says that there were too many, or too many tokens in all."""
+    """Whether a smaller batch may succeed: the service refused too many texts, or too many tokens in all."""
     for each in _chain(error):
         status = _status(each)
         if status == _PAYLOAD_TOO_LARGE:
             return True
-        # A rate limit speaks of a maximum, too.
+        # A rate limit mentions a maximum, too.
         if (_TOO_LARGE if status == _TOO_MANY_REQUESTS else _TOO_MUCH).search(str(each)):
             return True
     return False
 
 
 def retry_after(error: BaseException) -> float:
-    """Seconds that the service asks to wait, in its header Retry-After; 0 if it says nothing."""
+    """Return the seconds in the service's Retry-After header, or 0 without this header."""
     for each in _chain(error):
         response: Any = getattr(each, "response", each)
         items: Any = getattr(getattr(response, "headers", None), "items", dict)()
@@ -68,7 +68,7 @@ def retry_after(error: BaseException) -> float:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error, and those that it was raised from: hosts wrap the errors of their clients."""
+    """Yield the error, and the errors that it was raised from: hosts wrap their clients' errors."""
     seen: list[BaseException] = []
     each: BaseException | None = error
     while each is not None and each not in seen:
@@ -78,7 +78,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _status(error: BaseException) -> int | None:
-    """The status code of HTTP that the error carries."""
+    """Return the error's HTTP status code."""
     response: Any = getattr(error, "response", None)
     if isinstance(response, Mapping):  # of AWS
         values = [response.get("ResponseMetadata", {}).get("HTTPStatusCode")]
@@ -88,7 +88,7 @@ def _status(error: BaseException) -> int | None:
 
 
 def _seconds(value: str) -> float:
-    """Seconds from now, of a number of seconds or a date."""
+    """Return the seconds from now, given a number of seconds or a date."""
     try:
         return float(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The embedder MiniLM: all-MiniLM-L6-v2 with weights of 8 bits, for English, by onnxruntime.
+"""The embedder MiniLM: all-MiniLM-L6-v2 with 8-bit weights, for English, with onnxruntime.
 
 Source: Wang et al., MiniLM: Deep Self-Attention Distillation (2020), as sentence-transformers trained it for similarity.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
 
 NAME = "minilm"
-_LONGEST = 256  # tokens, as the model was trained: what follows is not read
+_LONGEST = 256  # tokens, as in the model's training: the rest is not read
 _AT_ONCE = 8_192  # tokens of texts that go through the model together
 _MODEL = ("model.onnx",), "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 _TOKENS = (
@@ -27,7 +27,7 @@ _TOKENS = (
 
 
 def minilm() -> Embedder:
-    """The embedder MiniLM: vectors of 384 dimensions and length 1. The model is loaded at the first use."""
+    """Return the embedder MiniLM: vectors of 384 dimensions and length 1. The model is loaded at first use."""
     return Embedder(NAME, _embed, _embed, local=True, model="all-MiniLM-L6-v2-int8")
 
 
@@ -44,7 +44,7 @@ class _Model:
         self._types = any(each.name == "token_type_ids" for each in session.get_inputs())
 
     def embed(self, texts: list[str]) -> Any:
-        """The mean of the vectors of each text's tokens, of length 1."""
+        """Return the mean of the vectors of each text's tokens, scaled to length 1."""
         import numpy as np
 
         encoded = self._tokenizer.encode_batch(without_surrogates(texts))
@@ -65,7 +65,7 @@ class _Model:
 
 
 def _batches(encoded: list[Encoding]) -> Iterator[list[int]]:
-    """The texts in batches of about as many tokens, the shortest first, so that few empty tokens fill them up."""
+    """Yield the texts in batches with similar numbers of tokens, shortest first, to need few padding tokens."""
     batch: list[int] = []
     for row in sorted(range(len(encoded)), key=lambda row: len(encoded[row].ids)):
         if batch and (len(batch) + 1) * len(encoded[row].ids) > _AT_ONCE:

@@ -1,4 +1,4 @@
-"""Models that come inside packages."""
+"""Model files inside packages."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from leafspan.errors import MissingExtra
 
 
 def model_file(package: str, path: Sequence[str], digest: str, extra: str) -> Path:
-    """A file in a package, without importing the package.
+    """Return a file in a package, without importing the package.
 
     Args:
         package: The package.
-        path: Where the file is in it.
+        path: The file's path in the package.
         digest: SHA-256 of the content, in hexadecimal.
         extra: The extra of leafspan that installs the package.
 
     Raises:
-        MissingExtra: if the package or the file is missing, or the content is another one.
+        MissingExtra: if the package or the file is missing, or the content differs.
     """
     found = find_spec(package)
     if found is None or not found.submodule_search_locations:

@@ -1,4 +1,4 @@
-"""Embedders by name, and of any library."""
+"""Finds embedders by name, or wraps any library's embedder."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _ATTRIBUTE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)
 
 
 def to_embedder(thing: object) -> Embedder:
-    """An ``Embedder`` from the name of one, or from an embedder of any library, which is recognised by its methods.
+    """Return an ``Embedder`` from a name, or from any library's embedder, which is recognised by its methods.
 
     Raises:
-        InvalidArgument: if it is none of these, or what a name names cannot be imported.
+        InvalidArgument: if it is not an embedder of a known kind, or the named object cannot be imported.
     """
     if not isinstance(thing, str):
         return recognized(thing)
@@ -40,14 +40,14 @@ def to_embedder(thing: object) -> Embedder:
 
 
 def recorded_embedder(recorded: EmbedderIdentity | None) -> Embedder:
-    """The embedder that an index was made with, if it is one that has a name here; else the default one."""
+    """Return the index's embedder if it has a name here, or else the default one."""
     made = (embedder() for embedder in _NAMED.values())
     known = (each for each in made if recorded is not None and each.name == recorded.name)
     return next(known, default_embedder())
 
 
 def _imported(place: str) -> object:
-    """The object at ``package.module:attribute``."""
+    """Return the object at ``package.module:attribute``."""
     module, _, attributes = place.partition(":")
     try:
         found: object = import_module(module)

@@ -1,4 +1,4 @@
-"""Vectors brought to length 1."""
+"""Scales vectors to length 1."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_SHORTEST, _LONGEST = 2.0**-31, 2.0**63  # lengths between which squares in 32 bits neither vanish nor become infinite
+_SHORTEST, _LONGEST = 2.0**-31, 2.0**63  # between these lengths, squares in 32 bits neither vanish nor become infinite
 
 
 def normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The vectors, one in each row, brought to length 1. Vectors of length 0 have no direction and stay as they are."""
+    """Scale vectors, one in each row, to length 1. Vectors of length 0 have no direction and stay unchanged."""
     import numpy as np
 
     lengths = _lengths(vectors)
@@ -23,9 +23,9 @@ def normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def without_extremes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The vectors, those of extreme length multiplied by a power of two, which rounds nothing that counts.
+    """Scale vectors of extreme length by a power of two, which rounds no relevant digit.
 
-    Their numbers are between -1 and 1 then, and the largest is at least 0.5. So their squares can be added up in 32 bits.
+    Their numbers are between -1 and 1 then, and the largest is at least 0.5. So their squares can be summed in 32 bits.
     """
     import numpy as np
 

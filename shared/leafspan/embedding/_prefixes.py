@@ -1,4 +1,4 @@
-"""What well-known models want to stand before texts and questions, as their model cards say."""
+"""The prefixes of texts and queries that well-known models expect, according to their model cards."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _DOES_SO_ITSELF = ("query_instruction", "text_instruction", "embed_instruction",
 
 
 class Prefixes(NamedTuple):
-    """What stands before each text, and before each question."""
+    """The prefix of each text, and of each query."""
 
     documents: str
     queries: str
@@ -30,11 +30,11 @@ _OF_MODELS = [
 
 
 def known_prefixes(model: Any, name: str | None) -> Prefixes:
-    """What a model wants, by its name. Empty texts if it is not known, or if its class sees to that itself.
+    """Return a model's prefixes by its name. Empty texts if the name is unknown, or if the model's class adds them itself.
 
     Args:
-        model: The embedder of a library.
-        name: What its model is called: ``intfloat/e5-small-v2`` or ``nomic-embed-text:latest``.
+        model: A library's embedder.
+        name: The model's name: ``intfloat/e5-small-v2`` or ``nomic-embed-text:latest``.
     """
     if name is None or any(hasattr(model, each) for each in _DOES_SO_ITSELF) or _has_prompts(model):
         return Prefixes("", "")
@@ -43,6 +43,6 @@ def known_prefixes(model: Any, name: str | None) -> Prefixes:
 
 
 def _has_prompts(model: Any) -> bool:
-    """Whether LangChain's class for models of Hugging Face was told what to put before texts or questions."""
+    """Whether the user gave LangChain's class for Hugging Face models its own prefixes."""
     options = {**(getattr(model, "encode_kwargs", None) or {}), **(getattr(model, "query_encode_kwargs", None) or {})}
     return bool({"prompt", "prompt_name"} & options.keys())

@@ -1,4 +1,4 @@
-"""Embedding texts with a service that may fail for a while: it is asked again, and for less if it refuses so much."""
+"""Embeds texts with a service that may fail temporarily: leafspan retries, and halves batches that are too large."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_ATTEMPTS = 4  # few, since most clients have tried again themselves
-_MOST_SECONDS = 120.0  # waited for one batch in all
+_ATTEMPTS = 4  # few, since most clients retry themselves
+_MOST_SECONDS = 120.0  # waits for one batch in all
 
 
 class RetryingEmbedder:
-    """Embeds texts to be stored. Where the embedder is not local, failures that may pass are waited out.
+    """Embeds texts to be stored. If the embedder is not local, temporary failures are retried.
 
-    A batch is tried four times: after about 1, 2 and 4 seconds, or as many as the service asks for, but no longer than two
-    minutes in all. A batch that is refused as too large is halved, and so are those after it.
+    A batch is tried four times: after about 1, 2 and 4 seconds, or as many as the service asks for, and two minutes
+    in all at most. A batch that is refused as too large is halved, and so are later ones.
     """
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._most = sys.maxsize  # texts at once that were not refused
+        self._most = sys.maxsize  # texts of the largest batch that may be accepted
 
     def documents(self, texts: Sequence[str]) -> Flow[NDArray[np.float32]]:
-        """A vector, as a row, for each text.
+        """Return a vector, as a row, for each text.
 
         Raises:
-            FunctionFailed: if the embedder fails after all attempts, or returns anything but a vector of finite numbers for
+            FunctionFailed: if the embedder fails after all attempts, or does not return a vector of finite numbers for
                 each text.
         """
         with calling("the embedder", self._embedder.name, texts):
@@ -65,7 +65,7 @@ class RetryingEmbedder:
         return np.concatenate(parts)
 
     def _try(self, texts: Sequence[str]) -> Flow[NDArray[np.float32]]:
-        """The vectors, after as many attempts as it takes."""
+        """Return the vectors after as many attempts as needed."""
         attempts, waited = 0, 0.0
         while True:
             try:

@@ -1,7 +1,7 @@
-"""Soft matches: how well the words of a text answer to those of a question, by the vectors of single words.
+"""Soft matches: how well a text's words match a query's words, by vectors of single words.
 
-For each word of the question, the most similar word of the text counts: late interaction, as in ColBERT, over vectors that
-do not depend on the context. A word that is not in the text is thus found in a synonym, or in another form of it.
+For each word of the query, the most similar word of the text is used: late interaction, as in ColBERT, over vectors that
+do not depend on context. So a word that is not in the text can match a synonym, or another form of the word.
 
 Source: Khattab and Zaharia, ColBERT, SIGIR 2020, section 3.3 (the sum of maxima).
 """
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_LEAST = 0.3  # the cosine from which on two words say something of each other
-_BY_ONE_THREAD = 1 << 17  # multiplications; OpenBLAS takes twice as many for a reason to wake another thread
-_DIMENSIONS = 64  # of 256: the model is trained so that the first ones suffice, and more find hardly more
+_LEAST = 0.3  # least cosine of two related words
+_BY_ONE_THREAD = 1 << 17  # multiplications; OpenBLAS wakes another thread from twice as many on
+_DIMENSIONS = 64  # of 256: the model is trained so that the first ones suffice, and more hardly improve results
 
 
 def soft_matches(question: Mapping[str, float], vectors: NDArray[np.float32], counts: Sequence[int]) -> list[float]:
-    """For each text, a score in [0, 1]: the weighted mean, over the question's words, of the best squared similarity."""
+    """Return a score in [0, 1] for each text: the weighted mean, over the query's words, of the best squared similarity."""
     import numpy as np
 
     scores = np.zeros(len(counts))
@@ -45,9 +45,9 @@ def soft_matches(question: Mapping[str, float], vectors: NDArray[np.float32], co
 
 
 def _products(some: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The product of each row with each of the others, by one thread.
+    """Return the product of each row with each of the others, using one thread.
 
-    For more at once, OpenBLAS wakes threads, which then look for work until the question is answered: it would take twice
+    For larger products, OpenBLAS wakes threads, which then look for work until the query is answered: that would double
     the processor time.
     """
     import numpy as np
@@ -61,12 +61,12 @@ def _products(some: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray
 
 
 class WordRows(NamedTuple):
-    """Where the vectors of words are.
+    """The places of words' vectors.
 
     Attributes:
         rows: The row of each word in the matrix.
-        vectors: The matrix. One that is given later has the same vectors in these rows, as long as it is of the same age.
-        age: How often vectors have been dropped, to make room for others.
+        vectors: The matrix. A later matrix of the same age has the same vectors in these rows.
+        age: How often vectors have been dropped to make room for others.
     """
 
     rows: NDArray[np.intp]
@@ -75,26 +75,26 @@ class WordRows(NamedTuple):
 
 
 class WordVectors:
-    """The vectors of words, of length 1, each made when it is first asked for. Threads may share it."""
+    """Words' vectors, of length 1, each computed at its first use. Threads may share it."""
 
     def __init__(self, most: int = 20_000) -> None:
         self._most = most
         self._rows: dict[str, int] = {}
-        self._vectors: NDArray[np.float32] | None = None  # with room for more
+        self._vectors: NDArray[np.float32] | None = None  # with spare rows
         self._age = 0
         self.unlock()
 
     def unlock(self) -> None:
-        """Let a forked process go on, in which the thread that held the lock is not there."""
+        """Replace the lock in a forked process, where the thread that held it does not exist."""
         self._lock = threading.Lock()
 
     def of(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """The vector of each word, as a row."""
+        """Return each word's vector, as a row."""
         found = self.rows_of(words)
         return found.vectors.take(found.rows, axis=0)
 
     def rows_of(self, words: Sequence[str]) -> WordRows:
-        """Where the vector of each word is."""
+        """Return the place of each word's vector."""
         import numpy as np
 
         with self._lock:
@@ -111,12 +111,12 @@ class WordVectors:
 
         if len(self._rows) + len(new) > self._most:
             new = list(dict.fromkeys(wanted))
-            self._age += 1  # first: a process may be forked in between
+            self._age += 1  # before dropping: a process may be forked in between
             self._rows, self._vectors = {}, None
         made = normalize(default_embedder().documents(new)[:, :_DIMENSIONS])
         count = len(self._rows)
         if self._vectors is None or count + len(new) > len(self._vectors):
-            # Twice as long, so that adding words takes no longer the more there are. What was given away stays as it is.
+            # Double the size, so that adding a word takes constant time on average. Returned matrices stay unchanged.
             longer = np.zeros((2 * (count + len(new)), _DIMENSIONS), np.float32)
             if self._vectors is not None:
                 longer[:count] = self._vectors[:count]

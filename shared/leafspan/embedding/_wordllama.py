@@ -1,8 +1,8 @@
 """The default embedder: the model that comes with WordLlama, so nothing is downloaded.
 
-The vector of a text is the mean of its tokens' vectors. It is computed here, from the files of the package wordllama, and
-is the same to the bit as that of ``WordLlama.embed``. That one fills up each 64 texts with empty tokens to the length of
-the longest, which takes twice as long, and gigabytes if one text is long; and importing it loads an HTTP client.
+A text's vector is the mean of its tokens' vectors. leafspan computes it from the files of the package wordllama, with the
+same bits as ``WordLlama.embed``. WordLlama itself pads each 64 texts to the length of the longest, which takes twice as
+long, and gigabytes if one text is long. Importing it also loads an HTTP client.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 _MODEL = "l2_supercat"
 _DIMENSION = 256
 _AT_ONCE = 256  # texts whose tokens are in memory together
-_MANY = 100  # texts for which it pays to have the model in single precision
+_MANY = 100  # from this many texts on, converting the model to single precision pays
 
 
 def default_embedder() -> Embedder:
-    """The embedder WordLlama: vectors of 256 dimensions and length 1. The model is loaded at the first use."""
+    """Return the embedder WordLlama: vectors of 256 dimensions and length 1. The model is loaded at first use."""
     return Embedder(f"WordLlama({_MODEL}_{_DIMENSION})", _embed, _embed, local=True, model=f"{_MODEL}_{_DIMENSION}")
 
 
@@ -34,7 +34,7 @@ def _embed(texts: list[str]) -> Any:
     import numpy as np
 
     vectors = _model().means(texts)
-    # The vector of an empty text has no direction. It stays zero, and a search finds it similar to nothing.
+    # An empty text's vector has no direction. It stays zero, and a search finds it similar to no other vector.
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(lengths > 0, lengths, 1)
 
@@ -49,11 +49,11 @@ class _Model:
         self._vectors = vectors
 
     def means(self, texts: Sequence[str]) -> Any:
-        """The mean of the vectors of each text's tokens, and zero for a text without any."""
+        """Return the mean of the vectors of each text's tokens, or zero for a text without tokens."""
         import numpy as np
 
         if len(texts) >= _MANY:
-            # The same numbers as in half precision, which takes half the memory and is loaded sooner.
+            # The same numbers as in half precision, which takes half the memory and loads sooner.
             self._vectors = self._vectors.astype(np.float32, copy=False)
         means = np.zeros((len(texts), self._vectors.shape[1]), np.float32)
         for begin in range(0, len(texts), _AT_ONCE):
