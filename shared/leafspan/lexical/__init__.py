@@ -1,4 +1,4 @@
-"""BM25 with scores that are exact at any time: texts become terms, terms become postings, postings give scores."""
+"""BM25 with exact scores at any time: texts become terms, terms become postings, and postings give scores."""
 
 from leafspan.lexical._analysis import (
     AUTO,

@@ -1,4 +1,4 @@
-"""The terms of a text, which BM25 counts: by an analyzer for a language, or by a function of the user's own."""
+"""Turns a text into BM25's terms, with an analyzer for a language or a user's own function."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leafspan.text import fold
 _CACHED_CHUNKS = 1 << 17
 _LONGEST_CACHED = 60  # characters
 _RULE = "return a list of strings"
-# Text in these languages is cut into pairs of characters, which have no stems and are no stop words.
+# Text in these languages is cut into pairs of characters, without stems and stop words.
 _LANGUAGES_IN_PAIRS = ("chinese", "japanese", "korean", "thai")
 AUTO = "auto"
 
@@ -54,38 +54,38 @@ class Analyzer:
         check_flag("stop_words", self.stop_words)
 
     def __call__(self, texts: Sequence[str], *, asked: bool = False) -> list[list[str]]:
-        """The terms of each text, in the order of its words."""
+        """Return the terms of each text, in the order of its words."""
         if self.language == AUTO:
             return [self.reading(find_language(text))([text], asked=asked)[0] for text in texts]
         terms = _terms(self.language, self.stem, self.stop_words, asked)
         return [[term for chunk in chunks(text) for term in terms[chunk]] for text in texts]
 
     def reading(self, code: str | None) -> Analyzer:
-        """The analyzer for texts in a language, by its code: this one, unless its language is ``"auto"``."""
+        """Return the analyzer for texts in a language, by its code: this one, unless its language is ``"auto"``."""
         return self if self.language != AUTO else Analyzer(reading_of(code), self.stem, self.stop_words)
 
     def options(self) -> dict[str, Any]:
-        """The arguments that make an equal analyzer, as plain values."""
+        """Return the arguments that make an equal analyzer, as plain values."""
         return {"language": self.language, "stem": self.stem, "stop_words": self.stop_words}
 
     def describe(self) -> str:
-        """The text that an index stores for this analyzer."""
+        """Return the text that an index stores for this analyzer."""
         return f"Analyzer(language={self.language}, stem={self.stem}, stop_words={self.stop_words})"
 
 
 Analysis = Analyzer | Callable[[str], list[str]]
-"""How the texts of an index become terms: an Analyzer, or a function from one text to its terms."""
+"""How an index's texts become terms: an Analyzer, or a function from one text to its terms."""
 
 
 def reading_number(analyzer: Analysis, code: str | None) -> int:
-    """How an analyzer reads texts in a language, by its code, as segments store it; 0 if it reads all in one way."""
+    """Return the number that segments store for an analyzer's reading of a language; 0 if it reads all alike."""
     if isinstance(analyzer, Analyzer) and analyzer.language == AUTO:
         return READINGS.index(reading_of(code))
     return 0
 
 
 def read_as(analyzer: Analysis, reading: int) -> Analysis:
-    """The analyzer that reads so: see ``reading_number``."""
+    """Return the analyzer with this reading: see ``reading_number``."""
     if isinstance(analyzer, Analyzer) and analyzer.language == AUTO:
         return replace(analyzer, language=READINGS[reading])
     return analyzer
@@ -97,10 +97,10 @@ _PROBE = (
 
 
 def probe_terms(analyzer: Analysis) -> list[str]:
-    """The terms of a text with much that analyzers treat differently. They tell apart functions of the same name.
+    """Return the terms of a text that analyzers treat differently. They tell apart functions of the same name.
 
     Raises:
-        InvalidArgument: if the analyzer fails, or returns anything but a list of strings.
+        InvalidArgument: if the analyzer fails, or does not return a list of strings.
     """
     try:
         (terms,) = to_terms(analyzer, [_PROBE])
@@ -116,9 +116,9 @@ def probe_terms(analyzer: Analysis) -> list[str]:
 
 
 def describe_analyzer(analyzer: Analysis) -> str:
-    """The text that an index stores for an analyzer. Analyzers with the same text are taken to give the same terms.
+    """Return the text that an index stores for an analyzer. Analyzers with the same text are treated as equal.
 
-    It has the options of an ``Analyzer``, and the module and the qualified name of a function.
+    It contains an ``Analyzer``'s options, or a function's module and qualified name.
     """
     if isinstance(analyzer, Analyzer):
         return analyzer.describe()
@@ -127,10 +127,10 @@ def describe_analyzer(analyzer: Analysis) -> str:
 
 
 def to_terms(analyzer: Analysis, texts: Sequence[str], *, asked: bool = False) -> list[list[str]]:
-    """The terms of each text, which is a question if it is ``asked``.
+    """Return the terms of each text. With ``asked``, the texts are queries.
 
     Raises:
-        FunctionFailed: if a function of the user's own fails, or returns anything but a list of strings.
+        FunctionFailed: if a user's own function fails, or does not return a list of strings.
     """
     if isinstance(analyzer, Analyzer):
         return analyzer(texts, asked=asked)
@@ -151,7 +151,7 @@ def to_terms(analyzer: Analysis, texts: Sequence[str], *, asked: bool = False) -
 
 @lru_cache
 def languages() -> tuple[str, ...]:
-    """The names of all languages, in alphabetical order after ``"auto"``."""
+    """Return the names of all languages, in alphabetical order after ``"auto"``."""
     import Stemmer
 
     return (AUTO, *sorted({*Stemmer.algorithms(), *READINGS}))
@@ -163,7 +163,7 @@ def _terms(language: str, stem: bool, stop_words: bool, asked: bool) -> _Terms:
 
 
 class _Terms(dict[str, list[str]]):
-    """The terms of pieces of texts, which are made when a piece is first met."""
+    """The terms of pieces of texts, computed when a piece first appears."""
 
     def __init__(self, language: str, stem: bool, stop_words: bool, asked: bool) -> None:
         import Stemmer
@@ -180,7 +180,7 @@ class _Terms(dict[str, list[str]]):
         if len(bare) < len(chunk):
             terms = self[bare] if bare else []
         elif chunk[1:].islower() and chunk.isalpha() and chunk.isascii() and self._language != "turkish":
-            lower = chunk.lower()  # so most words are found without looking for compounds
+            lower = chunk.lower()  # in lower case, most words are found without looking for compounds
             terms = self[lower] if lower != chunk else self._of_words([chunk])
         else:
             terms = self._of_words(words_of(chunk, self._language, asked=self._asked))
@@ -197,7 +197,7 @@ class _Terms(dict[str, list[str]]):
             if plain in self._excluded:
                 continue
             terms.append(term := fold(self._stem(word)))
-            # Stemmers need accents, but writers leave them out: the word as it is then has a term, too.
+            # Stemmers need accents, but writers omit them: the stem of the unaccented word is a term, too.
             if plain != word and plain.isascii() and (other := self._stem(plain)) != term:
                 terms.append(other)
         return terms
@@ -210,7 +210,7 @@ class _Terms(dict[str, list[str]]):
 
 
 def _stop_words(language: str) -> frozenset[str]:
-    """The language's stop words, folded like the words of a text."""
+    """Return the language's stop words, folded like a text's words."""
     from stopwords import AVAILABLE_LANGUAGES, get_stopwords
 
     if language in _LANGUAGES_IN_PAIRS or language not in AVAILABLE_LANGUAGES:

@@ -1,4 +1,4 @@
-"""Terms as they were found in the leaves that count: who has them, and what each gets for them."""
+"""Terms that were found in the counted leaves: which leaves have them, and what each contributes to scores."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_MOST_KEPT = 1 << 20  # leaves of all terms together, which take some 40 bytes each
+_MOST_KEPT = 1 << 20  # leaves of all terms together, about 40 bytes each
 
 
 class NodeTerm(NamedTuple):
     """A term in the larger nodes of a scale.
 
     Attributes:
-        numbers: The nodes that get something for it.
-        tf: What each gets, for an idf of 1.
-        frequency: The number of nodes that have it, which also count where they were read in another way.
+        numbers: The nodes that score for it.
+        tf: The score of each, for an idf of 1.
+        frequency: The number of nodes that have it, including nodes with another reading.
     """
 
     numbers: NDArray[np.intp]
@@ -29,14 +29,14 @@ class NodeTerm(NamedTuple):
 
 @dataclass(slots=True)
 class FoundTerm:
-    """A term in the leaves that count. Nothing here depends on how often a query has it.
+    """A term in the counted leaves. Nothing here depends on how often a query has the term.
 
     Attributes:
         leaves: The leaves that have it, in ascending order.
         counts: How often each has it.
-        kept: Which of them were read so that they have the term of the query. None: all.
-        rows: These.
-        tf: What each of these gets, for an idf of 1.
+        kept: Mask of those whose reading the query's term has. None: all.
+        rows: The leaves of this mask.
+        tf: The score of each of these, for an idf of 1.
         bound: Upper bound of ``tf + absent``.
         nodes: The same for larger nodes, scale after scale. None until it is needed.
     """
@@ -51,7 +51,7 @@ class FoundTerm:
 
 
 def added_up(given: Sequence[tuple[NDArray[np.intp], NDArray[np.float64], float]], count: int) -> NDArray[np.float64]:
-    """The scores of so many leaves, or nodes, from what terms give: who gets something, how much, and for what weight."""
+    """Sum the scores of ``count`` leaves or nodes over the terms. Each term gives rows, their values, and a weight."""
     import numpy as np
 
     if not given:
@@ -63,14 +63,14 @@ def added_up(given: Sequence[tuple[NDArray[np.intp], NDArray[np.float64], float]
 
 
 class KnownTerms:
-    """Terms that were found before. Questions share words, and the most frequent of these take the most time."""
+    """Terms that were found before. Queries share words, and the most frequent words take the most time."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, FoundTerm] = {}
         self._leaves = 0
 
     def find(self, key: Hashable, find: Callable[[], FoundTerm]) -> FoundTerm:
-        """The term with this key, or else what ``find`` returns."""
+        """Return the term with this key, or else what ``find`` returns."""
         if (found := self._known.get(key)) is None:
             found = find()
             if (count := len(found.leaves)) <= _MOST_KEPT // 4:

@@ -1,4 +1,4 @@
-"""The languages that leafspan tells apart: their codes, and how their words are read."""
+"""The languages that leafspan can tell apart: their codes, and how their words are read."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from functools import lru_cache
 from typing import Any
 
 PLAIN = "plain"
-"""The reading of languages that have neither a stemmer nor stop words: each word is a term, without its accents."""
+"""The reading of languages without stemmer and stop words: each word is a term, without its accents."""
 
 DEFAULT = "english"
-"""The reading of texts whose language is not certain."""
+"""The reading of texts in an uncertain language."""
 
-# By ISO 639-1 code: the name in Snowball, or in the package of stop words. A language that is not here is taken for the
-# most similar one that is. Segments store the places of these names, so new ones go to the end.
+# ISO 639-1 codes with the name in Snowball, or in the package of stop words. A missing language is recognised as the most
+# similar one. Segments store the places of these names, so add new ones at the end.
 _NAMES = {
     "en": "english",
     "ar": "arabic",
@@ -77,17 +77,17 @@ READINGS = tuple(dict.fromkeys([*_NAMES.values(), PLAIN]))
 """All readings. Segments store the place of a reading, so the order must not change."""
 
 _CODES = {name: code for code, name in _NAMES.items() if name != PLAIN}
-_SURE = 0.9  # probability below which a language is not certain
-_SAMPLE = 500  # characters at the beginning, in the middle and at the end of a text
+_SURE = 0.9  # a language with a lower probability is uncertain
+_SAMPLE = 500  # characters at the start, in the middle and at the end of a text
 
 
 def reading_of(code: str | None) -> str:
-    """How the words of a text in this language are read, by its code."""
+    """Return how the words of a text in this language are read, by its code."""
     return DEFAULT if code is None else _NAMES.get(code, DEFAULT)
 
 
 def known_code(value: object) -> str | None:
-    """The code of a language that a user names: ``de``, ``de-AT`` or ``German``. None if it is not a known one."""
+    """Return the code of a language that a user names: ``de``, ``de-AT`` or ``German``, or None if it is unknown."""
     if not isinstance(value, str):
         return None
     name = value.strip().lower()
@@ -96,7 +96,7 @@ def known_code(value: object) -> str | None:
 
 
 def find_language(text: str) -> str | None:
-    """The code of the language that most of a text is in. None if it is not certain, as for a few words or numbers."""
+    """Return the code of a text's main language, or None if it is uncertain, as for a few words or numbers."""
     if len(text) > 3 * _SAMPLE:
         middle = (len(text) - _SAMPLE) // 2
         text = f"{text[:_SAMPLE]} {text[middle : middle + _SAMPLE]} {text[-_SAMPLE:]}"

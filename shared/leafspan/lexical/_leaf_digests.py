@@ -1,4 +1,4 @@
-"""What tells the terms of one leaf from those of another in eight bytes, for comparing an index with the texts it is of."""
+"""Eight bytes that identify a leaf's terms, for comparing an index with its texts."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 _BITS = 64
 _MASK = (1 << _BITS) - 1
-# Of the generator SplitMix64 (Steele et al., OOPSLA 2014), so that terms and counts cannot make up for each other.
+# From the generator SplitMix64 (Steele et al., OOPSLA 2014), so that differences in terms and counts cannot cancel out.
 _STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _PORTION = 1 << 20  # postings at a time
 
 
 def terms_digest(terms: Sequence[str]) -> int:
-    """The digest of a leaf with these terms: the sum, modulo 2**64, of a number for each term and how often it is there."""
+    """Return the digest of a leaf with these terms: the sum, modulo 2**64, of a number for each term and its count."""
     return sum(_of_term(term, count) for term, count in Counter(terms).items()) & _MASK
 
 
 def leaf_digests(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64]:
-    """The digest of each leaf of an index. They take 8 bytes a leaf, and the postings are read in portions.
+    """Return each leaf's digest. Digests take 8 bytes a leaf, and postings are read in portions.
 
     Raises:
-        IndexError: if the arrays do not fit together.
+        IndexError: if the arrays do not match each other.
     """
     import numpy as np
 
@@ -58,7 +58,7 @@ def _hash(word: bytes) -> int:
 
 
 def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The numbers with their bits mixed."""
+    """Mix the bits of each number."""
     import numpy as np
 
     mixed = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(_FIRST)

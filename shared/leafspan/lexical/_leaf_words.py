@@ -1,13 +1,12 @@
-"""The words of each leaf, for comparing leaves with a question word by word. Postings say it the other way round.
+"""The words of each leaf, for comparing leaves with a query word by word. Postings store the inverse.
 
-They stand beside the postings, in arrays that can be mapped from a file:
+They are arrays beside the postings that can be mapped from a file:
 
-``leaf_words``       for each leaf in turn the numbers of its words, each once, in the order of its text
-``leaf_word_ends``   where each leaf's words end in ``leaf_words``, behind a 0
-``plain_words``      the words in the order of their numbers, in UTF-8, one behind the other
-``plain_word_ends``  where each word ends in ``plain_words``, behind a 0
+``leaf_words``       for each leaf in turn the numbers of its words, each once, in the order of its text ``leaf_word_ends``
+where each leaf's words end in ``leaf_words``, after a 0 ``plain_words``      the words in the order of their numbers, in
+UTF-8, one after the other ``plain_word_ends``  where each word ends in ``plain_words``, after a 0
 
-They are words of ``find_plain_words`` in the text alone, and no terms: what is compared are vectors of whole words.
+They are words of ``find_plain_words`` in the text only, not terms, since vectors of whole words are compared.
 """
 
 from __future__ import annotations
@@ -25,16 +24,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_LANGUAGE = "english"  # of the words whose vectors come with the package
+_LANGUAGE = "english"  # the package has vectors of English words only
 
 
 def keeps_leaf_words(analyzer: Analysis | None) -> bool:
-    """Whether an index with this analyzer keeps the words of leaves that are read as English. Others have none."""
+    """Whether an index with this analyzer stores the words of leaves. Only leaves read as English have words."""
     return isinstance(analyzer, Analyzer) and analyzer.language in (_LANGUAGE, AUTO)
 
 
 def build_leaf_words(texts: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """The arrays for leaves with these texts."""
+    """Return the arrays for leaves with these texts."""
     import numpy as np
 
     numbers: defaultdict[str, int] = defaultdict()
@@ -48,14 +47,14 @@ def build_leaf_words(texts: Iterable[str]) -> dict[str, NDArray[Any]]:
 
 
 def plain_words_of(text: str) -> list[str]:
-    """The words that a leaf with this text has, each once."""
+    """Return the words of a leaf with this text, each once."""
     return list(dict.fromkeys(find_plain_words(text)))
 
 
 def merge_leaf_words(
     parts: Sequence[tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_] | None]],
 ) -> dict[str, NDArray[Any]]:
-    """The arrays for the kept leaves of all parts, part after part."""
+    """Return the arrays for the kept leaves of all parts, part after part."""
     import numpy as np
 
     numbers: dict[bytes, int] = {}
@@ -76,7 +75,7 @@ def merge_leaf_words(
 
 
 class LeafWords:
-    """Looks up the words of leaves in the arrays of one index, and reads no more of them than it must.
+    """Looks up leaves' words in one index's arrays, and reads no more than necessary.
 
     Attributes:
         count: Number of leaves.
@@ -92,7 +91,7 @@ class LeafWords:
         self.words = len(self._word_ends) - 1
 
     def of(self, leaves: Sequence[int]) -> tuple[NDArray[np.unsignedinteger[Any]], list[int]]:
-        """The numbers of the words of leaves, one leaf after the other, and how many words each has."""
+        """Return the numbers of leaves' words, one leaf after the other, and each leaf's number of words."""
         import numpy as np
 
         rows = np.asarray(leaves, np.intp)
@@ -103,7 +102,7 @@ class LeafWords:
         return self._numbers[places], counts.tolist()
 
     def word(self, number: int) -> bytes:
-        """The word of this number, in UTF-8."""
+        """Return the word with this number, in UTF-8."""
         return bytes(self._words[self._word_ends[number] : self._word_ends[number + 1]])
 
 

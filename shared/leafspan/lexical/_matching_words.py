@@ -1,4 +1,4 @@
-"""The words of a text that a question has, too, where they stand in the text."""
+"""Finds the places in a text of words that a query also has."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from leafspan.lexical._languages import find_language
 
 _WORD = re.compile(r"\w+(?:['’.\-]\w+)*")
 _RUN = re.compile(r"\w+")
-_LONGEST = 60  # characters of a word: a run of Chinese has no spaces, and is no word
+_LONGEST = 60  # characters; a longer run, such as Chinese without spaces, is not treated as a word
 
 
 def matching_words(analyzer: Analyzer, question: str) -> Callable[[str], list[tuple[int, int]]]:
-    """A function from a text to the places of words that are in the question, as (start, end), in order.
+    """Return a function from a text to the places of the query's words in it, as (start, end), in order.
 
-    A word is in the question if all of its terms are, or if it is a part of a compound, or a name, that has one of them.
+    The query has a word if it has all of the word's terms, or one term of a word in a compound or name.
     """
 
     @cache

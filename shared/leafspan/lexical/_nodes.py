@@ -1,11 +1,11 @@
 """BM25 of larger nodes: a leaf's parent, its section and its document.
 
-Leaves partition a document, and every larger node is a run of them. So how often a node has a term is the sum over its
-leaves, and its BM25 follows from their postings: there is no second index. The title and the headings are indexed with each
-leaf, and count each time.
+Leaves partition a document, and every larger node is a run of leaves. So a node's count of a term is the sum over its
+leaves, and its BM25 follows from their postings without a second index. Title and headings are indexed with each leaf, and
+are counted each time.
 
 An array beside the postings, ``starts``, has a byte for each leaf: the sum of ``PARENT``, ``SECTION`` and ``DOCUMENT`` for
-those nodes that begin there. A leaf without ancestors has the document as its parent and its section.
+those nodes that start there. For a leaf without ancestors, the document is its parent and its section.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SCALES = (PARENT, SECTION, DOCUMENT)
 
 
 def starts_of(leaves: Iterable[tuple[int, Sequence[int]]]) -> NDArray[np.uint8]:
-    """The array ``starts``, from each leaf's ordinal and the first ordinals of its ancestors, parents first."""
+    """Return the array ``starts``, from each leaf's ordinal and the first ordinals of its ancestors, parents first."""
     import numpy as np
 
     starts = bytearray()
@@ -44,7 +44,7 @@ class NodeScores(NamedTuple):
     """The scores of all nodes of a scale for one query.
 
     Attributes:
-        scores: The scores. 0 for nodes that do not count.
+        scores: The scores. 0 for nodes that are not counted.
         firsts: The number of each node's first leaf.
         lasts: The number of its last leaf.
     """
@@ -65,7 +65,7 @@ class Nodes:
         self._scales = [_Scale.of((starts & scale) != 0, lengths) for scale in SCALES]
 
     def count(self, counting: Mask | None) -> list[int]:
-        """The number of nodes of each scale that count, at least 1."""
+        """Return the number of counted nodes of each scale, at least 1."""
         import numpy as np
 
         firsts = (scale.firsts for scale in self._scales)
@@ -80,26 +80,26 @@ class Nodes:
         length: float,
         settings: BM25Settings,
     ) -> list[NodeTerm]:
-        """A term in the nodes of each scale, where leaves have it so often.
+        """Return a term in each scale's nodes, from its counts in the leaves.
 
         Args:
             leaves: The leaves that have it, in ascending order.
             times: How often each has it.
-            kept: Which of them get something for it: see ``FoundTerm``.
-            counts: The number of nodes of each scale that count.
-            length: The length of all leaves that count.
-            settings: Those of BM25, of which nodes have k1 and b.
+            kept: Which of them score for it: see ``FoundTerm``.
+            counts: The number of counted nodes of each scale.
+            length: The total length of the counted leaves.
+            settings: BM25's settings. Nodes use the same k1 and b.
         """
         import numpy as np
 
         settings = BM25Settings(settings.k1, settings.b)
         found = []
         for scale, nodes in zip(self._scales, counts, strict=True):
-            # From one scale to the next, since there are fewer nodes the larger they are.
+            # From one scale to the next, since larger nodes are fewer.
             firsts, numbers, times = _by_node(scale.numbers.take(leaves), times)
             leaves = scale.firsts.take(numbers)
             frequency, getting, their_times = len(numbers), numbers, times
-            if kept is not None:  # all leaves of a node are of one document, and so were read in one way
+            if kept is not None:  # a node's leaves belong to one document, and so have one reading
                 kept = kept.take(firsts)
                 getting, their_times = numbers[kept], times[kept]
             norms = settings.norms(scale.lengths.take(getting), length / nodes if length else 1.0)
@@ -109,7 +109,7 @@ class Nodes:
     def score(
         self, terms: Sequence[tuple[float, Sequence[NodeTerm]]], counts: Sequence[int], settings: BM25Settings
     ) -> list[NodeScores]:
-        """The scores of the nodes of each scale, for the terms of a query and how often it has each."""
+        """Return the scores of each scale's nodes, for a query's terms and their counts."""
         settings = BM25Settings(settings.k1, settings.b)
         found = []
         for number, (scale, nodes) in enumerate(zip(self._scales, counts, strict=True)):
@@ -123,7 +123,7 @@ class _Scale(NamedTuple):
     """The nodes of one scale.
 
     Attributes:
-        numbers: The number of the node that each leaf is in.
+        numbers: The number of each leaf's node.
         firsts: The first leaf of each node.
         lasts: Its last leaf.
         lengths: Its length, in terms.
@@ -136,7 +136,7 @@ class _Scale(NamedTuple):
 
     @classmethod
     def of(cls, begins: NDArray[np.bool_], lengths: NDArray[np.int64]) -> _Scale:
-        """The nodes that begin at the leaves which are marked, where each leaf has this length."""
+        """Return the nodes that start at the marked leaves, given each leaf's length."""
         import numpy as np
 
         firsts = np.flatnonzero(begins)
@@ -147,7 +147,7 @@ class _Scale(NamedTuple):
 def _by_node(
     numbers: NDArray[np.int32], times: NDArray[Any]
 ) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.int64]]:
-    """Where each node begins, given the node of each leaf, in order: its first place, its number, and its sum of times."""
+    """Return each node's first place, number and sum of times, given the node of each leaf, in order."""
     import numpy as np
 
     begins = np.ones(len(numbers), np.bool_)
@@ -157,10 +157,10 @@ def _by_node(
 
 
 def _sums(numbers: NDArray[Any], firsts: NDArray[np.intp]) -> NDArray[np.int64]:
-    """The sum of each run of numbers, given where the runs begin."""
+    """Return the sum of each run of numbers, given where the runs start."""
     import numpy as np
 
-    # Most runs are short, and np.add.reduceat takes its time for each.
+    # Most runs are short, and np.add.reduceat has a fixed cost for each.
     before = np.zeros(len(numbers) + 1, np.int64)
     np.cumsum(numbers, out=before[1:])
     return np.diff(before.take(firsts), append=before[-1])

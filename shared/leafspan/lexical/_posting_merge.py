@@ -1,4 +1,4 @@
-"""Several inverted indexes merged into one, without the leaves that were deleted."""
+"""Merges several inverted indexes into one, without the deleted leaves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def merge_postings(
     parts: Sequence[tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_] | None]],
 ) -> dict[str, NDArray[Any]]:
-    """The arrays that ``build_postings`` gives for the kept leaves of all parts, part after part."""
+    """Return the arrays that ``build_postings`` gives for the kept leaves of all parts, part after part."""
     import numpy as np
 
     kept: list[_KeptLeaves] = []
@@ -28,7 +28,7 @@ def merge_postings(
     for part, place in zip(kept, places, strict=True):
         frequencies[place] += part.frequencies
 
-    # For each term, the leaves of one part go behind the leaves of the parts before it.
+    # For each term, a part's leaves come after the leaves of earlier parts.
     next_free = end_offsets(frequencies)[:-1].astype(np.int64)
     rows = np.empty(int(frequencies.sum()), dtype=np.uint32)
     counts = np.empty(len(rows), dtype=np.result_type(np.uint8, *(part.counts.dtype for part in kept)))
@@ -48,7 +48,7 @@ class _KeptLeaves(NamedTuple):
 
     Attributes:
         lengths: Length of each leaf in terms.
-        starts: Which larger nodes begin at each leaf.
+        starts: Which larger nodes start at each leaf.
         readings: How the words of each leaf were read.
         words: The terms that at least one kept leaf has.
         frequencies: Number of kept leaves that have each of these terms.
@@ -66,7 +66,7 @@ class _KeptLeaves(NamedTuple):
 
 
 def _keep(part: Postings, mask: NDArray[np.bool_] | None, *, first: int) -> _KeptLeaves:
-    """The leaves of a part that the mask marks, numbered from ``first`` on."""
+    """Return the part's leaves that the mask marks, numbered from ``first`` on."""
     import numpy as np
 
     frequencies = part.frequencies(mask)

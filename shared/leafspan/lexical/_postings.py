@@ -1,15 +1,13 @@
-"""An inverted index that never changes: which leaves have a term, and how often, as arrays that can be mapped from a file.
+"""An immutable inverted index: which leaves have a term, and how often, as arrays that can be mapped from a file.
 
-``lengths``    the number of terms of each leaf
-``words``      the terms in the order of their bytes, in UTF-8, one behind the other
-``word_ends``  where each term ends in ``words``, behind a 0: one more than there are terms
-``rows``       for each term in turn the leaves that have it, in ascending order
-``row_ends``   where each term's leaves end in ``rows``, behind a 0
-``counts``     for each of ``rows`` how often the leaf has the term
-``starts``     for each leaf which larger nodes begin there: see ``leafspan.lexical._nodes``
-``readings``   for each leaf how its words were read: a place in ``READINGS``, or 0 where all are read in one way
+``lengths``    the number of terms of each leaf ``words``      the terms in the order of their bytes, in UTF-8, one after
+the other ``word_ends``  where each term ends in ``words``, after a 0: one more than the number of terms ``rows``       for
+each term in turn the leaves that have it, in ascending order ``row_ends``   where each term's leaves end in ``rows``,
+after a 0 ``counts``     for each of ``rows`` how often the leaf has the term ``starts``     for each leaf which larger
+nodes start there: see ``leafspan.lexical._nodes`` ``readings``   for each leaf how its words were read: a place in
+``READINGS``, or 0 where all are read alike
 
-Lengths and counts are of the smallest unsigned type that holds the largest of them. Every term has a leaf.
+Lengths and counts have the smallest unsigned type that holds the largest of them. Every term has a leaf.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ def build_postings(
     starts: NDArray[np.uint8] | None = None,
     readings: NDArray[np.uint8] | None = None,
 ) -> dict[str, NDArray[Any]]:
-    """The arrays of an index of leaves, which are numbered in their order."""
+    """Return the arrays of an index of leaves, which are numbered in order."""
     import numpy as np
 
     numbers: defaultdict[str, int] = defaultdict()
@@ -50,8 +48,8 @@ def build_postings(
     keys = places[np.frombuffer(tokens, dtype=np.uint32)]
     del numbers, tokens
 
-    # One number for each token, with its term in the upper bits and its leaf in the lower ones. Sorted, the tokens of one
-    # term in one leaf stand together.
+    # One number for each token, with its term in the upper bits and its leaf in the lower ones. Sorting puts the tokens of
+    # one term in one leaf together.
     keys <<= np.uint64(_LEAF_BITS)
     length_of = np.frombuffer(lengths, dtype=np.uint32)
     keys |= np.repeat(np.arange(len(length_of), dtype=np.uint32), length_of)
@@ -79,7 +77,7 @@ def assemble(
     rows: NDArray[Any],
     counts: NDArray[Any],
 ) -> dict[str, NDArray[Any]]:
-    """The arrays of an index, as the opening of this module lists them."""
+    """Return the arrays of an index, as listed at the top of this module."""
     import numpy as np
 
     return {
@@ -95,7 +93,7 @@ def assemble(
 
 
 class Postings:
-    """Looks up terms in the arrays of one index, and reads no more of them than it must.
+    """Looks up terms in one index's arrays, and reads no more than necessary.
 
     Attributes:
         terms: Number of different terms.
@@ -116,18 +114,18 @@ class Postings:
         self._places: dict[str, int | None] = {}
 
     def word(self, place: int) -> bytes:
-        """The term at a place of the vocabulary."""
+        """Return the term at a place of the vocabulary."""
         return bytes(self._words[self._word_ends[place] : self._word_ends[place + 1]])
 
     def find(self, term: str) -> tuple[NDArray[np.uint32], NDArray[np.unsignedinteger[Any]]] | None:
-        """The leaves that have a term, in ascending order, and how often each has it. None if no leaf has it."""
+        """Return the leaves that have a term, in ascending order, and how often each has it, or None if no leaf has it."""
         if (place := self._place(term)) is None:
             return None
         leaves = slice(self._row_ends[place], self._row_ends[place + 1])
         return self.rows[leaves], self.counts[leaves]
 
     def _place(self, term: str) -> int | None:
-        """The term's place in the vocabulary, None if it is not there. Cached, since questions share words."""
+        """Return the term's place in the vocabulary, or None if it is missing. Cached, since queries share words."""
         try:
             return self._places[term]
         except KeyError:
@@ -140,7 +138,7 @@ class Postings:
         return place
 
     def frequencies(self, mask: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """The number of leaves that have each term. With a mask, only the leaves that it marks are counted."""
+        """Return the number of leaves that have each term. With a mask, count only the marked leaves."""
         import numpy as np
 
         row_ends = self.row_ends.astype(np.int64)
@@ -150,19 +148,19 @@ class Postings:
 
 
 def encode(term: str) -> bytes:
-    """The term in UTF-8, as the vocabulary has it. Half a surrogate pair, which a user's function may give, is kept."""
+    """Return the term in UTF-8, as in the vocabulary. Half a surrogate pair from a user's function is kept."""
     return term.encode("utf-8", "surrogatepass")
 
 
 def end_offsets(sizes: NDArray[Any]) -> NDArray[Any]:
-    """A 0, and then where each of several consecutive pieces ends, given their sizes."""
+    """Return a 0, followed by the end of each of several consecutive pieces, given their sizes."""
     import numpy as np
 
     return in_smallest_type(np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]), at_least=np.uint32)
 
 
 def in_smallest_type(numbers: NDArray[Any], *, at_least: type[np.unsignedinteger[Any]] | None = None) -> NDArray[Any]:
-    """The same numbers (>= 0) in the smallest unsigned type that holds them all, but none smaller than ``at_least``."""
+    """Return the same numbers (>= 0) in the smallest unsigned type that holds them all, not smaller than ``at_least``."""
     import numpy as np
 
     largest = np.min_scalar_type(int(numbers.max(initial=0)))

@@ -1,4 +1,4 @@
-"""Scores by the library rank-bm25 instead of leafspan's own BM25."""
+"""Computes scores with the library rank-bm25 instead of leafspan's own BM25."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class RankBM25:
     """Like ``Corpus``, but rank-bm25's ``BM25Okapi`` computes the scores. It is for small indexes and for comparisons.
 
-    The library keeps a dict for each leaf, and reads all of them for each term of a query. Its index is built anew for
+    The library keeps a dict for each leaf, and reads all of them for each term of a query. Its index is built again for
     other settings, and for every query with ``counting``.
 
     Raises:
@@ -45,15 +45,15 @@ class RankBM25:
         return self._corpus.postings
 
     def readings(self, counting: NDArray[np.bool_] | None = None) -> tuple[int, ...]:
-        """The readings of the leaves that count."""
+        """Return the readings of the counted leaves."""
         return self._corpus.readings(counting)
 
     def score(self, terms: QueryTerms, *, settings: BM25Settings, counting: NDArray[np.bool_] | None = None) -> Scores:
-        """The scores of all leaves, in the form of ``Corpus.score``, which also computes ``present`` and ``ideal``.
+        """Return all leaves' scores in the form of ``Corpus.score``, which also computes ``present`` and ``ideal``.
 
         Raises:
-            InvalidArgument: if the variant is not okapi, if k1 is 0, for which the library divides 0 by 0, or if
-                ``counting`` is not a bool for each leaf.
+            InvalidArgument: if the variant is not okapi, if k1 is 0 (the library would divide 0 by 0), or if ``counting``
+                is not a bool for each leaf.
         """
         import numpy as np
 
@@ -78,7 +78,7 @@ class RankBM25:
         return replace(ours, scores=np.where(ours.present, scores, 0), marked=ours.present)
 
     def _counted(self, counting: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Mask of the leaves that count."""
+        """Return the mask of the counted leaves."""
         import numpy as np
 
         live = [np.ones(len(arrays["lengths"]), dtype=np.bool_) if mask is None else mask for arrays, mask in self._parts]
@@ -86,7 +86,7 @@ class RankBM25:
         return counted if counting is None else counted & counting
 
     def _library(self, settings: BM25Settings, counted: NDArray[np.bool_], *, cache: bool) -> Any:
-        """The library's index of the leaves that count, cached for the next query if ``cache`` is set."""
+        """Return the library's index of the counted leaves, cached for the next query if ``cache`` is set."""
         key = (settings.k1, settings.b, settings.epsilon)
         if cache and self._cached_library[0] == key:
             return self._cached_library[1]
@@ -99,7 +99,7 @@ class RankBM25:
 
 
 def _bags(postings: Postings) -> list[list[str]]:
-    """The terms of each leaf, each as often as the leaf has it, in no particular order."""
+    """Return each leaf's terms, each as often as the leaf has it, in no particular order."""
     words = [postings.word(place).decode("utf-8", "surrogatepass") for place in range(postings.terms)]
     bags: list[list[str]] = [[] for _ in postings.lengths]
     place = 0

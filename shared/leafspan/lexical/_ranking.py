@@ -1,4 +1,4 @@
-"""BM25 over any number of inverted indexes, as if they were one index of the leaves that count."""
+"""BM25 over any number of inverted indexes, as if they were one index of the counted leaves."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _MOST_LENGTHS = 100_000  # lengths of leaves whose norms are kept
 QueryTerms = Sequence[str] | Mapping[int, Mapping[str, float]]
-"""The terms of a query; or, by reading, those for the leaves that were read so, and how often each counts."""
+"""The terms of a query, or for each reading, the terms for leaves with this reading and their counts."""
 
-_GROUP = 64  # leaves: the best of each group are compared first, to find the best of all
+_GROUP = 64  # leaves; comparing the best of each group first finds the best of all
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +33,15 @@ class Scores:
     """The scores of all leaves for one query.
 
     Attributes:
-        scores: A score for each leaf, 0 for leaves that do not count. A leaf with a term of the query may score 0 or less
-            in okapi, and a leaf without any may score above 0 in bm25+.
-        marked: Mask of the leaves that count and have a term of the query. None if these are exactly the leaves with a
-            score above 0.
-        ideal: Upper bound of the scores, >= 0: the sum, over the query's terms, of the idf times the highest possible
-            ``tf + absent``. A leaf that has each term very often comes close to it. A term that no leaf has counts as the
-            rarest term there could be, so that a leaf with all other terms still scores below ``ideal``. A negative idf
-            (okapi) adds 0.
-        leaves: The number of leaves that count.
+        scores: A score for each leaf, 0 for leaves that are not counted. A leaf with a term of the query may score 0 or
+            less in okapi, and a leaf without any may score above 0 in bm25+.
+        marked: Mask of the counted leaves with a term of the query. None if these are exactly the leaves with a score
+            above 0.
+        ideal: Upper bound of the scores, >= 0: the sum, over the query's terms, of the idf times the highest possible ``tf
+            + absent``. A leaf that has each term very often comes close to it. A term without leaves is treated as the
+            rarest possible term, so that a leaf with all other terms still scores below ``ideal``. A negative idf (okapi)
+            adds 0.
+        leaves: The number of counted leaves.
     """
 
     scores: NDArray[np.float64]
@@ -51,19 +51,19 @@ class Scores:
 
     @property
     def present(self) -> Mask:
-        """Mask of the leaves that count and have a term of the query."""
+        """The mask of the counted leaves with a term of the query."""
         return self.scores > 0 if self.marked is None else self.marked
 
 
 class Corpus:
     """Scores the leaves of several inverted indexes together. Leaves are numbered from 0, part after part.
 
-    Document frequencies, the number of leaves and their average length are taken, for each query, from the leaves that
-    count. So scores are the same, to the digit, as those of an index built anew from these leaves, whatever was added and
-    deleted before. The arrays and masks must not change. After a change, make a new corpus; this costs next to nothing.
+    Each query takes document frequencies, the number of leaves and their average length from the counted leaves. So scores
+    equal, to the digit, the scores of a new index of these leaves, whatever was added and deleted before. The arrays and
+    masks must not change. After a change, make a new corpus, which costs almost no time.
 
     Attributes:
-        leaves: Number of leaves of all parts, dead ones included.
+        leaves: Number of leaves of all parts, including dead ones.
 
     Raises:
         InvalidArgument: if a mask is not a bool for each leaf of its part.
@@ -83,7 +83,7 @@ class Corpus:
         self._all_live = self._counted_leaves(None)
         self._longest = max((int(part.postings.lengths.max(initial=0)) for part in self._parts), default=0)
         self._readings: tuple[int, ...] | None = None
-        self._kept_norms: tuple[object, Any] = (None, None)  # with the settings they are for
+        self._kept_norms: tuple[object, Any] = (None, None)  # with their settings
         self._term_numbers: list[NDArray[np.intp]] | None = None
         self._nodes: Nodes | None = None
         self._known_terms = KnownTerms()
@@ -94,7 +94,7 @@ class Corpus:
         return [part.postings for part in self._parts]
 
     def readings(self, counting: Mask | None = None) -> tuple[int, ...]:
-        """The readings of the leaves that count: see ``leafspan.lexical._postings``.
+        """Return the readings of the counted leaves: see ``leafspan.lexical._postings``.
 
         Raises:
             InvalidArgument: if ``counting`` is not a bool for each leaf.
@@ -115,7 +115,7 @@ class Corpus:
         return there
 
     def score(self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None) -> Scores:
-        """The scores of all leaves for a query.
+        """Return all leaves' scores for a query.
 
         Raises:
             InvalidArgument: if ``counting`` is not a bool for each leaf.
@@ -125,9 +125,9 @@ class Corpus:
     def score_with_nodes(
         self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None
     ) -> tuple[Scores, list[NodeScores], dict[str, float]]:
-        """The scores of all leaves, those of the larger nodes, scale after scale, and the idf of each term among leaves.
+        """Return the scores of all leaves, of the larger nodes, scale after scale, and each term's idf among leaves.
 
-        Larger nodes: see ``leafspan.lexical._nodes``.
+        For larger nodes, see ``leafspan.lexical._nodes``.
 
         Raises:
             InvalidArgument: if ``counting`` is not a bool for each leaf.
@@ -152,7 +152,7 @@ class Corpus:
         return self._add_up(known, counted, settings), nodes, idf
 
     def _mask_of(self, counted: _CountedLeaves) -> Mask | None:
-        """The leaves that count, in one mask; None if all do."""
+        """Return one mask of the counted leaves, or None if all are counted."""
         import numpy as np
 
         if all(mask is None for mask in counted.masks):
@@ -165,7 +165,7 @@ class Corpus:
     def _find_all(
         self, terms: QueryTerms, settings: BM25Settings, counting: Mask | None
     ) -> tuple[list[_Term], _CountedLeaves]:
-        """The terms of a query, and the leaves that count."""
+        """Return a query's terms, and the counted leaves."""
         _check_mask(counting, self.leaves)
         counted = self._all_live if counting is None else self._counted_leaves(counting)
         if not isinstance(terms, Mapping):
@@ -181,7 +181,7 @@ class Corpus:
         ], counted
 
     def _add_up(self, query_terms: Sequence[_Term], counted: _CountedLeaves, settings: BM25Settings) -> Scores:
-        """The scores of all leaves, from the terms that were found."""
+        """Sum the found terms to scores of all leaves."""
         import numpy as np
 
         known = [term for term in query_terms if len(term.found.leaves)]
@@ -197,7 +197,7 @@ class Corpus:
         return Scores(scores, present, _ideal(query_terms), counted.leaves)
 
     def frequencies(self, terms: Iterable[str], counting: Mask | None = None) -> tuple[dict[str, int], int]:
-        """The number of leaves that have each term, and the number of all leaves."""
+        """Return the number of leaves that have each term, and the number of all leaves."""
         import numpy as np
 
         _check_mask(counting, self.leaves)
@@ -214,11 +214,11 @@ class Corpus:
     def _find(
         self, term: str, times: float, readings: Sequence[int] | None, counted: _CountedLeaves, settings: BM25Settings
     ) -> _Term:
-        """A term that stands in the query for leaves that were read so."""
+        """Find a term that the query has for leaves with these readings."""
         read_so = None if readings is None else tuple(readings)
         look_up = partial(self._look_up, term, read_so, counted, settings)
         found = self._known_terms.find((term, read_so, settings), look_up) if counted is self._all_live else look_up()
-        idf = settings.idf(counted.leaves, len(found.leaves))  # in all languages: a rare name is rare in each
+        idf = settings.idf(counted.leaves, len(found.leaves))  # over all languages: a rare name is rare in each
         if idf < 0:
             idf = self._floor(counted, settings)
         return _Term(term, found, times, times * idf, readings)
@@ -226,7 +226,7 @@ class Corpus:
     def _look_up(
         self, term: str, readings: Sequence[int] | None, counted: _CountedLeaves, settings: BM25Settings
     ) -> FoundTerm:
-        """The leaves that count and have a term, and what those get for it that were read so."""
+        """Return the counted leaves that have a term, and the scores of those with the right reading."""
         import numpy as np
 
         leaves, all_counts, lengths, read = [np.zeros(0, np.intp)], [np.zeros(0, np.uint8)], [np.zeros(0, np.uint8)], []
@@ -252,29 +252,29 @@ class Corpus:
         return FoundTerm(every, times, there, every[there], tf, bound)
 
     def _norms(self, lengths: NDArray[Any], counted: _CountedLeaves, settings: BM25Settings) -> NDArray[np.float64]:
-        """The norms of leaves of these lengths, as a new array.
+        """Return the norms of leaves with these lengths, as a new array.
 
-        If all live leaves count, the norms of all lengths are kept for the next query: there are fewer than leaves.
+        If all live leaves are counted, the norms of all lengths are kept for the next query, which are fewer than leaves.
         """
         import numpy as np
 
         if counted is not self._all_live or self._longest > _MOST_LENGTHS:
             return settings.norms(lengths, counted.average)
         key = (settings.k1, settings.b, settings.variant == "bm25l")
-        kept_key, norms = self._kept_norms  # one tuple, since a query in another thread may have other settings
+        kept_key, norms = self._kept_norms  # read both at once, since a query in another thread may have other settings
         if kept_key != key:
             norms = settings.norms(np.arange(self._longest + 1), counted.average)
             self._kept_norms = key, norms
         return norms.take(lengths)  # type: ignore[no-any-return]
 
     def _floor(self, counted: _CountedLeaves, settings: BM25Settings) -> float:
-        """The value that replaces a negative idf in okapi."""
+        """Return the value that replaces a negative idf in okapi."""
         if counted.frequencies is None:
             counted.frequencies = self._terms_by_frequency(counted)
         return settings.floor(counted.leaves, counted.frequencies)
 
     def _terms_by_frequency(self, counted: _CountedLeaves) -> NDArray[np.intp]:
-        """At index n > 0, the number of terms that n of the leaves that count have."""
+        """Return, at index n > 0, the number of terms that n counted leaves have."""
         import numpy as np
 
         if self._term_numbers is None:
@@ -284,11 +284,11 @@ class Corpus:
         for part, numbers, mask in zip(self._parts, self._term_numbers, counted.masks, strict=True):
             frequency_of_term[numbers] += part.postings.frequencies(mask)
         frequencies = np.bincount(frequency_of_term, minlength=1)
-        frequencies[0] = 0  # terms that no leaf has that counts
+        frequencies[0] = 0  # terms without a counted leaf
         return frequencies
 
     def _counted_leaves(self, counting: Mask | None) -> _CountedLeaves:
-        """The live leaves that ``counting`` marks, or all live leaves."""
+        """Return the live leaves that ``counting`` marks, or all live leaves."""
         import numpy as np
 
         masks: list[Mask | None] = []
@@ -305,7 +305,7 @@ class Corpus:
 
 
 def best(scores: Scores, count: int, order: Callable[[Sequence[int]], Sequence[Any]]) -> list[int]:
-    """The best leaves that are present, best first."""
+    """Return the best present leaves, best first."""
     import numpy as np
 
     if count <= 0:
@@ -322,22 +322,22 @@ def best(scores: Scores, count: int, order: Callable[[Sequence[int]], Sequence[A
     values = ranked[rows]
     repeated = np.zeros(len(rows) + 1, np.bool_)
     np.equal(values[1:], values[:-1], out=repeated[1:-1])
-    # Keys are computed only for equal scores, which are few, and for all of these at once.
+    # Compute keys only for equal scores, which are few, and for all of these at once.
     to_order = [*rows[repeated[1:] | repeated[:-1]].tolist(), *(tied if len(tied) > 1 else ())]
     keys = dict(zip(to_order, order(to_order), strict=True)) if to_order else {}
     above: list[int] = rows.tolist()
     if keys:
         pairs = zip((-values).tolist(), map(keys.get, above), above, strict=True)
-        above = [row for _, _, row in sorted(pairs)]  # only keys of equal scores are compared, all of which are there
+        above = [row for _, _, row in sorted(pairs)]  # only compares keys of equal scores, which all exist
     return above + (nsmallest(count - len(above), tied, key=keys.__getitem__) if len(tied) > 1 else tied)
 
 
 def score_reached_by(count: int, scores: NDArray[Any]) -> float:
-    """A score that at least ``count`` leaves reach, and few more. These few are faster to sort than all leaves.
+    """Return a score that at least ``count`` leaves reach, and few more. These few are faster to sort than all leaves.
 
-    Leaves are divided into groups, and the best score of each group is taken. The ``count``-th best of these scores is
-    reached by at least one leaf in each of ``count`` groups. Where there are too few groups, it is the ``count``-th best of
-    all scores; where there are too few leaves, negative infinity.
+    Leaves are divided into groups, and the best score of each group is taken. At least one leaf in each of ``count``
+    groups reaches the ``count``-th best of these scores. With too few groups, it is the ``count``-th best of all scores;
+    with too few leaves, negative infinity.
     """
     import numpy as np
 
@@ -365,10 +365,10 @@ class _Part(NamedTuple):
 
 @dataclass(slots=True)
 class _CountedLeaves:
-    """The leaves that count for a query.
+    """The counted leaves of a query.
 
     Attributes:
-        masks: Mask of these leaves for each part, None if all leaves of the part count.
+        masks: Mask of these leaves for each part, None if all leaves of the part are counted.
         leaves: Their number.
         average: Their average length, in terms.
         frequencies: At index n > 0, the number of terms that n of them have. None until it is needed.
@@ -387,8 +387,8 @@ class _Term(NamedTuple):
 
     Attributes:
         name: The term.
-        found: What leaves have it.
-        times: How often it stands in the query.
+        found: The leaves that have it.
+        times: Its count in the query.
         weight: Its idf, times ``times``.
         readings: The readings of the query that have it. None: all.
     """
@@ -401,7 +401,7 @@ class _Term(NamedTuple):
 
 
 def _ideal(terms: Sequence[_Term]) -> float:
-    """The upper bound of scores. A leaf was read in one way, and has no terms of another reading of the query."""
+    """Return the upper bound of scores. A leaf has one reading, and no terms of the query's other readings."""
     shared = [term for term in terms if term.readings is None]
     of_readings = [
         [term for term in terms if term.readings is not None and reading in term.readings]
@@ -411,7 +411,7 @@ def _ideal(terms: Sequence[_Term]) -> float:
 
 
 def _number_terms(parts: Sequence[Postings]) -> list[NDArray[np.intp]]:
-    """A number for each term of each part; a term has the same number in all parts."""
+    """Number the terms of each part; a term has the same number in all parts."""
     import numpy as np
 
     if len(parts) == 1:

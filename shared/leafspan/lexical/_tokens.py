@@ -1,4 +1,4 @@
-"""The words of a text, each written in one way wherever it stands."""
+"""Splits a text into words, each always written in one way."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _DIGIT = re.compile(r"\d")
 _LINE_END = r"[ \t]*(?:\r\n?|\n)[ \t]*"
 _BROKEN_SOFTLY = re.compile(rf"(?<=[^\W_])[\xac\xad]{_LINE_END}(?=[^\W_])")
 _BROKEN = re.compile(rf"([^\W_])[-\u2010\u2011]{_LINE_END}(?=([^\W_]))")
-_BREAK = "-\x00"  # stands for a hyphen at the end of a line
+_BREAK = "-\x00"  # marks a hyphen at the end of a line
 
-_LONGEST_NAME = 60  # characters of a name in camel case, or of a compound: runs of encoded data are longer
+_LONGEST_NAME = 60  # characters of a name in camel case, or of a compound; longer runs are encoded data
 _ORDINAL_ENDINGS = ("st", "nd", "rd", "th")
-_CAMEL_PART = re.compile(r"U+(?=Ul)(?!U+l\Z)|U?l+|U+")  # U is a capital, l another letter; the s of DNAs begins no part
+_CAMEL_PART = re.compile(r"U+(?=Ul)(?!U+l\Z)|U?l+|U+")  # U is a capital, l another letter; the s of DNAs starts no part
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)*+|\d++(?:\.\d+)*+"
 
 
 def chunks(text: str) -> list[str]:
-    """The text in pieces without white space, for ``words_of``. A word that is broken at a line's end is in one piece."""
+    """Return the text in pieces without white space, for ``words_of``. A word broken at a line's end is in one piece."""
     if "\n" in text or "\r" in text:
         text = text if text.isascii() else _BROKEN_SOFTLY.sub("", text)
         text = _BROKEN.sub(_break, text)
@@ -43,18 +43,18 @@ def chunks(text: str) -> list[str]:
 
 
 def words_of(chunk: str, language: str, *, asked: bool = False) -> list[str]:
-    """The words of a piece of ``chunks``: what stands in it, and behind that what else it can be found by.
+    """Return the words of a piece of ``chunks``: the written words, followed by other words that should find it.
 
     A word is a run of letters and digits with their marks. Initials (``us`` for U.S.) and numbers (1000 for 1,000, or 2.5)
-    are one word each. In Chinese, Japanese and Korean each pair of neighbouring characters is a word, and so is a character
-    by itself; in Thai, Lao, Burmese and Khmer, pairs alone. What is found besides:
+    are one word each. In Chinese, Japanese and Korean, each pair of neighbouring characters is a word, and so is an
+    isolated character; in Thai, Lao, Burmese and Khmer, only pairs are. Further words:
 
     - A compound with a digit is also one word: ``ab123`` for AB-123 and AB_123, ``2020-01-15``, ``llama3.1:8b``. Letters
       and numbers within it are words, too: ``10`` and ``kg`` for 10kg, ``3.11`` for Python3.11.
     - So are the parts of a name in camel case: ``http`` for HttpClient.
-    - A word that a hyphen breaks at the end of a line is also one without the hyphen.
+    - A word that a hyphen breaks at the end of a line is also one word without the hyphen.
 
-    English words have no accents, and an apostrophe is part of them. In other languages it mostly stands between two words.
+    English words have no accents, and may contain an apostrophe. In other languages it mostly separates two words.
     """
     if _BREAK in chunk:
         words = words_of(chunk.replace(_BREAK, "-"), language, asked=asked)
@@ -79,7 +79,7 @@ def words_of(chunk: str, language: str, *, asked: bool = False) -> list[str]:
 
 
 def find_plain_words(text: str) -> list[str]:
-    """The words of a text in order, in any language, as letters and digits alone.
+    """Return a text's words in order, in any language, as letters and digits only.
 
     So initials, compounds and numbers with commas are several words, and a possessive 's is left out. It takes a fifth of
     the time.
@@ -119,7 +119,7 @@ def _with_more(words: list[str], more: Sequence[str]) -> list[str]:
 
 
 def _in_piece(piece: str, english: bool) -> list[str]:
-    """The words of a piece in lower case, without characters of scripts without spaces."""
+    """Return a piece's words in lower case, without characters of scripts without spaces."""
     piece = piece.replace("_", "-")
     if not _DIGIT.search(piece):
         return _of_letters(piece, english)
@@ -130,13 +130,13 @@ def _in_piece(piece: str, english: bool) -> list[str]:
 
 
 def _of_letters(piece: str, english: bool) -> list[str]:
-    """The words of a piece without a digit."""
+    """Return the words of a piece without a digit."""
     found = _words(english).findall(piece)
     return [word if word.isalnum() else word.removesuffix("'s").replace(".", "") for word in found]
 
 
 def _of_compound(chain: str, english: bool) -> list[str]:
-    """The words of a chain with a digit: letters and numbers, and what they make together."""
+    """Return the words of a chain with a digit: letters and numbers, and their combination."""
     found: list[str] = []
     compounds = _compounds(english).findall(chain)
     for compound in compounds:
@@ -151,7 +151,7 @@ def _of_compound(chain: str, english: bool) -> list[str]:
 
 
 def _of_unit(unit: str, english: bool) -> list[str]:
-    """The words of a run of letters and numbers."""
+    """Return the words of a run of letters and numbers."""
     parts = _parts(english).findall(unit)
     if len(parts) == 1:
         part = parts[0].replace(",", "")
@@ -160,7 +160,7 @@ def _of_unit(unit: str, english: bool) -> list[str]:
     if len(parts) <= 3:
         for place, part in enumerate(parts):
             if part[0].isdecimal():
-                if len(part) > 1 or (place == 0 and len(parts) == 2):  # the 5 of 5kg, but not that of CD5
+                if len(part) > 1 or (place == 0 and len(parts) == 2):  # the 5 of 5kg, but not the 5 of CD5
                     found.append(part.replace(",", ""))
             elif len(part) >= len(parts) and part not in _ORDINAL_ENDINGS:
                 found.append(part)
@@ -168,7 +168,7 @@ def _of_unit(unit: str, english: bool) -> list[str]:
 
 
 def _joined(units: Sequence[str]) -> str:
-    """A compound without hyphens, but for those between two digits, which would make another number."""
+    """Join a compound without hyphens, except between two digits, where removing one would make another number."""
     joined = units[0]
     for unit in units[1:]:
         joined += f"-{unit}" if joined[-1:].isdecimal() and unit[:1].isdecimal() else unit
@@ -176,7 +176,7 @@ def _joined(units: Sequence[str]) -> str:
 
 
 def _camel_parts(chunk: str, least: int) -> Iterator[str]:
-    """The parts of names in camel case, such as Http and Client of HttpClient; McGee, CoV and mRNA are no such names."""
+    """Yield the parts of camel-case names, such as Http and Client of HttpClient; McGee, CoV and mRNA stay whole."""
     for name in _letters().findall(normalize("NFC", without_invisible(chunk))):
         if len(name) > _LONGEST_NAME:
             continue
@@ -192,7 +192,7 @@ def _camel_parts(chunk: str, least: int) -> Iterator[str]:
 
 @lru_cache
 def _chains(english: bool) -> re.Pattern[str]:
-    """Words with single signs between them, in lower case."""
+    """Return the pattern of words with single signs between them, in lower case."""
     run = rf"[\w{_marks()}]++"
     return re.compile(rf"{run}(?:(?:[-/:#+&@.\u2013{_apostrophe(english)}]|(?<=\d),(?=\d{{3}}(?!\d))){run})*+")
 
@@ -236,7 +236,7 @@ def _apostrophe(english: bool) -> str:
 
 @lru_cache
 def _marks() -> str:
-    """Combining marks, as ranges for a character class. Without them, words of Hindi would be cut at each mark."""
+    """Return combining marks, as ranges for a character class. Without them, Hindi words would be cut at each mark."""
     marks = [code for code in range(0x300, 0x10000) if unicodedata.category(chr(code)) in ("Mn", "Mc")]
     ranges = []
     for _, group in groupby(enumerate(marks), key=lambda place: place[1] - place[0]):

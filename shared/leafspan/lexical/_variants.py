@@ -18,7 +18,7 @@ Apache Lucene since version 8 (lucene): okapi with an idf that is never negative
 changes no order. Lv and Zhai, When Documents Are Very Long, BM25 Fails!, SIGIR 2011 (bm25l), and Lower-Bounding Term
 Frequency Normalization, CIKM 2011 (bm25+).
 
-The last three variants equal those of the library rank-bm25 to the digit. The library differs from the papers:
+The last three variants equal the library rank-bm25 to the digit. The library differs from the papers:
 
 - okapi: the idf of a term in more than half of the leaves would be negative. It is replaced by ``epsilon`` times the mean
   idf of all terms, which may still be negative if there are few leaves. The paper keeps negative values.
@@ -85,16 +85,16 @@ class BM25Settings:
 
     @property
     def lower_bound(self) -> float:
-        """``delta``, or the variant's default; 0 if the variant has none."""
+        """``delta``, or the variant's default, or 0 for variants without it."""
         return _DELTA.get(self.variant, 0.0) if self.delta is None else self.delta
 
     @property
     def absent(self) -> float:
-        """The share of a term's idf that every leaf gets, also one without the term: ``absent`` of the table."""
+        """The share of a term's idf that every leaf gets, even without the term: ``absent`` in the table."""
         return self.lower_bound if self.variant == "bm25+" else 0.0
 
     def idf(self, leaves: int, frequency: int) -> float:
-        """The idf of a term, before ``floor`` replaces a negative one.
+        """Return a term's idf, before ``floor`` replaces a negative one.
 
         Args:
             leaves: Number of leaves.
@@ -106,10 +106,10 @@ class BM25Settings:
             return math.log(leaves - frequency + 0.5) - math.log(frequency + 0.5)
         if self.variant == "bm25l":
             return math.log(leaves + 1) - math.log(frequency + 0.5)
-        return math.log((leaves + 1) / max(frequency, 1))  # infinite if no leaf had the term: taken as if one had
+        return math.log((leaves + 1) / max(frequency, 1))  # infinite without leaves: treat it as one leaf
 
     def floor(self, leaves: int, frequencies: NDArray[Any]) -> float:
-        """The value that replaces a negative idf in okapi.
+        """Return the value that replaces a negative idf in okapi.
 
         Args:
             leaves: Number of leaves.
@@ -123,7 +123,7 @@ class BM25Settings:
         return self.epsilon * float(np.sum(idfs * frequencies[in_use])) / max(int(frequencies.sum()), 1)
 
     def norms(self, lengths: NDArray[Any], average: float) -> NDArray[np.float64]:
-        """Each leaf's length as ``tf`` needs it: 1 for a leaf of average length, and times k1 except in bm25l.
+        """Return each leaf's length as ``tf`` needs it: 1 for a leaf of average length, and times k1 except in bm25l.
 
         Args:
             lengths: Length of each leaf, in terms.
@@ -133,7 +133,7 @@ class BM25Settings:
         return relative if self.variant == "bm25l" else self.k1 * relative
 
     def tf(self, counts: NDArray[Any], norms: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The ``tf`` of a term in each leaf.
+        """Return a term's ``tf`` in each leaf.
 
         Args:
             counts: How often each leaf has the term, > 0.
@@ -154,13 +154,14 @@ class BM25Settings:
         return tf
 
     def max_tf(self, counts: Sequence[NDArray[Any]]) -> float:
-        """An upper bound of a term's ``tf``.
+        """Return an upper bound of a term's ``tf``.
 
-        It is 1 in lucene, and k1 + 1 in okapi and bm25+: the more often a leaf has the term, the closer it comes. In
-        bm25l ``tf`` grows with the count, and so the bound is k1 + 1 times the largest count.
+        It is 1 in lucene, and k1 + 1 in okapi and bm25+: the more often a leaf has the term, the closer it gets. In
+        bm25l ``tf`` grows with the count, so the bound is k1 + 1 times the largest count.
 
         Args:
-            counts: How often leaves have the term, as any number of arrays. Without any, the largest count is taken as 1.
+            counts: How often leaves have the term, as any number of arrays. Without arrays, the largest count is taken as
+                1.
         """
         if self.variant == "lucene":
             return 1.0
