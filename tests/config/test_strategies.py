@@ -251,7 +251,7 @@ def test_a_function_must_be_named():
         ("base: vector", "line 1: type must name one of"),
         ("[vector]", "line 1: a strategy must be a name or a mapping, got"),
         ("", "a strategy must be a name or a mapping, got None"),
-        ("type: vector\nk: 1\nk: 2", "line 3: k: k must stand there once, and stands there twice"),
+        ("type: vector\nk: 1\nk: 2", "line 3: k: k must occur once, and occurs twice"),
         ("type: [", "line 1: a configuration must be YAML or JSON"),
         ("type: vector\nk: !!python/object/apply:os.getcwd []", "line 2: k: a configuration must have no tags"),
         ("type: vector\nmin_score: .inf", "line 2: min_score: a number must be finite"),

@@ -1,4 +1,4 @@
-"""Configurations: options as plain values that can be kept in YAML or JSON, and made into objects again."""
+"""Configurations: options as plain values that can be stored in YAML or JSON, and turned into objects again."""
 
 from leafspan.config._kinds import (
     config_name,

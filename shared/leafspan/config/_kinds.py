@@ -1,4 +1,4 @@
-"""The classes that a configuration can name, and what the type hints of their options say."""
+"""The classes that a configuration can name, and their options' type hints."""
 
 from __future__ import annotations
 
@@ -16,44 +16,43 @@ from leafspan.errors import InvalidArgument
 
 _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _kinds: dict[str, list[type]] = {}
-_bases: set[type] = set()  # the registered classes and what they inherit from
-_later: dict[type, tuple[str, ...]] = {}  # where classes below these are that may not have been imported yet
+_bases: set[type] = set()  # the registered classes and their base classes
+_later: dict[type, tuple[str, ...]] = {}  # for each base class, packages with subclasses that may not be imported yet
 
 
 def config_name(kind: type) -> str:
-    """The name of a class in configurations: ``"auto-merging"`` for ``AutoMerging``."""
+    """Return a class's name in configurations: ``"auto-merging"`` for ``AutoMerging``."""
     return name_in_configurations(kind.__name__)
 
 
 @cache
 def name_in_configurations(class_name: str) -> str:
-    """The name in configurations of a class with this name."""
+    """Return the name in configurations of a class with this name."""
     return _WORD.sub("-", class_name).lower()
 
 
 def register(kind: type) -> None:
     """Let configurations name a class, a dataclass or one whose base class is registered.
 
-    A class that takes the place of another one of the same module and name, as ``dataclass(slots=True)`` makes it, takes
-    its place here as well.
+    A class replaces an earlier one of the same module and name. ``dataclass(slots=True)`` makes such classes.
     """
     known = _kinds.setdefault(config_name(kind), [])
     known[:] = [each for each in known if (each.__module__, each.__qualname__) != (kind.__module__, kind.__qualname__)]
     if kind.__module__.startswith("leafspan."):
-        known.insert(0, kind)  # one of a user's may have been there before it was imported
+        known.insert(0, kind)  # a user's class may have been registered before it was imported
     else:
         known.append(kind)
-    _bases.update(kind.__mro__[:-1])  # but for object
+    _bases.update(kind.__mro__[:-1])  # without object
 
 
 def register_later(base: type, *packages: str) -> None:
-    """Look for classes below ``base`` in these packages, too, each of which is imported when its name is looked up."""
+    """Also look for subclasses of ``base`` in these packages. Each package is imported when its name is looked up."""
     _bases.add(base)
     _later[base] = packages
 
 
 def _import_named(name: str) -> None:
-    """Import the class of this name, so that it has registered itself."""
+    """Import the class with this name, so that it registers itself."""
     for package in chain.from_iterable(_later.values()):
         module = import_module(package)
         for each in module.__all__:
@@ -70,9 +69,9 @@ def _import_below(base: type) -> None:
 
 
 def kinds_below(base: type) -> dict[str, type]:
-    """The registered dataclasses that are this class or inherit from it, by name.
+    """Return the registered dataclasses that are this class or inherit from it, by name.
 
-    Of classes with the same name, the name stands for the first one: nobody takes one of leafspan's own away.
+    If several have the same name, the first one keeps it: no user's class can replace one of leafspan's.
     """
     _import_below(base)
     firsts = {name: kinds[0] for name, kinds in sorted(_kinds.items())}
@@ -80,7 +79,7 @@ def kinds_below(base: type) -> dict[str, type]:
 
 
 def kind_named(name: object, bases: Sequence[type]) -> type | None:
-    """The registered dataclass of this name that is one of the bases or inherits from it, or None if there is none."""
+    """Return the registered dataclass with this name that is one of the bases or inherits from it, or None."""
     if not isinstance(name, str):
         return None
     _import_named(name)
@@ -89,16 +88,16 @@ def kind_named(name: object, bases: Sequence[type]) -> type | None:
 
 
 def is_registered(kind: object) -> bool:
-    """Whether it is a registered class, for which its name stands."""
+    """Whether it is a registered class, which configurations refer to by name."""
     if not isinstance(kind, type):
         return False
-    _import_named(config_name(kind))  # a user's class may have the name of one of leafspan's own
+    _import_named(config_name(kind))  # a user's class may have the same name as one of leafspan's
     return kind in _kinds.get(config_name(kind), ())[:1]
 
 
 @cache
 def hints_of(kind: type) -> Mapping[str, Any]:
-    """The type hints of a class's options. A hint of a user's class that cannot be resolved allows anything."""
+    """Return the type hints of a class's options. An unresolvable hint of a user's class allows anything."""
     try:
         return typing.get_type_hints(kind)
     except (NameError, TypeError):
@@ -106,10 +105,10 @@ def hints_of(kind: type) -> Mapping[str, Any]:
 
 
 def options_of(kind: type) -> list[Field[Any]]:
-    """The options of a dataclass.
+    """Return a dataclass's options.
 
     Raises:
-        InvalidArgument: if it is none.
+        InvalidArgument: if it is not a dataclass.
     """
     if not is_dataclass(kind):
         raise InvalidArgument(f"a class must be a dataclass to have a configuration, got {kind.__qualname__}")
@@ -117,19 +116,19 @@ def options_of(kind: type) -> list[Field[Any]]:
 
 
 def alternatives(hint: Any) -> tuple[Any, ...]:
-    """The parts of a union, or the hint alone."""
+    """Return a union's parts, or the hint alone."""
     if typing.get_origin(hint) in (Union, types.UnionType):
         return tuple(part for each in typing.get_args(hint) for part in alternatives(each))
     return (hint,)
 
 
 def classes_in(hint: Any) -> list[type]:
-    """The classes that a value with this hint can be of, which are registered, or of which registered ones are made."""
+    """Return the classes of values with this hint that are registered, or have registered subclasses."""
     return [each for each in alternatives(hint) if isinstance(each, type) and each in _bases]
 
 
 def item_hint(hint: Any) -> Any:
-    """The hint of the items of a list or of the values of a mapping."""
+    """Return the hint of a list's items or of a mapping's values."""
     for each in alternatives(hint):
         origin = typing.get_origin(each)
         if isinstance(origin, type) and issubclass(origin, Mapping):
@@ -140,6 +139,6 @@ def item_hint(hint: Any) -> Any:
 
 
 def is_mapping(hint: Any) -> bool:
-    """Whether a value with this hint can be a mapping of the user's own names."""
+    """Whether a value with this hint can be a mapping with the user's own names."""
     origins = [typing.get_origin(each) or each for each in alternatives(hint)]
     return any(isinstance(each, type) and issubclass(each, Mapping) for each in origins)

@@ -1,4 +1,4 @@
-"""From the plain values of a configuration to an object."""
+"""Turns a configuration's plain values into an object."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _FIRST_WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value stands, for errors.
+    """The place of a value, for errors.
 
     Attributes:
         path: The keys and numbers that lead to it.
-        source: Name of the file. Empty if there is none.
-        lines: The line of each path, from 1 on. Empty if they are not known.
+        source: The file's name. Empty without a file.
+        lines: The line of each path, from 1 on. Empty if unknown.
     """
 
     path: Path = ()
@@ -51,29 +51,29 @@ class Place:
         )
         file = f"{self.source}, line {line}" if self.source and line else self.source or (f"line {line}" if line else "")
         path = "".join(f"[{shown(key)}]" if isinstance(key, int) else f".{key}" for key in self.path).removeprefix(".")
-        # A lone surrogate could not be printed, and pydantic makes another error of one that has it.
+        # A lone surrogate cannot be printed, and makes pydantic raise another error.
         return ": ".join(part for part in (file, path) if part).encode(errors="backslashreplace").decode()
 
     def error(self, message: str) -> InvalidArgument:
-        """The error for what is wrong there."""
+        """Return the error for a problem at this place."""
         place = str(self)
         return InvalidArgument(f"{place}: {message}" if place else message)
 
 
 def read_config(plain: object, base: type, given: Mapping[str, object], place: Place) -> Any:
-    """The object of a configuration.
+    """Return a configuration's object.
 
     Raises:
-        InvalidArgument: if a name is not known, or an option is out of its range; the message says where it is.
+        InvalidArgument: if a name is unknown, or an option is out of its range; the message says where.
     """
     return _Reading(given).value(plain, base, place)
 
 
 def read_option(value: object, hint: Any, given: Mapping[str, object] | None, place: Place) -> Any:
-    """An option of which a part may be a configuration. What is none, or cannot be one by its type hint, stays as it is.
+    """Read an option that may contain configurations. Values that are not, or cannot be, configurations stay unchanged.
 
     Raises:
-        InvalidArgument: if a name is not known, or an option is out of its range; the message says where it is.
+        InvalidArgument: if a name is unknown, or an option is out of its range; the message says where.
     """
     if not isinstance(value, str | Mapping | Sequence):
         return value
@@ -152,16 +152,16 @@ class _Reading:
         try:
             return kind(**read)
         except InvalidArgument as error:
-            # The message of an option begins with its name.
+            # An option's message starts with the option's name.
             about = _FIRST_WORD.match(str(error))
             raise (place / about[0] if about and about[0] in options else place).error(str(error)) from error
 
 
 def _only_kind(plain: Mapping[str, Any], bases: Sequence[type], place: Place) -> type:
-    """The class of an object whose configuration does not name one.
+    """Return the class of an object whose configuration does not name its class.
 
     Raises:
-        InvalidArgument: if there are several.
+        InvalidArgument: if several classes are possible.
     """
     known = {name: kind for base in bases for name, kind in kinds_below(base).items()}
     if len(known) != 1:
@@ -170,7 +170,7 @@ def _only_kind(plain: Mapping[str, Any], bases: Sequence[type], place: Place) ->
 
 
 def _check_not_alone(plain: str, bases: Sequence[type], hint: Any, place: Place) -> None:
-    """Check that a text is not given in place of the options of the only class that can be meant.
+    """Check that a text is not given instead of the options of the only possible class.
 
     Raises:
         InvalidArgument: if it is.

@@ -1,4 +1,4 @@
-"""The JSON schema of configurations, by which editors complete and check them."""
+"""The JSON schema of configurations, with which editors complete and check them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GIVEN: dict[str, Any] = {
 
 
 def schema_of(base: type) -> dict[str, Any]:
-    """The JSON schema of configurations of a class, and of those that inherit from it."""
+    """Return the JSON schema for configurations of a class and its subclasses."""
     schema = _Schema()
     top = schema.of_base(base)
     return {
@@ -42,10 +42,10 @@ class _Schema:
         self.definitions: dict[str, Any] = {}
 
     def of_base(self, base: type) -> dict[str, Any]:
-        """The schema of any registered class that is this one or inherits from it: its name, or a mapping."""
+        """Return the schema for any registered class that is this one or inherits from it: its name, or a mapping."""
         known = kinds_below(base)
         if base.__name__ not in self.definitions:
-            self.definitions[base.__name__] = {}  # so that classes which refer to each other are described once
+            self.definitions[base.__name__] = {}  # so that classes that refer to each other are described once
             names: list[Any] = [] if len(known) == 1 else [{"enum": sorted(known)}]
             kinds = [self._of_kind(name, kind, alone=len(known) == 1) for name, kind in known.items()]
             self.definitions[base.__name__] = {"anyOf": [*names, *kinds, _GIVEN]}
@@ -70,7 +70,7 @@ class _Schema:
         }
 
     def of_hint(self, hint: Any) -> dict[str, Any]:
-        """The schema of a value with this type hint."""
+        """Return the schema of a value with this type hint."""
         parts: list[dict[str, Any]] = []
         for each in alternatives(hint):
             part = self._of_part(each)
@@ -99,7 +99,7 @@ class _Schema:
 
 
 def _texts(kind: type) -> dict[str, str]:
-    """What the docstring says of each option."""
+    """Return each option's description in the docstring."""
     return {name: re.sub(r"\s+", " ", text).strip() for name, text in _OPTION.findall(inspect.getdoc(kind) or "")}
 
 

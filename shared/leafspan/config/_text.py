@@ -15,11 +15,11 @@ from leafspan.config._reading import Path, Place
 from leafspan.errors import InvalidArgument
 
 _DEEPEST = 100
-_MOST_BYTES = 1_000_000  # of a file, for which PyYAML takes a second or more
+_MOST_BYTES = 1_000_000  # PyYAML takes a second or more for such a file
 _STRANGE = re.compile(r"[^\n -~\u00a0-\u2027\u2030-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
 _NOT_IN_YAML = re.compile(r"[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _TAG = "tag:yaml.org,2002:"
-# YAML 1.2's core schema, in which "no" is a text and 1e3 a number. PyYAML itself follows YAML 1.1.
+# YAML 1.2's core schema, where "no" is a text and 1e3 a number. PyYAML itself follows YAML 1.1.
 _PATTERNS = {
     "null": (r"~|null|Null|NULL|", "~nN"),
     "bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
@@ -30,7 +30,7 @@ _PATTERNS = {
 
 @cache
 def _yaml() -> tuple[Any, Any]:
-    """PyYAML's loader and dumper with these patterns. It is loaded when it is needed first."""
+    """Return PyYAML's loader and dumper with these patterns. PyYAML is loaded at first use."""
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
@@ -40,15 +40,15 @@ def _yaml() -> tuple[Any, Any]:
         yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
 
         def ignore_aliases(self, data: Any) -> bool:
-            return True  # equal parts are written in full
+            return True  # write equal parts in full
 
         def serialize(self, node: Any) -> None:
             if not isinstance(node, yaml.ScalarNode):
-                node.flow_style = False  # of the whole, a line for each option; parts of plain values are on one line
+                node.flow_style = False  # of the top level: a line for each option, with plain values on one line
             super().serialize(node)
 
         def represent_str(self, data: str) -> Any:
-            # Other styles lose line ends that are not those of files.
+            # Other styles lose unusual line ends.
             style = '"' if _STRANGE.search(data) else None
             return self.represent_scalar(f"{_TAG}str", data, style=style)
 
@@ -61,7 +61,7 @@ def _yaml() -> tuple[Any, Any]:
 
 
 def config_text(plain: object, *, json_text: bool = False) -> str:
-    """Plain values as YAML, or as JSON."""
+    """Return plain values as YAML or JSON."""
     if json_text:
         return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
     import yaml
@@ -70,7 +70,7 @@ def config_text(plain: object, *, json_text: bool = False) -> str:
 
 
 def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
-    """The plain values of a text in YAML or JSON, and the place of the whole, which knows the line of each part.
+    """Return a text's plain values in YAML or JSON, and the root place, which knows the line of each part.
 
     Raises:
         InvalidArgument: if it is neither, a key occurs twice, or it has aliases, tags or values that are not plain.
@@ -90,16 +90,16 @@ def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
 
 
 def load_config(path: str | FilePath) -> tuple[Any, Place]:
-    """Like ``parse_config``, of a file.
+    """Like ``parse_config``, for a file.
 
     Raises:
-        InvalidArgument: if it cannot be read, too.
+        InvalidArgument: also if the file cannot be read.
     """
     return parse_config(_read(FilePath(path)), str(path))
 
 
 def _read(path: FilePath) -> str:
-    """The text of a file."""
+    """Return a file's text."""
 
     def refused(reason: str) -> InvalidArgument:
         return InvalidArgument(f"a configuration must be a file in UTF-8, got {shown(str(path))}: {reason}")
@@ -126,8 +126,8 @@ def _beginning(path: FilePath) -> bytes:
 
 
 def _what_is_wrong(error: Exception, text: str) -> tuple[str, int | None]:
-    """What PyYAML says of a text, and in which line of it, None if that is not known."""
-    if (position := getattr(error, "position", None)) is not None:  # of a character that it cannot read
+    """Return PyYAML's error about a text, and its line, or None if the line is unknown."""
+    if (position := getattr(error, "position", None)) is not None:  # of an unreadable character
         return f"it must have no control characters, got {shown(text[position])}", text[:position].count("\n") + 1
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or str(error) or type(error).__name__
@@ -136,7 +136,7 @@ def _what_is_wrong(error: Exception, text: str) -> tuple[str, int | None]:
 
 
 def _escaped(text: str) -> str:
-    """A text in JSON with its control characters escaped, which YAML does not take as they are; any other as it is."""
+    """Escape control characters in a JSON text, which YAML does not allow. Other texts stay unchanged."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -145,7 +145,7 @@ def _escaped(text: str) -> str:
 
 
 class _Nodes:
-    """Plain values from the nodes of YAML."""
+    """Turns YAML's nodes into plain values."""
 
     def __init__(self, lines: dict[Path, int]) -> None:
         self._lines = lines
@@ -176,13 +176,13 @@ class _Nodes:
             here = place / key
             self._lines[here.path] = key_node.start_mark.line + 1
             if key in values:
-                raise here.error(f"{key} must stand there once, and stands there twice")
+                raise here.error(f"{key} must occur once, and occurs twice")
             values[key] = self.value(value_node, here)
         return values
 
 
 def _scalar(kind: str, text: str, place: Place) -> Any:
-    """The value of a text, by the kind that its form or quotes give it."""
+    """Return a text's value, by the kind that its form or quotes give it."""
     if kind == "str":
         return text
     if kind == "null":
@@ -193,7 +193,7 @@ def _scalar(kind: str, text: str, place: Place) -> Any:
         try:
             number = int(text, 0) if text[:2] in ("0x", "0o") else int(text) if kind == "int" else float(text)
             is_possible = isfinite(number)
-        except (ValueError, OverflowError):  # an int of thousands of digits, which no float can hold
+        except (ValueError, OverflowError):  # an int of thousands of digits, too large for a float
             is_possible = False
         if not is_possible:
             raise place.error(f"a number must be finite, and no larger than a float can be, got {shown(text)}")

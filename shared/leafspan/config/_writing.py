@@ -1,4 +1,4 @@
-"""From an object to the plain values of its configuration."""
+"""Turns an object into its configuration's plain values."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ GIVEN = "given"
 
 
 def write_config(value: object, given: Mapping[str, object], *, base: Any = Any, full: bool = False) -> Any:
-    """The plain values from which ``read_config`` makes an equal object.
+    """Return the plain values from which ``read_config`` makes an equal object.
 
     Raises:
-        InvalidArgument: if it, or something in it, cannot be written; the message says where it is.
+        InvalidArgument: if it, or something in it, cannot be written; the message says where.
     """
     return _Writing(given, full).value(value, base, "")
 
 
 def is_given(value: object) -> bool:
-    """Whether plain values stand for an object that is given beside them: ``{"given": name}``."""
+    """Whether plain values refer to an object that is passed beside them: ``{"given": name}``."""
     return isinstance(value, Mapping) and list(value) == [GIVEN] and isinstance(value[GIVEN], str)
 
 
@@ -50,7 +50,7 @@ class _Writing:
             return self._object(value, hint, place)
         if isinstance(value, Mapping) and all(isinstance(key, str) for key in value) and not is_given(value):
             written = {key: self.value(each, item_hint(hint), f"{place}.{key}") for key, each in value.items()}
-            # A class that is written by its name alone would be taken for the name of a given object here.
+            # A class written only by its name would be read as the name of a given object here.
             return {GIVEN: {TYPE: written[GIVEN]}} if is_given(written) else written
         if isinstance(value, Sequence | AbstractSet) and not isinstance(value, bytes):
             items = sorted(value, key=repr) if isinstance(value, AbstractSet) else value
