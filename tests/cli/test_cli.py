@@ -266,9 +266,9 @@ def test_building_says_what_was_built_and_leaves_alone_what_is_there(forest, tex
         planned = index.build_tree(dry_run=True).summaries
     first = built()
     assert re.match(
-        f"forest: trees: 2 built, 0 unchanged; summaries: {planned} written, 100% made anew, 0 failed; now 2 trees", first
+        f"forest: trees: 2 built, 0 unchanged; summaries: {planned} written, 100% newly made, 0 failed; now 2 trees", first
     )
-    assert "trees: 0 built, 2 unchanged; summaries: 0 written, 0% made anew, 0 failed" in built()
+    assert "trees: 0 built, 2 unchanged; summaries: 0 written, 0% newly made, 0 failed" in built()
     (texts / "bees.md").write_text(BEES + "Drones do not work.\n")
     leafspan("index", texts, "--kb", forest)
     assert "trees: 1 built, 1 unchanged" in built()
@@ -307,7 +307,7 @@ def test_failed_summaries_are_named_and_end_with_code_1(forest, monkeypatch):
     monkeypatch.setattr(Index, "build_tree", lambda index, **options: TreesBuilt(("a",), 1, 3, 1, 3, 0, 0, (failed,)))
     result = leafspan("tree", "build", "--kb", forest)
     assert result.exit_code == 1
-    assert "trees: 1 built, 1 unchanged; summaries: 3 written, 25% made anew, 1 failed" in result.stdout
+    assert "trees: 1 built, 1 unchanged; summaries: 3 written, 25% newly made, 1 failed" in result.stdout
     assert result.stderr == "failed: texts/bees.md, layer 2: too [hot]\n"
 
 

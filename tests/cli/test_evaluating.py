@@ -223,7 +223,7 @@ def test_made_questions_can_be_printed(kb: Path):
 def test_a_file_that_is_there_is_not_replaced_unless_it_is_meant(kb: Path, arguments):
     assert leafspan("questions", "questions.jsonl").exit_code == 0
     Path("diary.md").write_text("Dear diary")
-    assert "choose another name, or replace it with --force" in fails(leafspan(*arguments))
+    assert "choose another name, or replace the file with --force" in fails(leafspan(*arguments))
     assert Path("diary.md").read_text() == "Dear diary"
     if "--plot" not in arguments:
         assert leafspan(*arguments, "--force").exit_code == 0
@@ -235,7 +235,7 @@ def test_a_report_replaces_a_report_but_questions_may_have_been_edited(kb: Path)
         assert leafspan("report", question).exit_code == 0
     assert "<title>rocks</title>" in Path("report.html").read_text()
     assert leafspan("questions", "questions.jsonl").exit_code == 0
-    assert "got 'questions.jsonl', which is there" in fails(leafspan("questions", "questions.jsonl"))
+    assert "an output file must not exist yet, got 'questions.jsonl'" in fails(leafspan("questions", "questions.jsonl"))
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,7 @@ def test_questions_are_made_where_none_are_given():
         (("--what", "weight"), "each of options must be one of 'weights', 'windows', 'thresholds', got 'weight'"),
         (("-s", "bm25", "--what", "windows"), "a strategy to tune must have options of the kind windows, got BM25"),
         (("--held-out", "2"), "held_out must be"),
-        (("-o", "questions.jsonl"), "a file that is written must be new, got 'questions.jsonl'"),
+        (("-o", "questions.jsonl"), "an output file must not exist yet, got 'questions.jsonl'"),
         (("--resume", "questions.jsonl"), "resume must be a new file or one that tune has written, got 'questions.jsonl'"),
         (("--kb", "nowhere"), "nowhere"),
     ],

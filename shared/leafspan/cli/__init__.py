@@ -82,18 +82,18 @@ _LAB = {
     "eval": "leafspan.lab.commands._eval:evaluate",
     "tune": "leafspan.lab.commands._tune:tune",
 }
-"""The functions of the lab's commands, which are imported only when they are asked for."""
+"""The functions of the lab's commands, imported when they are needed."""
 
 
 class _Commands(CleanGroup):
-    """The commands of the core, and those of the lab."""
+    """The commands of the core and of the lab."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """All names, in the order of ``leafspan --help``."""
+        """Return all names, in the order of ``leafspan --help``."""
         return [*super().list_commands(ctx), *_LAB]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """The command of that name. None if there is none."""
+        """Return the command with that name, or None if it does not exist."""
         if cmd_name not in _LAB:
             return super().get_command(ctx, cmd_name)
         module, _, function = _LAB[cmd_name].partition(":")
@@ -124,7 +124,7 @@ def _main(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    # What it says of a broken file is the reason why that is skipped, and stands beside the file's name.
+    # Its message about a broken file becomes the reason for skipping the file, printed beside the file's name.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
 
 

@@ -16,7 +16,7 @@ from leafspan.cli._options import DEFAULT_FOLDER, AsJson, EmbedderName, Knowledg
 from leafspan.errors import InvalidArgument
 from leafspan.indexing.adopting import Adopted
 
-_SHOWN = 3  # ids that are printed of the records that were skipped for one reason
+_SHOWN = 3  # printed ids for each reason to skip records
 
 
 def adopt(

@@ -13,7 +13,7 @@ from leafspan.cli._options import DEFAULT_FOLDER, AsJson, EmbedderName, Knowledg
 from leafspan.indexing import summaries_of
 from leafspan.trees import Abstractive, Extractive, TreesBuilt
 
-_SHOWN = 20  # failed summaries that are printed
+_SHOWN = 20  # printed failed summaries
 
 
 def build(
@@ -80,12 +80,12 @@ def _as_json(result: TreesBuilt) -> dict[str, Any]:
 def _counts(result: TreesBuilt) -> str:
     return (
         f"trees: {len(result.built)} built, {result.unchanged} unchanged; "
-        f"summaries: {result.summaries} written, {result.share_asked:.0%} made anew, {len(result.failed)} failed"
+        f"summaries: {result.summaries} written, {result.share_asked:.0%} newly made, {len(result.failed)} failed"
     )
 
 
 def _print_dry_run(kb: str, result: TreesBuilt, with_model: TreesBuilt, out: Console) -> None:
-    """Print what a build would do, and what it would cost if a language model wrote the summaries.
+    """Print what a build would do, and what it would cost with a language model.
 
     Args:
         kb: Folder of the index.
@@ -100,5 +100,5 @@ def _print_dry_run(kb: str, result: TreesBuilt, with_model: TreesBuilt, out: Con
 
 
 def _tokens(words: int) -> int:
-    """About how many tokens the words are: a token is about three quarters of an English word."""
+    """Estimate the tokens of these words: a token is about three quarters of an English word."""
     return round(words * 4 / 3)

@@ -22,10 +22,10 @@ from leafspan.index import Index
 from leafspan.indexing import summaries_of
 
 COMPARED = ("vector", "hybrid", "sentence-window", "auto-merging", "tree")
-"""The names of the strategies that the demo compares."""
+"""The strategies that the demo compares."""
 
-_K = 5  # passages that are retrieved and compared
-_SHOWN = 2  # passages that are printed
+_K = 5  # passages retrieved and compared
+_SHOWN = 2  # printed passages
 _MAX_CHARACTERS = 160  # of a passage's text
 _MAX_REASONS = 4  # lines of an explanation
 _MAX_NODES = 7  # lines of a tree
@@ -48,7 +48,7 @@ def demo(
 
 
 def _demonstrate(index: Index, out: Console) -> bool:
-    """Run the demo. The result says whether the frameworks agreed every time."""
+    """Run the demo. Return whether the frameworks agreed every time."""
     documents = example_documents()
     index.add(documents)
     out.print(plain(f"Indexed {len(documents)} texts: {', '.join(document.title or '' for document in documents)}."))
@@ -91,7 +91,7 @@ def _build_trees(index: Index, out: Console) -> None:
 def _print_coverage(index: Index, out: Console) -> None:
     """Print how much of a theme each strategy returns with the same number of words."""
     out.print()
-    title = f"{THEME_BUDGET} words of leaves; the tree returns the leaves below its summaries in place of these"
+    title = f"{THEME_BUDGET} words of leaves; the tree returns the leaves below its summaries instead of these"
     out.print(plain("the theme", "bold cyan"), plain(title, "cyan"), sep=": ")
     for each in theme_coverage(index):
         others = f", and pieces of {', '.join(each.others)}" if each.others else ""
@@ -100,7 +100,7 @@ def _print_coverage(index: Index, out: Console) -> None:
 
 
 def _is_installed(index: Index, ask: Framework, out: Console) -> bool:
-    """Whether a framework can be asked. If not, the reason is printed."""
+    """Whether a framework is installed. If not, print the reason."""
     try:
         ask(index, "vector", EXAMPLE_QUESTIONS[0], 1)
     except MissingExtra as error:
@@ -151,7 +151,7 @@ def _print_passage(number: int, passage: FrameworkPassage, out: Console) -> None
 
 
 def _abridged(lines: list[str]) -> list[str]:
-    """The first and the last lines of a long explanation: the best hits, and the last steps."""
+    """Return the first and last lines of a long explanation: the best hits, and the last steps."""
     if len(lines) <= _MAX_REASONS:
         return lines
     half = _MAX_REASONS // 2

@@ -1,4 +1,4 @@
-"""Printing errors as one line."""
+"""Prints errors as one line."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from leafspan.text import visible
 
 _PACKAGE = Path(__file__).parents[1]
 _WITH_QUESTIONS = ("query", "explain")  # commands with one question
-_INTERRUPTED = 130  # what shells report of a command that Ctrl-C has ended: 128 and the number of SIGINT
+_INTERRUPTED = 130  # a shell's exit code for a command ended by Ctrl-C: 128 plus SIGINT's number
 
 
 class CleanGroup(TyperGroup):
     """A group of commands. An expected error prints one red line, and exits with code 2; others keep their traceback.
 
-    An interruption (Ctrl-C) prints one line, which says what is stored of what was being added, and exits with code 130.
+    An interruption (Ctrl-C) prints one line that says what an ``add`` has stored so far, and exits with code 130.
     """
 
     def invoke(self, ctx: Any) -> Any:
@@ -35,7 +35,7 @@ class CleanGroup(TyperGroup):
             with telling_of_waits(), _plain_warnings():
                 return super().invoke(ctx)
         except (LeafspanError, OSError) as error:
-            if isinstance(error, BrokenPipeError):  # nobody reads the output any more: `leafspan show | head`
+            if isinstance(error, BrokenPipeError):  # the reader of the output is gone: `leafspan show | head`
                 raise
             line = " ".join("; ".join([_message(error), *getattr(error, "__notes__", [])]).split())
             console(stderr=True).print(plain(f"error: {line}", "red"))
@@ -55,7 +55,7 @@ class CleanGroup(TyperGroup):
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Print warnings of ours as one line, without the place in the code that they come from."""
+    """Print leafspan's own warnings as one line, without their place in the code."""
     usual = warnings.formatwarning
 
     def on_one_line(
@@ -73,14 +73,14 @@ def _plain_warnings() -> Iterator[None]:
 
 
 def _hint_to_quote(error: Any) -> None:
-    """Add a hint to the error for several arguments in place of a question. Its class is typer's own, and not public."""
+    """Add a hint to the error about several arguments instead of one question. Typer does not export the error's class."""
     command = getattr(getattr(error, "ctx", None), "info_name", None)
     if command in _WITH_QUESTIONS and "extra argument" in str(getattr(error, "message", "")):
         error.message += ": put a question of several words in quotes"
 
 
 def _message(error: LeafspanError | OSError) -> str:
-    """What an expected error says. One of the operating system's names its file first."""
+    """Return an expected error's message. An operating system's error names its file first."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"cannot use {str(error.filename)!r}: {reason_of(error)}"
     return str(error)

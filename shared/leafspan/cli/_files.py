@@ -1,4 +1,4 @@
-"""The options of commands that read files, and what they print of files that could not be read."""
+"""The options of commands that read files, and their reports of unreadable files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from leafspan.cli._options import named_path
 from leafspan.errors import InvalidDocument
 from leafspan.files import SUFFIXES, Files, Skipped, check_paths, files_at, no_match
 
-_KINDS = 6  # kinds of files that are not read which are named
-_SHOWN = 3  # files that are named of those with the same reason
+_KINDS = 6  # named kinds of unread files
+_SHOWN = 3  # named files for each reason
 
 Paths = Annotated[
     list[Path],
@@ -63,10 +63,10 @@ def has_files(files: Files) -> bool:
 
 
 def check_not_empty(files: Files) -> None:
-    """Check that all paths are there, and that there is at least one file.
+    """Check that all paths exist, and that there is at least one file.
 
     Raises:
-        InvalidDocument: if one is not there, or there is no file.
+        InvalidDocument: if a path does not exist, or there is no file.
     """
     check_paths(files)
     if not has_files(files):
@@ -77,7 +77,7 @@ def check_not_empty(files: Files) -> None:
 
 
 def print_skipped(skipped: Sequence[Skipped]) -> None:
-    """Print to standard error which files could not be read, those with the same reason together."""
+    """Print to standard error which files could not be read, grouped by reason."""
     by_reason = defaultdict(list)
     for each in skipped:
         by_reason[each.reason].append(each.path)
@@ -96,5 +96,5 @@ def print_left_out(left_out: Mapping[str, int]) -> None:
 
 
 def skipped_as_json(skipped: Sequence[Skipped]) -> list[dict[str, str]]:
-    """The files that could not be read, as JSON has them."""
+    """Return the unreadable files for JSON."""
     return [{"path": each.path, "reason": each.reason} for each in skipped]

@@ -1,4 +1,4 @@
-"""Retrieving with the same strategy through LangChain, through LlamaIndex, and without a framework."""
+"""Retrieves with the same strategy through LangChain, through LlamaIndex, and without a framework."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from leafspan.index import Index
 
 @dataclass(frozen=True, slots=True)
 class FrameworkPassage:
-    """A passage as the user of a framework gets it.
+    """A passage as a framework's user gets it.
 
     Attributes:
         id: Its id.
         document_id: Id of its document. "" for a summary of several documents.
-        start: Its first character in the document. None for a summary of several.
-        end: The character after its last one, in the same way.
+        start: Its first character in the document. None for a summary of several documents.
+        end: The character after its last one, likewise.
         layer: Layer of a summary, >= 1. 0 for a piece of a document.
         score: Its score.
         text: Its text.
@@ -37,7 +37,7 @@ class Framework(Protocol):
     """A way to retrieve passages."""
 
     def __call__(self, index: Index, strategy: str, question: str, k: int) -> Sequence[FrameworkPassage]:
-        """The best passages, best first.
+        """Return the best passages, best first.
 
         Args:
             index: The index.
@@ -87,7 +87,7 @@ def ask_llamaindex(index: Index, strategy: str, question: str, k: int) -> list[F
 
 
 def _passage(id_: str, metadata: Mapping[str, Any], score: float, text: str) -> FrameworkPassage:
-    """A passage made of a framework's result. Metadata that a summary of several documents lacks are as in the core."""
+    """Make a passage from a framework's result. A summary of several documents gets the core's values for missing keys."""
     place = metadata.get("doc_id", ""), metadata.get("start", 0), metadata.get("end", 0), metadata.get("layer", 0)
     return FrameworkPassage(id_, *place, score, text)
 

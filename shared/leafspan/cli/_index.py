@@ -86,7 +86,7 @@ def index(
     )
     if (paths == _STDIN) != (id_ is not None) or (paths == _STDIN and prune):
         raise InvalidArgument("a text on standard input needs an id, and nothing else does: leafspan index - --id ID")
-    # Looked at before the index is created, so that a mistyped path leaves no empty index behind.
+    # Check the files before creating the index, so that a mistyped path leaves no empty index behind.
     if id_ is None:
         check_not_empty(files)
     source: Files | Document = files if id_ is None else Document(id_, _standard_input(encoding))
@@ -122,10 +122,10 @@ def index(
 
 
 def _standard_input(encoding: str | None) -> str:
-    """The text on standard input.
+    """Return the text on standard input.
 
     Raises:
-        InvalidDocument: if it is in another encoding, or no text.
+        InvalidDocument: if it is in another encoding, or not a text.
     """
     try:
         return decode(standard_input().buffer.read(), encoding or "utf-8")
@@ -134,7 +134,7 @@ def _standard_input(encoding: str | None) -> str:
 
 
 def _splitter(leaf_words: int) -> HierarchicalSplitter:
-    """The default splitter, for leaves of up to this many words.
+    """Return the default splitter for leaves of up to this many words.
 
     Raises:
         InvalidArgument: if a leaf could have as many words as its parent.

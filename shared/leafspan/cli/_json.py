@@ -1,4 +1,4 @@
-"""Printing JSON."""
+"""Prints JSON."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ def print_json(value: Any, *, one_line: bool = False) -> None:
     text = escaped_in_json(json.dumps(value, indent=None if one_line else 2, ensure_ascii=False))
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
-    except UnicodeEncodeError:  # a name of a file may have bytes that are no characters at all
+    except UnicodeEncodeError:  # a file's name may have bytes that are not characters
         text = json.dumps(value, indent=None if one_line else 2)
     typer.echo(text)

@@ -80,7 +80,7 @@ def mcp(
             out.print(plain(f"Authorization: Bearer {place.token}"))
 
     def say_what_it_waits_for() -> None:
-        if sys.stdin is not None and sys.stdin.isatty():  # no client has started it
+        if sys.stdin is not None and sys.stdin.isatty():  # a person started it, not a client
             console(stderr=True).print(plain(_waiting(kb, embedder)))
 
     if strategy is not None:
@@ -104,7 +104,7 @@ def mcp(
 
 
 def _waiting(kb: str, embedder: str | None) -> str:
-    """What a person reads who has started the server by hand."""
+    """Return the text for a person who started the server by hand."""
     place = kb if is_address(kb) else Path(kb).absolute()
     model = "" if embedder is None else f" --embedder {embedder}"
     return (

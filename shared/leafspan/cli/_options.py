@@ -19,7 +19,7 @@ from leafspan.index import Index
 
 
 def named_path(text: str) -> Path:
-    """The path of an option. An empty one, mostly an unset variable of a shell, would be the current folder.
+    """Return an option's path. An empty path, mostly an unset shell variable, would mean the current folder.
 
     Raises:
         BadParameter: if it is empty.
@@ -30,7 +30,7 @@ def named_path(text: str) -> Path:
 
 
 def named_index(text: str) -> str:
-    """The folder of an index, or its address.
+    """Return an index's folder or address.
 
     Raises:
         BadParameter: if it is empty, or an address with a password, since commands print it.
@@ -40,7 +40,7 @@ def named_index(text: str) -> str:
     try:
         parts = urlsplit(text)
     except ValueError:
-        return text  # what is wrong with it is said where it is opened
+        return text  # opening it reports what is wrong with it
     if parts.password is not None or "password=" in parts.query.lower():  # also sslpassword
         raise typer.BadParameter("must have no password, since it is printed: set PGPASSWORD, or write it to ~/.pgpass")
     return text
@@ -73,14 +73,14 @@ EmbedderName = Annotated[
 
 
 def open_index(kb: str, embedder: str | None, **options: Any) -> Index:
-    """The index of ``--kb``, with the embedder of ``--embedder``.
+    """Open the index of ``--kb``, with the embedder of ``--embedder``.
 
     Raises:
-        InvalidArgument: if there is no such embedder.
-        IndexNotFound: if there is no index, and ``create`` is False.
+        InvalidArgument: if the embedder does not exist.
+        IndexNotFound: if the index does not exist, and ``create`` is False.
     """
     if embedder is not None and ":" in embedder and "" not in sys.path:
-        sys.path.insert(0, "")  # where `python -m` looks, too
+        sys.path.insert(0, "")  # `python -m` looks there, too
     return Index.open(kb, embedder=embedder, **options)
 
 
@@ -107,14 +107,14 @@ ConfigFile = Annotated[
 
 
 def load_configs(files: Iterable[Path], taken: Collection[str]) -> dict[str, Config]:
-    """Configurations by the names of their files, without endings.
+    """Return configurations by their files' names, without suffixes.
 
     Args:
         files: The files.
         taken: Names that other strategies have.
 
     Raises:
-        InvalidArgument: if two have the same name, or a file is no configuration.
+        InvalidArgument: if two have the same name, or a file is not a configuration.
     """
     loaded: dict[str, Config] = {}
     for file in files:
@@ -125,7 +125,7 @@ def load_configs(files: Iterable[Path], taken: Collection[str]) -> dict[str, Con
 
 
 def parse_filter(where: str | None) -> Filter | dict[str, Any] | None:
-    """The filter from its text, or from its JSON. None if there is none.
+    """Parse a filter from its text or its JSON. None without a filter.
 
     Raises:
         InvalidArgument: if it is neither.

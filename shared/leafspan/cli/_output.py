@@ -1,4 +1,4 @@
-"""The files that commands write. One that is there stays, unless the user says that it is to be replaced."""
+"""The files that commands write. An existing file is replaced only with ``--force``."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ Force = Annotated[bool, typer.Option("--force", help="Replace an existing file."
 
 
 def is_standard_output(path: Path | None) -> bool:
-    """Whether a path, ``-``, stands for standard output."""
+    """Whether a path is ``-``, which means standard output."""
     return path == _STDOUT
 
 
 def check_output(path: Path | None, *, force: bool) -> None:
-    """Check, before any work, that a command can write this file, and replaces none. Devices can be written to.
+    """Check, before any work, that a command can write this file, and replaces no other one. Devices can be written to.
 
     Args:
-        path: The file. None if none is to be written.
-        force: Whether one may be replaced.
+        path: The file. None if the command writes no file.
+        force: Whether an existing file may be replaced.
 
     Raises:
-        InvalidArgument: if there is such a file, and it may not be replaced, or it cannot be written.
+        InvalidArgument: if the file exists and must not be replaced, or it cannot be written.
     """
     if path is not None and not force and not is_standard_output(path) and path.is_file():
         raise InvalidArgument(
-            f"a file that is written must be new, got {str(path)!r}, which is there: choose another name, or replace it "
-            "with --force"
+            f"an output file must not exist yet, got {str(path)!r}: choose another name, or replace the file with --force"
         )
     if path is not None and not is_standard_output(path):
         check_can_be_written(path)

@@ -106,7 +106,7 @@ def query(
 
 
 def _nothing(kb: str, found: Sequence[Passage]) -> str:
-    """What to say where nothing is printed.
+    """Return the message if no passage is printed.
 
     Args:
         kb: The folder of the index.
@@ -134,7 +134,7 @@ def _print(passages: Sequence[Passage], *, explain: bool, nothing: str) -> None:
 
 
 def _place(passage: Passage) -> str:
-    """Where a passage is: its document with its lines and headings, or what a summary covers."""
+    """Return a passage's place: its document with its lines and headings, or what a summary covers."""
     if passage.summary is None:
         path = f"  {' > '.join(passage.headings)}" if passage.headings else ""
         if passage.place is not None:

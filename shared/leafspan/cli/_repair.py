@@ -1,4 +1,4 @@
-"""``leafspan check`` and ``leafspan repair``: what is not whole in an index."""
+"""``leafspan check`` and ``leafspan repair``: find and repair damage in an index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leafspan.cli._options import DEFAULT_FOLDER, AsJson, EmbedderName, Knowledg
 from leafspan.index import Index
 from leafspan.indexing import Finding
 
-_MOST_ALIKE = 3  # findings of one kind that are listed; of more, these are the examples
+_MOST_ALIKE = 3  # listed findings of one kind; of more, these are the examples
 _NUMBERS = re.compile(r"\b(\d+|[0-9a-f]{8})\b")  # counts and versions, in which findings of one kind may differ
 
 

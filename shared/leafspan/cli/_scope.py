@@ -1,4 +1,4 @@
-"""What a command that serves an index shows of it."""
+"""The part of an index that a serving command shows."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from leafspan.view import View
 
 
 def served_view(index: Index, where: str | None) -> View:
-    """The documents that match the filter of ``--where``, or all. If there are none, a line on standard error says so.
+    """Return the documents that match the filter of ``--where``, or all. Without documents, warn on standard error.
 
     Raises:
-        IndexMismatch: if the index was made with another embedder.
-        InvalidArgument: if it is no filter.
+        IndexMismatch: if another embedder made the index.
+        InvalidArgument: if the filter is not valid.
     """
     run(index._embedder.confirm(record=False))
     scope = parse_filter(where)

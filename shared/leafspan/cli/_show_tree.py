@@ -14,13 +14,13 @@ from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
 from leafspan.index import Index
 from leafspan.values import LeafId, Passage
 
-_INDENT = 2  # characters for each node above
-_MIN_TEXT = 24  # characters of a node's text that are printed, however deep it is
+_INDENT = 2  # characters for each level
+_MIN_TEXT = 24  # least characters of a node's text that are printed, at any depth
 
 
 @dataclass(frozen=True, slots=True)
 class TreeLine:
-    """A node of a tree as it is printed.
+    """A printed node of a tree.
 
     Attributes:
         id: Id of the summary or leaf.
@@ -35,7 +35,7 @@ class TreeLine:
     text: str
 
     def fitted(self, width: int) -> str:
-        """The line, cut to this number of characters. Its place and a little of its text are always there."""
+        """Return the line, cut to this number of characters. Its place and a little of its text always stay."""
         start = f"{' ' * _INDENT * self.depth}{self.place}  "
         return start + shortened(self.text, max(_MIN_TEXT, width - len(start)))
 
@@ -70,33 +70,33 @@ def show(
 
 
 def tree_lines(index: Index, document: str | None = None, *, leaves: bool = False) -> Iterator[TreeLine]:
-    """The nodes of trees, and of the layers above them. Each node comes before what it was made from.
+    """Yield the nodes of trees, and of the layers above them. Each node comes before its sources.
 
     Args:
         index: The index.
         document: Id of the document whose tree to list. Default: all trees, and the layers above them.
-        leaves: Whether to list leaves as well. A leaf that no summary was made from has depth 0. Default: False.
+        leaves: Whether to list leaves as well. A leaf without a summary has depth 0. Default: False.
 
     Raises:
-        DocumentNotFound: if there is no document of that id.
+        DocumentNotFound: if no document has that id.
     """
     summaries = {passage.id: passage for passage in index.summaries(document)}
     nodes = summaries | {leaf.id: leaf for leaf in (index.leaves(document) if leaves and summaries else ())}
     below = {child for passage in summaries.values() if passage.summary for child in passage.summary.children}
-    # The highest layer first, so that a tree that is part of a larger one is printed only there. Otherwise the order stays.
+    # The highest layer first, so that a tree within a larger one is printed only there. Otherwise the order stays.
     for passage in sorted(nodes.values(), key=lambda passage: -passage.layer):
         if passage.id not in below:
             yield from _lines(passage, nodes, 0, parent_document="")
 
 
 def _lines(passage: Passage, nodes: Mapping[str, Passage], depth: int, *, parent_document: str) -> Iterator[TreeLine]:
-    """A node, and all nodes below it.
+    """Yield a node, and all nodes below it.
 
     Args:
         passage: The node.
         nodes: All nodes by id.
         depth: Number of nodes above it.
-        parent_document: Id of the document that the node above is of, "" if it is of several or if there is none.
+        parent_document: Id of the document of the node above, or "" if it has several, or no node is above.
     """
     yield TreeLine(passage.id, depth, _place(passage, parent_document), passage.text)
     for child in passage.summary.children if passage.summary else ():
@@ -105,7 +105,7 @@ def _lines(passage: Passage, nodes: Mapping[str, Passage], depth: int, *, parent
 
 
 def _place(passage: Passage, parent_document: str) -> str:
-    """The layer or ordinal of a node, and what it covers. Its document is left out if the node above says it."""
+    """Return a node's layer or ordinal, and what it covers, without its document if the node above names it."""
     if passage.summary is None:
         name, covers = f"leaf {LeafId.parse(passage.id).ordinal}", []
         characters = len(passage.text)

@@ -1,4 +1,4 @@
-"""What `-` stands for: the lines of standard input, in place of an argument."""
+"""Reads lines of standard input for the argument ``-``."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import TextIO
 from leafspan.errors import InvalidArgument
 
 STDIN = "-"
-"""The argument that stands for standard input."""
+"""The argument that means standard input."""
 
-_MARK = "\ufeff"  # what editors and PowerShell write before the first line
+_MARK = "\ufeff"  # editors and PowerShell write it before the first line
 
 
 def standard_input() -> TextIO:
-    """Standard input.
+    """Return standard input.
 
     Raises:
         InvalidArgument: if it is closed.
     """
-    if sys.stdin is None:  # a process may have been given none
-        raise InvalidArgument("standard input must be open where - stands for it, and is closed")
+    if sys.stdin is None:  # a process may have no standard input
+        raise InvalidArgument("- reads standard input, which must be open, and is closed")
     return sys.stdin
 
 
 def with_standard_input(arguments: Iterable[str]) -> Iterator[str]:
-    """The arguments, with the lines of standard input in place of ``-``. Empty lines are left out.
+    """Yield the arguments, with the lines of standard input instead of ``-``. Empty lines are left out.
 
-    A line is there as soon as it has come in, so that a program can read the answer before it writes the next one.
+    Each line is yielded as soon as it arrives, so that a program can read the answer before it writes the next line.
 
     Raises:
         InvalidArgument: if standard input is closed.
@@ -40,7 +40,7 @@ def with_standard_input(arguments: Iterable[str]) -> Iterator[str]:
 
 
 def one_text(argument: str) -> str:
-    """The argument, or the text on standard input for ``-``.
+    """Return the argument, or the text on standard input for ``-``.
 
     Raises:
         InvalidArgument: if standard input is closed.
@@ -49,6 +49,6 @@ def one_text(argument: str) -> str:
 
 
 def lines() -> Iterator[str]:
-    """The lines of standard input, without a byte order mark."""
+    """Yield the lines of standard input, without a byte order mark."""
     for number, line in enumerate(standard_input()):
         yield line if number else line.removeprefix(_MARK)

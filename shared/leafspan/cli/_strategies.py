@@ -1,4 +1,4 @@
-"""The strategies by their names on the command line: those that need no option and no private view."""
+"""The strategies with a name on the command line: those that need no option and no private view."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ STRATEGIES: dict[str, NamedStrategy] = {
 
 
 def strategy_named(name: str) -> Strategy:
-    """The strategy with this name.
+    """Return the strategy with this name.
 
     Raises:
-        InvalidArgument: if there is none.
+        InvalidArgument: if it does not exist.
     """
     check_choice("strategy", name, STRATEGIES)
     return STRATEGIES[name].strategy

@@ -93,9 +93,9 @@ def sync(
 def _opened(
     kb: str, embedder: str | None, files: Files, config: Path | None, *, dry_run: bool
 ) -> Iterator[tuple[Index, Files]]:
-    """The index, and the files with the ids that they have in it.
+    """Open the index, and return it with the files and their ids in it.
 
-    It is created if there is none, but not for paths that have no files. A dry run then uses one that does not stay.
+    A missing index is created, but not for paths without files. A dry run then uses a temporary one.
     """
     try:
         opened = open_index(kb, embedder, create=False, config=config)
@@ -119,7 +119,7 @@ def _opened(
 def sync_quietly(
     index: Index, files: Files, *, dry_run: bool = False, allow_empty: bool = False, workers: int = 0
 ) -> Synced:
-    """Sync, with what else would be a warning printed here, or by ``print_synced``."""
+    """Sync, and suppress the warnings that are printed here or by ``print_synced`` instead."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* new documents? ha", RuntimeWarning)
         warnings.filterwarnings("ignore", "no file of a known kind", RuntimeWarning)

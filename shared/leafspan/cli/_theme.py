@@ -10,10 +10,10 @@ from leafspan.strategies import Hybrid, RelevantSegments, Strategy, Tree, Vector
 from leafspan.values import Passage
 
 THEME = "How did ideas about combustion develop?"
-"""A question that several places of one of the example texts answer together, and none alone."""
+"""A question that several places of one example text answer together, but none of them alone."""
 
 THEME_DOCUMENT = "Oxygen"
-"""The id of that text."""
+"""That text's id."""
 
 THEME_PLACES = ((1810, 3872), (6293, 7088), (9683, 10503))
 """The first character, and the character after the last one, of the paragraphs that answer it.
@@ -34,12 +34,12 @@ _STRATEGIES: dict[str, Strategy] = {
 
 @dataclass(frozen=True, slots=True)
 class ThemeCoverage:
-    """How much of the theme the passages of a strategy cover.
+    """How much of the theme a strategy's passages cover.
 
     Attributes:
         strategy: Name of the strategy.
         share: Share of the theme's characters that the passages cover, in [0, 1].
-        others: Ids of the other documents that passages are from.
+        others: Ids of the other documents that passages come from.
     """
 
     strategy: str
@@ -48,7 +48,7 @@ class ThemeCoverage:
 
 
 def theme_coverage(index: Index) -> list[ThemeCoverage]:
-    """How much of the theme each strategy covers with ``THEME_BUDGET`` words."""
+    """Return how much of the theme each strategy covers with ``THEME_BUDGET`` words."""
     return [_coverage(name, index.retrieve(THEME, strategy, budget=THEME_BUDGET)) for name, strategy in _STRATEGIES.items()]
 
 

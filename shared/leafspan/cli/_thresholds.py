@@ -1,4 +1,4 @@
-"""Which passages are worth printing: what a question needs to count as answered."""
+"""Decides which passages are worth printing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from leafspan.view import View
 
 
 def is_worth_printing(passage: Passage, min_score: float | None) -> bool:
-    """Whether a passage has the score that is asked for; if none is, whether it is no probability of nearly 0.
+    """Whether a passage reaches the score; without a score, whether its score is not a probability of nearly 0.
 
     Args:
         passage: The passage.
@@ -27,15 +27,15 @@ def is_worth_printing(passage: Passage, min_score: float | None) -> bool:
 
 
 def k_of_query(k: int | None, budget: int | None, min_score: float | None, strategy: Strategy, view: View) -> int | None:
-    """The ``k`` with which ``query`` retrieves: with a lowest score no more passages than without one.
+    """Return the ``k`` with which ``query`` retrieves: as many passages with a lowest score as without one.
 
-    ``Index.retrieve`` returns all that reach a score. These may be thousands, too many to print unasked.
+    ``Index.retrieve`` returns all passages that reach a score. These may be thousands, too many to print.
 
     Args:
-        k: That of the command, None if it was not given.
-        budget: That of the command, None if it was not given.
-        min_score: That of the command, None if it was not given.
-        strategy: The strategy that is asked.
+        k: The command's value, or None if it was not given.
+        budget: The command's value, or None if it was not given.
+        min_score: The command's value, or None if it was not given.
+        strategy: The strategy.
         view: The index.
     """
     if k is not None or budget is not None or min_score is None or strategy.returns_all:
@@ -45,15 +45,15 @@ def k_of_query(k: int | None, budget: int | None, min_score: float | None, strat
 
 
 def in_place_of_configured(view: View, min_score: float | None) -> float | None:
-    """The lowest score to retrieve with: the given one, if the configuration has one whose place it takes, or else none.
+    """Return the lowest score to retrieve with: the given one if it replaces one in the configuration, or else none.
 
-    Without one in the configuration all is retrieved, so that it can be said how much was left out.
+    Otherwise all passages are retrieved, so that the command can say how many it left out.
     """
     return None if view.default_limits.min_score is None else min_score
 
 
 def with_answer_probability(strategy: Strategy, least: float, name: str) -> Strategy:
-    """The strategy, so that it finds nothing where an answer is less probable.
+    """Return a strategy that finds no passage if an answer is less probable than this.
 
     Args:
         strategy: A strategy.

@@ -1,4 +1,4 @@
-"""Saying on standard error that a command waits for another writer."""
+"""Reports on standard error that a command waits for another writer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leafspan.engines.local import WAITS
 
 class _OnStandardError(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        """Print it above a bar of progress, which may be there."""
+        """Print it above the progress bar, if any."""
         from tqdm.std import tqdm
 
         with tqdm.external_write_mode(sys.stderr):
@@ -22,7 +22,7 @@ class _OnStandardError(logging.Handler):
 
 @contextmanager
 def telling_of_waits() -> Iterator[None]:
-    """A context in which a wait that takes longer than a moment is printed."""
+    """A context that prints a wait that takes longer than a moment."""
     logger, handler = logging.getLogger(WAITS), _OnStandardError()
     level = logger.level
     logger.addHandler(handler)

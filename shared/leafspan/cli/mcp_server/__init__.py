@@ -1,4 +1,4 @@
-"""The tools of an agent as a server of the Model Context Protocol, for clients on this machine."""
+"""An agent's tools as a server of the Model Context Protocol, for clients on this machine."""
 
 from leafspan.errors import MissingExtra
 

@@ -1,4 +1,4 @@
-"""The end of a process that serves."""
+"""The end of a serving process."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import NoReturn
 
 
 def end_process(code: int) -> NoReturn:
-    """End the process at once. Calls that nobody waits for any more go no further; a write is as after a kill.
+    """End the process at once. Abandoned calls stop, and an interrupted write is treated like a kill.
 
-    The usual end would close the engine while the threads of such calls still use it, which crashes, and would wait for the
-    thread that reads standard input, which nothing can wake up.
+    A normal exit would close the engine while threads of such calls still use it, which crashes, and would wait for the
+    thread that reads standard input, which cannot be woken up.
     """
     sys.stderr.flush()
     os._exit(code)

@@ -1,4 +1,4 @@
-"""Serving clients on this machine over HTTP, to those who have the token."""
+"""Serves clients on this machine that have the token, over HTTP."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from leafspan.errors import InvalidArgument
 _HOST = "127.0.0.1"
 _PATH = "/mcp"
 _SHORTEST_TOKEN = 16
-_GRACE = 3  # seconds for answers that are on their way when the server ends
+_GRACE = 3  # seconds for pending answers when the server ends
 
 
 class HTTPPlace(NamedTuple):
-    """Where a server can be reached.
+    """A server's address and token.
 
     Attributes:
         url: Its address.
-        token: What a client must send, as the header ``Authorization: Bearer TOKEN``.
+        token: The token that a client must send, as the header ``Authorization: Bearer TOKEN``.
     """
 
     url: str
@@ -42,24 +42,24 @@ class HTTPPlace(NamedTuple):
 def serve_http(
     server: Server[Any], *, port: int = 0, token: str | None = None, started: Callable[[HTTPPlace], None]
 ) -> NoReturn:
-    """Serve streamable HTTP on 127.0.0.1 until a signal comes, and end the process then.
+    """Serve streamable HTTP on 127.0.0.1 until a signal comes, and then end the process.
 
-    Requests without the token are refused; so are those whose Host or Origin is another one than this machine's, which
-    pages of a browser could send otherwise (DNS rebinding).
+    Requests without the token are refused. So are requests with another Host or Origin than this machine's, which a
+    browser's pages could otherwise send (DNS rebinding).
 
     Raises:
-        InvalidArgument: if the token is too short, or cannot stand in a header, or the port is taken.
+        InvalidArgument: if the token is too short or not valid in a header, or the port is taken.
     """
     token = secrets.token_urlsafe(32) if token is None else _checked(token)
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((_HOST, port))
-            listening.listen()  # so that who is told the address can connect at once
+            listening.listen()  # so that clients that get the address can connect at once
         except OSError as error:
             raise InvalidArgument(f"port must be a free one, got {port}: {error.strerror}") from error
         url = f"http://{_HOST}:{listening.getsockname()[1]}{_PATH}"
-        # No log of each request: it would have the ids of sessions, and standard output is not ours.
+        # No log of each request: it would contain session ids, and standard output is reserved.
         config = uvicorn.Config(
             http_app(server, token),
             http=BoundedProtocol,
@@ -76,7 +76,7 @@ def serve_http(
 
 
 def http_app(server: Server[Any], token: str) -> Starlette:
-    """The application that serves those who send the token."""
+    """Return the application that serves clients with the token."""
     hosts = [_HOST, "localhost"]
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
@@ -92,13 +92,13 @@ def http_app(server: Server[Any], token: str) -> Starlette:
 
 
 class _OneToken:
-    """Knows one token."""
+    """Checks one token."""
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Who has the token, None if it is another one."""
+        """Return the token's access, or None for another token."""
         if not secrets.compare_digest(token.encode(errors="surrogateescape"), self._token):
             return None
         return AccessToken(token=token, client_id="client", scopes=[])

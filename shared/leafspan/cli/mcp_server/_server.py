@@ -27,10 +27,10 @@ _INSTRUCTIONS = (
 
 
 def make_server(tools: Sequence[AgentTool], *, name: str = "leafspan") -> Server[Any]:
-    """A server that offers these tools. Calls run at the same time.
+    """Return a server that offers these tools. Calls run at the same time.
 
-    What a tool refuses, and what else goes wrong in leafspan, is a result of the tool with leafspan's message, so that the
-    model can do better. Of any other error the model only learns that there was one; the log has it.
+    leafspan's errors, including those of tools, become tool results with leafspan's message, so that the model can correct
+    its call. For any other error, the model only learns that there was one; the log has the details.
     """
     by_name = {tool.name: tool for tool in tools}
 

@@ -1,4 +1,4 @@
-"""Serving a client that has started this process, over standard input and output."""
+"""Serves the client that started this process, over standard input and output."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def serve_stdio(server: Server[Any], *, started: Callable[[], None] = lambda: None) -> NoReturn:
-    """Serve until standard input is closed, or a signal comes, and end the process then, whatever calls are doing.
+    """Serve until standard input is closed, or a signal comes, and then end the process, even during calls.
 
-    Nothing but the protocol is written to standard output. The exit code is 0, or 128 and the number of the signal
-    (SIGINT, SIGTERM).
+    Only the protocol is written to standard output. The exit code is 0, or 128 plus the signal's number (SIGINT, SIGTERM).
     """
     for number in _SIGNALS:
-        with suppress(ValueError):  # another thread than the first, which gets no signals
+        with suppress(ValueError):  # only the first thread gets signals
             signal.signal(number, lambda number, _: end_process(128 + number))
     started()
     asyncio.run(_serve(server))
