@@ -100,7 +100,7 @@ def test_a_retriever_that_loses_the_ids_of_its_leaves_is_refused_for_that(shared
     assert leaves.invoke(QUESTIONS[0])[0].id is None
     window = langchain_ext.SentenceWindowRetriever(index=shared_index, base=leaves)
     message = (
-        r"the results of TFIDFRetriever must be leaves .* number 1 is not: no id, text '.*; leaves are known by their ids"
+        r"the results of TFIDFRetriever must be leaves .* number 1 is not: no id, text '.*; leafspan knows leaves by id"
     )
     with pytest.raises(NotALeaf, match=message):
         window.invoke(QUESTIONS[0])

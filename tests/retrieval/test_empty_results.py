@@ -66,7 +66,7 @@ def test_words_that_no_leaf_has_are_not_found(shared_index: Index):
     assert why_empty(shared_index.retrieve("xyzzy", BM25())) == "the strategy found nothing"
 
 
-ONLY_STOP_WORDS = "the question has no words but stop words, which a search by words leaves out"
+ONLY_STOP_WORDS = "the question has only stop words, which a search by words ignores"
 
 
 @pytest.mark.parametrize("question", ["The Who", "to be or not to be", "Is it?", "?!", "and\n(the)"])

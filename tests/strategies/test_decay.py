@@ -117,13 +117,13 @@ def test_what_is_in_the_future_is_as_new_as_can_be(value):
     ("value", "said"),
     [
         (None, "no date"),
-        ("yesterday", "date 'yesterday', which is no date,"),
-        ("2026-02-30", "date '2026-02-30', which is no date,"),
-        ("2026", "date '2026', which is no date,"),
-        (True, "date True, which is no date,"),
-        (float("nan"), "date nan, which is no date,"),
-        (1776729600_000, "date 1776729600000, which is no date,"),  # milliseconds
-        (["2026-04-21"], "date ['2026-04-21'], which is no date,"),
+        ("yesterday", "date 'yesterday', which is not a date,"),
+        ("2026-02-30", "date '2026-02-30', which is not a date,"),
+        ("2026", "date '2026', which is not a date,"),
+        (True, "date True, which is not a date,"),
+        (float("nan"), "date nan, which is not a date,"),
+        (1776729600_000, "date 1776729600000, which is not a date,"),  # milliseconds
+        (["2026-04-21"], "date ['2026-04-21'], which is not a date,"),
         (10**400, f"date {'1' + 46 * '0'}"),
     ],
 )

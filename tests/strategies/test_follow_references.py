@@ -169,7 +169,7 @@ def test_two_branches_that_lead_to_each_other_do_not_both_vanish():
     targets = {"one": finds(("x", 1.0, "two")), "two": finds(("y", 1.0, "one"))}
     found = leafspan.retrieve("q", FollowReferences(base=base, targets=targets))
     assert seen(found) == [("a", 0.9), ("b", 0.8)]
-    note = "FollowReferences: what its references lead to only refers to what was followed from other passages"
+    note = "FollowReferences: other passages already led to everything that its references lead to"
     assert [each.trace.notes for each in found] == [(note,), (note,)]
 
 

@@ -184,8 +184,8 @@ def test_the_phrasings_of_a_multi_query_within_another_stay_in_the_trace():
     ("answer", "note"),
     [
         (ConnectionError("no route"), "no phrasings were generated: ConnectionError: no route"),
-        ("", "no phrasings were generated: there is none in the answer ''"),
-        ("1. FIRE?\n---", "no phrasings were generated: there is none in the answer '1. FIRE?\\n---'"),
+        ("", "no phrasings were generated: nothing usable in the answer ''"),
+        ("1. FIRE?\n---", "no phrasings were generated: nothing usable in the answer '1. FIRE?\\n---'"),
         (None, "no phrasings were generated: TypeError: the answer must be a text, got None"),
     ],
 )

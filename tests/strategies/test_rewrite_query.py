@@ -206,8 +206,8 @@ def test_a_function_that_returns_anything_else_is_refused(nonsense):
     ("answer", "reason"),
     [
         (ConnectionError("no route"), "ConnectionError: no route"),
-        ("", "there is none in the answer ''"),
-        ("---\n", "there is none in the answer '---\\n'"),
+        ("", "nothing usable in the answer ''"),
+        ("---\n", "nothing usable in the answer '---\\n'"),
         (None, "TypeError: the answer must be a text, got None"),
         (["blaze?"], "TypeError: the answer must be a text, got ['blaze?']"),
     ],

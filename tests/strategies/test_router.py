@@ -124,8 +124,8 @@ def test_no_more_come_back_than_were_asked_for():
         (None, "choose returned None"),
         ([], "choose returned []"),
         ("", "choose returned ''"),
-        ("Words", "choose returned 'Words', which is no retriever here"),
-        (["sql", 5], "choose returned ['sql', 5], which are no retriever here"),
+        ("Words", "choose returned 'Words'; not a retriever here: 'Words'"),
+        (["sql", 5], "choose returned ['sql', 5]; not a retriever here: 'sql', 5"),
         (5, "choose must return a name, a list of names or None, got 5"),
         (ValueError("odd"), "choose failed: ValueError: odd"),
     ],
@@ -149,20 +149,16 @@ def test_a_default_may_be_several():
 
 def test_of_known_and_unknown_names_the_known_ones_are_asked():
     _, [row] = ruled(["sql", "words"], ONE)
-    assert row[0].trace.notes == (
-        "Router chose words: choose returned ['sql', 'words'], of which 'sql' is no retriever here",
-    )
+    assert row[0].trace.notes == ("Router chose words: choose returned ['sql', 'words']; not a retriever here: 'sql'",)
     _, [row] = ruled(["sql", "words", "web"], ONE)
     assert row[0].trace.notes == (
-        "Router chose words: choose returned ['sql', 'words', 'web'], of which 'sql', 'web' are no retriever here",
+        "Router chose words: choose returned ['sql', 'words', 'web']; not a retriever here: 'sql', 'web'",
     )
 
 
 def test_a_rule_may_name_more_than_most_of_which_the_first_are_asked():
     _, [row] = ruled(["meaning", "words"], ONE, most=1)
-    assert row[0].trace.notes == (
-        "Router chose meaning: choose returned ['meaning', 'words'], of which at most 1 is asked",
-    )
+    assert row[0].trace.notes == ("Router chose meaning: choose returned ['meaning', 'words']; at most 1 is asked",)
 
 
 # Language models

@@ -1,6 +1,6 @@
 """The strategies, as values: they hold no index, and can be compared, printed and composed.
 
-What is listed here is also what someone needs to write a strategy of their own: see docs/write-a-strategy.md.
+This room also lists what you need to write a strategy of your own: see docs/write-a-strategy.md.
 """
 
 import lazy_loader

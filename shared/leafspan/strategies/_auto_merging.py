@@ -1,4 +1,4 @@
-"""Auto-merging: hits that stand close together become the text they stand in."""
+"""Auto-merging: hits that stand close together are replaced by the passage that holds them."""
 
 from __future__ import annotations
 

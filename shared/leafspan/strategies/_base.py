@@ -38,11 +38,11 @@ def retrieve_leaves(
         base: The base.
         queries: The queries.
         context: The context of the strategy.
-        most: Number of the best leaves that are needed. Default: None, all.
+        most: How many of the best leaves the strategy needs. Default: None, all.
 
     Raises:
         NotALeaf: if a result comes from another source than the index.
-        InvalidArgument: if a candidate of the base is no single leaf for another reason.
+        InvalidArgument: if a candidate of the base is not a single leaf for another reason.
     """
     results = yield from base.retrieve(queries, replace(context, k=most))
     for row in results:
@@ -57,7 +57,7 @@ def _refusal(base: Strategy, number: int, found: Candidate) -> LeafspanError:
     remedy = f"build that retriever {HOW_TO_FIND_LEAVES}"
     if found.outside is not None and is_nameless(found.outside):
         what = f"no id, text {found.outside.text[:60]!r}"
-        remedy = f"leaves are known by their ids, so take a retriever that keeps these, and build it {HOW_TO_FIND_LEAVES}"
+        remedy = f"leafspan knows leaves by id, so take a retriever that keeps ids, and build it {HOW_TO_FIND_LEAVES}"
     elif found.outside is not None:
         what = f"id {found.outside.id!r}, text {found.outside.text[:60]!r}"
     elif isinstance(base, HostRetriever):

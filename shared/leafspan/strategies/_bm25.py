@@ -18,7 +18,7 @@ from leafspan.strategies._searching import search, those_that_reach
 from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, Query, scored
 
-_ONLY_STOP_WORDS = "the question has no words but stop words, which a search by words leaves out"
+_ONLY_STOP_WORDS = "the question has only stop words, which a search by words ignores"
 
 register(BM25Settings)
 
@@ -67,22 +67,22 @@ class BM25(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """Whether summaries may be among the results."""
+        """Whether results may include summaries."""
         return self.summaries
 
     @property
     def returns_all(self) -> bool:
-        """With ``k`` or ``min_score``."""
+        """True with ``k`` or ``min_score``."""
         return self.k is not None or self.min_score is not None
 
     def with_summaries(self) -> BM25:
-        """The same, with ``summaries``."""
+        """The same strategy with ``summaries=True``."""
         return replace(self, summaries=True)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: one pass over the postings for all queries, and one fetch."""
         if self.summaries and context.words is not None:
-            context = context.for_base  # some summaries may be longer than the budget, so any number may be needed
+            context = context.for_base  # summaries longer than the budget are skipped, so load all
         count = context.results if self.k is None else self.k
         request = LexicalSearch(query_texts("BM25", queries), count, context.where, self.bm25, self.engine)
         _, matches = yield from search(None, request, summaries=self.summaries)

@@ -39,7 +39,7 @@ class Browse(Strategy):
 
     @property
     def returns_all(self) -> bool:
-        """Everything that matches is returned."""
+        """It returns everything that matches."""
         return True
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:

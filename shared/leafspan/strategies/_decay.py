@@ -25,15 +25,15 @@ _LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
 def to_microseconds(value: object) -> int | None:
-    """Microseconds since 1970 (UTC) of a date, None for what is none."""
+    """Return a date's microseconds since 1970 (UTC), or None if ``value`` is not a date."""
     if isinstance(value, str):
         return instant(value)
-    if isinstance(value, date):  # a datetime is one, too
+    if isinstance(value, date):  # or a datetime, which is a date, too
         return instant(value.isoformat())
     if not isinstance(value, Real) or not is_number(value):
         return None
-    number = float(value)  # also of numpy's numbers, as other sources have them
-    if number.is_integer() and int(number) in _YEARS:  # a float would be searched for in the range, number by number
+    number = float(value)  # also from numpy's numbers, which other sources return
+    if number.is_integer() and int(number) in _YEARS:  # a float would be compared with each number of the range
         return instant(f"{int(number)}-01-01")
     return round(number * 1_000_000) if _FIRST <= number <= _LAST else None
 
@@ -94,7 +94,7 @@ class Decay(OverBase):
         check_number("missing", self.missing, at_least=0, at_most=1)
         if self.now is not None and (not isinstance(self.now, date | str) or to_microseconds(self.now) is None):
             raise InvalidArgument(f"now must be a datetime, a date, or an ISO text of one, got {shown(self.now)}")
-        # As plain values, which can be written to a file.
+        # Plain values can be written to a file.
         object.__setattr__(self, "scale", _days(self.scale))
         object.__setattr__(self, "offset", _days(self.offset))
         if isinstance(self.now, date):
@@ -112,7 +112,7 @@ class Decay(OverBase):
         moment = to_microseconds(value)
         if moment is None:
             decay = float(self.missing)
-            why = f"no {self.key}" if value is None else f"{self.key} {shown(value)}, which is no date,"
+            why = f"no {self.key}" if value is None else f"{self.key} {shown(value)}, which is not a date,"
         else:
             age = max(0, now - moment) * timedelta(microseconds=1) / _DAY
             beyond = max(0.0, age - _days(self.offset))

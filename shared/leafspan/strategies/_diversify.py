@@ -1,4 +1,4 @@
-"""Reordering results so that those in front are not all alike."""
+"""Reorders results so that the first ones are not all alike."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def diversify(
     """The results of each query by maximal marginal relevance: see ``maximal_marginal_relevance``.
 
     Raises:
-        InvalidArgument: if a query's vector has another length than those of the results.
+        InvalidArgument: if a query's vector is longer or shorter than the results' vectors.
     """
     if not any(rows):
         return rows
@@ -49,15 +49,16 @@ def _choose(scores: Sequence[float], of_query: Any, vectors: Any, diversity: flo
     if of_query is None:
         relevance: Any = [share for _, share in min_max(list(enumerate(scores)))]
     else:
-        # Not as a product of a matrix and a vector, whose rounding depends on the row: equal vectors must tie.
+        # No matrix product, whose rounding depends on the row: equal vectors must tie.
         relevance = (vectors * _units(of_query, len(of_query))).sum(axis=1)
     return maximal_marginal_relevance(relevance, vectors, diversity=diversity, count=count)
 
 
 def _vectors(results: Sequence[Candidate]) -> StrategyFlow[Any]:
-    """A vector of length 1, as a row, for each result: of a span the mean of its leaves', of another source its text's.
+    """A vector of length 1, as a row, for each result.
 
-    What has a blank text has a vector of zeros, which is like nothing.
+    A span's vector is the mean of its leaves' vectors. A result of another source has the vector of its text. A blank text
+    has a vector of zeros, which is similar to no other.
     """
     import numpy as np
 
@@ -79,7 +80,7 @@ def _vectors(results: Sequence[Candidate]) -> StrategyFlow[Any]:
 
 
 def _units(vectors: Any, length: int) -> Any:
-    """The vectors as rows of length 1; those of zeros as they are."""
+    """The vectors as rows of length 1; a vector of zeros stays zeros."""
     import numpy as np
 
     matrix = np.asarray(vectors, dtype=np.float64).reshape(-1, length)

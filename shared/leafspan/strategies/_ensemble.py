@@ -1,4 +1,4 @@
-"""Ensembles: several retrievers asked at once, and what they find fused into one list."""
+"""Ensembles: several retrievers run at once, and their results are fused into one list."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ class Ensemble(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """Whether one of the retrievers does."""
+        """Whether one of the retrievers finds spans."""
         return any(retriever.finds_spans for retriever in self.retrievers)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: all retrievers at once."""
+        """See Strategy: all retrievers run at once."""
         deep = replace(context.for_base, candidates=max(context.candidates, self.min_candidates or 0))
         answers: list[StrategyResults] = yield RunStrategies(
             tuple(
@@ -127,7 +127,7 @@ _RULES = {
 
 
 def _one_each(name: str, value: Any, retrievers: int) -> Any:
-    """A list of options as a tuple, which must have one for each retriever."""
+    """A list with one option for each retriever, checked, as a tuple."""
     if value is None or (name == "timeout" and not isinstance(value, Sequence)):
         return value
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != retrievers:
@@ -138,7 +138,7 @@ def _one_each(name: str, value: Any, retrievers: int) -> Any:
 
 
 def _readable_names(retrievers: Sequence[Strategy]) -> list[str]:
-    """``sentence window``, ``BM25``, a host's retriever by its class; numbered where two are the same."""
+    """Names such as ``sentence window`` or a host retriever's class, with numbers where two names are the same."""
     bare = [_bare(each) for each in retrievers]
     names = [each.name if isinstance(each, HostRetriever) else _readable(type(each).__name__) for each in bare]
     return [
@@ -147,7 +147,7 @@ def _readable_names(retrievers: Sequence[Strategy]) -> list[str]:
 
 
 def _bare(strategy: Strategy) -> Strategy:
-    """The strategy without what an adapter has put around it."""
+    """The strategy without the wrapper that an adapter put around it."""
     return _bare(strategy.base) if isinstance(strategy, Filtered | Watched) else strategy
 
 

@@ -1,4 +1,4 @@
-"""Strategies that ran at the same time, some of which failed."""
+"""Failures of strategies that ran at the same time."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from leafspan.values import Candidate
 
 OnFailure: TypeAlias = Literal["raise", "skip"]
 ON_FAILURE: tuple[OnFailure, ...] = ("raise", "skip")
-"""What becomes of a strategy that failed: its error is raised, or the others go on without it."""
+"""What happens when a strategy fails: leafspan raises its error, or skips the strategy."""
 
 
 def split_failures(
     names: Sequence[str], answers: Sequence[StrategyResults], *, on_failure: OnFailure, owner: str
 ) -> tuple[list[list[list[Candidate]] | None], dict[str, Exception]]:
-    """The results of each strategy, None if it failed; and the errors of those that did, by their names.
+    """The results of each strategy, None if it failed, and the errors by strategy name.
 
     Raises:
-        Exception: the first failure, if it is to be raised, or if one of them is an InvalidArgument.
+        Exception: the first failure with ``on_failure="raise"``, or if a failure is an InvalidArgument.
     """
     failed = {name: each for name, each in zip(names, answers, strict=True) if isinstance(each, Exception)}
     if failed and (on_failure == "raise" or any(isinstance(error, InvalidArgument) for error in failed.values())):
@@ -29,7 +29,7 @@ def split_failures(
 
 
 def noted(failed: Mapping[str, Exception], owner: str) -> Exception:
-    """The first failure, a mistake of the caller before others, with a note for each strategy that failed."""
+    """The first failure, an InvalidArgument before others, with a note for each strategy that failed."""
     raised = min(failed.values(), key=lambda error: not isinstance(error, InvalidArgument))
     for name, error in failed.items():
         raised.add_note(f"{name} of the {owner} failed" + ("" if error is raised else f" too: {in_words(error)}"))
@@ -42,5 +42,5 @@ def left_out(failed: Mapping[str, Exception]) -> list[str]:
 
 
 def in_words(error: Exception) -> str:
-    """An error in a trace."""
+    """The text of an error in a trace."""
     return f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""FollowReferences: references in passages are followed to other retrievers, documents and leaves."""
+"""FollowReferences: follows references in passages to other retrievers, documents and leaves."""
 
 from __future__ import annotations
 
@@ -78,25 +78,25 @@ class FollowReferences(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """Whether the base or a target does."""
+        """Whether the base or a target finds spans."""
         return self.base.finds_spans or any(target.finds_spans for target in self.targets.values())
 
     @property
     def returns_all(self) -> bool:
-        """As the base."""
+        """The same as the base's."""
         return self.base.returns_all
 
     @property
     def query_instruction(self) -> str:
-        """As the base."""
+        """The same as the base's."""
         return self.base.query_instruction
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy. Of each depth, all references of all queries are followed together."""
+        """See Strategy. At each depth it follows all references of all queries together."""
         known: dict[Asked, Sequence[Candidate] | str] = {}
         rows = yield from self.base.retrieve(queries, context.for_base)
         results = yield from self._followed(queries, dict(enumerate(rows)), context, known)
-        # Where several passages have become one, more passages of the base have a place: each query on its own account.
+        # When passages unite, further passages of the base move up, in each query separately.
         wider = context.for_base
         short = [number for number, row in enumerate(rows) if len(results[number]) < min(len(row), context.results)]
         while short and not context.exactly and wider.candidates < MOST_CANDIDATES:
@@ -116,7 +116,7 @@ class FollowReferences(Strategy):
         context: RetrievalContext,
         known: dict[Asked, Sequence[Candidate] | str],
     ) -> StrategyFlow[dict[int, list[Candidate]]]:
-        """What stands for each row, by the number of its query; ``known`` collects what references have led to."""
+        """The final results by query number; ``known`` collects what each reference led to."""
         tops = {number: [Referring.of(each, number, self.key) for each in row] for number, row in rows.items()}
         level = [each for row in tops.values() for each in row]
         seen: set[Asked] = set()
@@ -141,7 +141,7 @@ class FollowReferences(Strategy):
     def _found_at(
         self, asked: Sequence[Asked], queries: Sequence[Query], context: RetrievalContext
     ) -> StrategyFlow[dict[Asked, Sequence[Candidate] | str]]:
-        """What is found for each pair of a query and a name, or a remark on why nothing is."""
+        """The results for each pair of query and name, or a remark on why there are no results."""
         found: dict[Asked, Sequence[Candidate] | str] = {}
         numbers: dict[str, list[int]] = {}
         for number, name in asked:

@@ -1,4 +1,4 @@
-"""What someone who writes a strategy needs of other rooms, as ``leafspan.strategies`` gives it."""
+"""Names from other rooms that an author of strategies needs; ``leafspan.strategies`` exports them."""
 
 from leafspan.checks import check_choice, check_flag, check_number, check_text, check_whole
 from leafspan.spans import unite

@@ -1,4 +1,4 @@
-"""Lists of candidates, of several retrievers or for several phrasings, fused into one."""
+"""Fuses lists of candidates from several retrievers or phrasings into one list."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from leafspan.values import Candidate, Passage, id_of_text
 
 Fusion: TypeAlias = Literal["rrf", "relative_score", "distribution_based", "maximum"]
 FUSIONS: tuple[Fusion, ...] = ("rrf", "relative_score", "distribution_based", "maximum")
-"""How scores of several lists become one; leafspan.strategies.scoring has a function of each name."""
+"""Ways to fuse scores; leafspan.strategies.scoring has a function for each."""
 
 _OTHER_NAMES: dict[str, Fusion] = {
     "reciprocal_rerank": "rrf",  # LlamaIndex
@@ -33,10 +33,10 @@ _Shares: TypeAlias = list[tuple[K, float]]
 
 
 def to_fusion(name: object, choices: Sequence[Fusion] = FUSIONS) -> Fusion:
-    """The fusion of this name, which may be LlamaIndex's (``"reciprocal_rerank"``) or Haystack's, also as their enum.
+    """The fusion with this name; names and enums of LlamaIndex (``"reciprocal_rerank"``) and Haystack work, too.
 
     Raises:
-        InvalidArgument: if there is none.
+        InvalidArgument: if no fusion has this name.
     """
     plain = name.value if isinstance(name, Enum) else name
     found = _OTHER_NAMES.get(plain, plain) if isinstance(plain, str) else plain
@@ -46,7 +46,7 @@ def to_fusion(name: object, choices: Sequence[Fusion] = FUSIONS) -> Fusion:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """What ``source`` found, best first. ``weight``, > 0, is how much it counts."""
+    """The results of ``source``, best first, with the ``weight``, > 0, of that source."""
 
     source: str
     found: Sequence[Candidate]
@@ -58,9 +58,9 @@ def fuse(
 ) -> list[Candidate]:
     """One list of all candidates, each once, with what each list contributed to its score.
 
-    Candidates are the same if their spans are. Those of other sources are, if their ids there are, or without ids their
-    texts. Spans that overlap without being the same become one afterwards, with the best score among them. Sorted by score,
-    then document, then position.
+    Two candidates are the same if they have the same span. Candidates of other sources are the same if they have the same
+    id there, or, without ids, the same text. Then spans that overlap become one, with the best score among them. The list
+    is sorted by score, then document, then position.
 
     Args:
         lists: The lists.
@@ -88,7 +88,7 @@ def fuse(
 def shares_of(
     ranking: Sequence[tuple[K, float]], weight: float, fusion: Fusion, rank_constant: float = 60
 ) -> list[tuple[K, float]]:
-    """What one list contributes to the score of each of its keys; ``weight`` is taken as it is."""
+    """What one list adds to the score of each of its keys; ``weight`` is not normalised."""
     if fusion == "rrf":
         return reciprocal_rank_fusion([ranking], weights=[weight], normalize_weights=False, rank_constant=rank_constant)
     if fusion == "maximum":
@@ -105,10 +105,10 @@ def shares_beside(
     fusion: Fusion,
     rank_constant: float = 60,
 ) -> list[tuple[K, float]]:
-    """What ``others`` would get if they were in the list, whose own shares they leave as they are.
+    """What ``others`` would get if they were in the list, without changing the list's own shares.
 
-    Each gets as much as a key of the list with its score would, and at least 0. If the list is empty, the others are
-    a list themselves.
+    Each of the others gets the share that a key of the list with the same score would get, and at least 0. If the list is
+    empty, the others form a list of their own.
     """
     if not ranking:
         return shares_of(others, weight, fusion, rank_constant)
@@ -126,7 +126,7 @@ def shares_beside(
 
 
 def _recognised_by_text(lists: Sequence[Ranked]) -> Sequence[Ranked]:
-    """The lists, in which a passage of another source that has no id is the one of the same text that has one."""
+    """The lists, where a passage of another source without an id becomes the passage with an id and the same text."""
     named: dict[str, Candidate] = {}
     for ranked in lists:
         for found in ranked.found:
@@ -154,7 +154,7 @@ def _sums(shares: Sequence[_Shares[str]]) -> _Shares[str]:
 def _contributions(
     lists: Sequence[Ranked], shares: Sequence[_Shares[str]], total: float, *, only_best: bool
 ) -> dict[str, list[Contribution]]:
-    """For each id, what each list that has it contributed; with ``only_best``, the largest counts, the first of equals.
+    """For each id, what each list with that id contributed; with ``only_best`` only the largest, the first of equals.
 
     ``total`` is the sum of all weights, or 1.
     """
@@ -170,7 +170,7 @@ def _contributions(
 
 
 def only_the_best(contributions: Sequence[Contribution]) -> list[Contribution]:
-    """The contributions to a maximum: the first of the largest has its share, and the others have 0."""
+    """The contributions to a maximum: the first of the largest keeps its share, the others get 0."""
     best = max(contributions, key=attrgetter("share"), default=None)
     return [each if each is best else replace(each, share=0.0) for each in contributions]
 
@@ -178,7 +178,7 @@ def only_the_best(contributions: Sequence[Contribution]) -> list[Contribution]:
 def _fused(
     same: Sequence[Candidate], score: float, fusion: Fusion, contributions: Sequence[Contribution], notes: Sequence[str]
 ) -> Candidate:
-    """One candidate for the same span in several lists; what one of them knows of it is known."""
+    """One candidate for the same span in several lists, with what any of the lists knows about the span."""
     span = same[0].span
     trace = sum((found.trace for found in same), EMPTY_TRACE)
     step = Trace(fused=(Fused(span.first, span.last, fusion, tuple(contributions), score),), notes=tuple(notes))

@@ -1,7 +1,7 @@
 """The leaves that were found for a query, with their scores as arrays.
 
-A leaf has a number: the place of its document among those that were found, sorted by id, times ``_DOCUMENT``, plus its
-ordinal. So neighbours have neighbouring numbers, and the order of numbers is that of documents and positions.
+A leaf's number is the place of its document among the found documents (sorted by id) times ``_DOCUMENT``, plus the leaf's
+ordinal. So neighbours have neighbouring numbers, and numbers sort by document and position.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
     Numbers = NDArray[np.int64]
 
-_DOCUMENT = 1 << 32  # more than a document has leaves
+_DOCUMENT = 1 << 32  # more than any document's number of leaves
 
 
 class LeafNumbers:
     """The numbers of the leaves of some documents."""
 
     def __init__(self, documents: Iterable[tuple[str, str]]) -> None:
-        """Number the leaves of documents, which are given by id and version."""
+        """Number the leaves of documents, given as pairs of id and version."""
         self.documents = sorted(set(documents))
         self._firsts = {document: place * _DOCUMENT for place, document in enumerate(self.documents)}
 
     @classmethod
     def among(cls, leaves: Iterable[LeafId]) -> LeafNumbers:
-        """Numbers for these leaves, and all others of their documents."""
+        """Numbers for these leaves and all other leaves of their documents."""
         return cls(leaf[:2] for leaf in leaves)
 
     def of(self, leaves: Collection[LeafId]) -> Numbers:
@@ -44,17 +44,17 @@ class LeafNumbers:
         return np.fromiter((firsts[leaf[:2]] + leaf[2] for leaf in leaves), np.int64, len(leaves))
 
     def number(self, leaf: LeafId) -> int:
-        """The number of a leaf; -1 if its document is none of these."""
+        """The number of a leaf; -1 if its document is not among the numbered ones."""
         first = self._firsts.get(leaf[:2])
         return -1 if first is None else first + leaf[2]
 
     def leaf(self, number: int) -> LeafId:
-        """The leaf of this number."""
+        """The leaf with this number."""
         place, ordinal = divmod(number, _DOCUMENT)
         return LeafId(*self.documents[place], ordinal)
 
     def moved_to(self, others: LeafNumbers, numbers: Numbers) -> Numbers:
-        """The numbers that the same leaves have among others, which are of these documents and more."""
+        """The numbers of the same leaves in ``others``, which covers these documents and more."""
         import numpy as np
 
         firsts = np.array([others._firsts[document] for document in self.documents], np.int64)
@@ -67,12 +67,12 @@ class FusedLeaves:
     """Leaves with a fused score, and their neighbours, in the order of documents and positions.
 
     Attributes:
-        known_as: What the numbers mean.
-        numbers: The number of each leaf.
-        fused: Its fused score; 0 for a leaf that has none.
-        are_found: Whether it has one. A leaf without is a neighbour, or has a bonus for another reason.
-        bonuses: What is added for the better neighbour.
-        sums: Its score with all bonuses.
+    known_as: The meaning of the numbers.
+    numbers: The number of each leaf.
+    fused: Its fused score, or 0 for a leaf without one.
+    are_found: Whether the leaf has a fused score. A leaf without one is a neighbour, or has a bonus for another reason.
+    bonuses: The bonus for the better neighbour.
+    sums: The leaf's score with all bonuses.
     """
 
     known_as: LeafNumbers
@@ -86,12 +86,12 @@ class FusedLeaves:
     def of(
         cls, known_as: LeafNumbers, numbers: Numbers, scores: NDArray[Any], neighbour_bonus: float, *, add_up: bool = True
     ) -> FusedLeaves:
-        """Leaves, whose scores are added up where one has several; or else the highest counts."""
+        """The leaves. If a leaf has several scores, they are added up; without ``add_up`` the highest counts."""
         import numpy as np
 
         order = numbers.argsort(kind="stable")
         numbers, scores = numbers[order], np.asarray(scores, np.float64)[order]
-        # The first number, if there is any, and each that differs from the one before it.
+        # The first number, if any, and each number that differs from the previous one.
         firsts = np.flatnonzero(np.concatenate([numbers[:1] >= 0, numbers[1:] != numbers[:-1]]))
         combine = np.add if add_up else np.maximum
         found, fused = numbers[firsts], combine.reduceat(scores, firsts) if len(firsts) else scores
@@ -104,14 +104,14 @@ class FusedLeaves:
         return cls(known_as, everything, of_all, are_found, bonuses, of_all + bonuses)
 
     def plus(self, leaves: Sequence[LeafId], shares: Sequence[float], neighbour_bonus: float) -> FusedLeaves:
-        """The same with shares added to some of them. All sums are computed anew from the fused scores."""
+        """The same leaves with shares added to some. All sums are computed again from the fused scores."""
         import numpy as np
 
         numbers = np.concatenate([self.numbers[self.are_found], self.known_as.of(leaves)])
         return self.of(self.known_as, numbers, np.concatenate([self.fused[self.are_found], shares]), neighbour_bonus)
 
     def raised(self, bonuses: Mapping[LeafId, float]) -> FusedLeaves:
-        """The same with bonuses added to the sums of leaves. Those that are not here yet join with a sum of 0."""
+        """The same leaves with bonuses added to sums. A new leaf starts with a sum of 0."""
         import numpy as np
 
         known_as = LeafNumbers([*self.known_as.documents, *(leaf[:2] for leaf in bonuses)])
@@ -135,17 +135,17 @@ class FusedLeaves:
         return [self.known_as.number(leaf) in found for leaf in leaves]
 
     def sums_of(self, leaves: Iterable[LeafId]) -> list[float]:
-        """The sum of each leaf; negative infinity for one that is not here."""
+        """The sum of each leaf; negative infinity for a leaf that is not here."""
         numbers = dict(zip(self.numbers.tolist(), self.sums.tolist(), strict=True))
         return [numbers.get(self.known_as.number(leaf), -inf) for leaf in leaves]
 
     def leaf(self, place: int) -> LeafId:
-        """The leaf in a place."""
+        """The leaf at a place."""
         return self.known_as.leaf(int(self.numbers[place]))
 
     @property
     def are_there(self) -> NDArray[np.bool_]:
-        """Whether each leaf surely exists. One that stands before a leaf that was found does; one behind it need not."""
+        """Whether each leaf surely exists: a leaf before a found leaf does, a leaf after the last found leaf may not."""
         there = self.are_found.copy()
         there[:-1] |= self.are_found[1:] & (self.numbers[1:] - self.numbers[:-1] == 1)
         return there

@@ -48,9 +48,9 @@ class HostRetriever(Strategy):
         check_flag("elsewhere", self.elsewhere)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: the retriever is asked each query, in an event loop all at once.
+        """See Strategy: in an event loop all queries are asked at once.
 
-        It does not know of a filter or a scope. Those of its results that do not match are left out.
+        The retriever ignores filters and scopes, so results that do not match are left out.
 
         Raises:
             InvalidArgument: if a query is a vector only.

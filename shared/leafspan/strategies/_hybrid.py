@@ -42,8 +42,8 @@ from leafspan.trace import Calibrated, Contribution, Fused, Trace, TracedHit
 from leafspan.values import Candidate, LeafId, Query
 
 _SUMMARIES_LOOKED_AT = 50
-_COMPARED = 40  # leaves of which soft matches are looked for
-_WIDEST = 1_000  # leaves below a summary, beyond which it says nothing of any of them
+_COMPARED = 40  # leaves that soft matches are computed for
+_WIDEST = 1_000  # leaves below a summary; a summary of more leaves gives no bonus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,7 @@ class Hybrid(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """Whether summaries may be among the results."""
+        """Whether results may include summaries."""
         return self.summaries
 
     @property
@@ -169,20 +169,20 @@ class Hybrid(Strategy):
 
     @property
     def returns_all(self) -> bool:
-        """With ``min_score``."""
+        """True with ``min_score``."""
         return self.min_score is not None
 
     def with_summaries(self) -> Hybrid:
-        """The same, with ``summaries``."""
+        """The same strategy with ``summaries=True``."""
         return replace(self, summaries=True)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: both searches for all queries at once, then one fetch of what is returned.
+        """See Strategy: both searches for all queries at once, then one fetch of the results.
 
-        If leaves mention documents, there is a second fetch, of what is returned because of that.
+        If leaves mention documents, a second fetch loads the results that these mentions add.
         """
         if self.summaries and context.words is not None:
-            context = context.for_base  # some summaries may be longer than the budget, so any number may be needed
+            context = context.for_base  # summaries longer than the budget are skipped, so load all
         vectors = yield from query_vectors(queries, self.instruction)
         assert isinstance(self.depth, tuple)
         by_words, by_vectors = (max(depth, context.candidates) for depth in self.depth)
@@ -210,7 +210,7 @@ class Hybrid(Strategy):
             yield from self._add_soft_matches([pool for pool in pools if pool.words])
         if self.summary_bonus:
             yield from self._add_bonuses_from_summaries(pools)
-        # The number of results, and the lowest score, must not change what those that are returned get from others.
+        # ``k`` and ``min_score`` must not change the score that a leaf gets from mentions in other leaves.
         looked_through = LOOKED_THROUGH if self.references else 0
         rows = [self._best(pool, max(context.results, looked_through), looked_through) for pool in pools]
         loaded = yield from self._load(rows)
@@ -228,7 +228,7 @@ class Hybrid(Strategy):
         return results
 
     def _note_why_empty(self, query: Query, pool: Pool) -> StrategyFlow[None]:
-        """Note which option keeps out all that was found."""
+        """Note which option removes all results."""
         if self.min_answer_probability is not None:
             answered = probability_of_an_answer(pool)
             if answered < self.min_answer_probability:
@@ -263,7 +263,7 @@ class Hybrid(Strategy):
         loaded: Mapping[str, Candidate | None],
         context: RetrievalContext,
     ) -> StrategyFlow[bool]:
-        """Note in each pool what its best leaves vouch for; whether they vouch for anything."""
+        """Note the documents that each pool's best leaves mention, and return whether there are any."""
         there = ([each.leaf for each in row if not each.leaf.is_summary and loaded[str(each.leaf)]] for row in rows)
         best = [row[:LOOKED_THROUGH] for row in there]
         ids = tuple(dict.fromkeys(str(leaf) for row in best for leaf in row))
@@ -280,7 +280,7 @@ class Hybrid(Strategy):
 
     @property
     def _scale_weights(self) -> ScaleWeights | None:
-        """How much leaves and larger nodes count, None for leaves alone."""
+        """The weights of leaves and larger nodes, None for leaves alone."""
         if self.fusion != "relative_score" or not any(self.scales):
             return None
         return ScaleWeights(self.weights[0] / sum(self.weights), *self.scales)
@@ -296,7 +296,7 @@ class Hybrid(Strategy):
             add_soft_matches(pool, leaves, scores, self.soft_matches)
 
     def _add_bonuses_from_summaries(self, pools: Sequence[Pool]) -> StrategyFlow[None]:
-        """Give each leaf below one of the best summaries its bonus."""
+        """Add the bonus of each leaf below one of the best summaries."""
         best = [nlargest(_SUMMARIES_LOOKED_AT, pool.summaries.items(), key=lambda item: item[1]) for pool in pools]
         ids = {str(leaf): None for row in best for leaf, _ in row}
         loaded: dict[str, Candidate] = yield Load(tuple(ids))
@@ -316,7 +316,7 @@ class Hybrid(Strategy):
     def _load(
         self, rows: Sequence[Sequence[ScoredLeaf]], loaded: Mapping[str, Candidate | None] | None = None
     ) -> StrategyFlow[dict[str, Candidate | None]]:
-        """The best of each query, and what was loaded before. None for leaves that were only guessed to be there."""
+        """The best leaves of each query and those loaded before. None for a guessed leaf that does not exist."""
         known = dict(loaded or {})
         best = {id_: each for row in rows for each in row if (id_ := str(each.leaf)) not in known}
         found = tuple(id_ for id_, each in best.items() if each.is_known)
@@ -327,7 +327,7 @@ class Hybrid(Strategy):
         return known
 
     def _candidates(self, pool: Pool, row: Sequence[tuple[Candidate, ScoredLeaf]]) -> list[Candidate]:
-        """What is returned for a query."""
+        """The candidates of a query."""
         contributions = pool.contributions([scored.leaf for _, scored in row])
         return [self._candidate(*pair, made_of) for pair, made_of in zip(row, contributions, strict=True)]
 

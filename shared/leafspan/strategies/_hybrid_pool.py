@@ -1,4 +1,4 @@
-"""The pool of Hybrid: fused scores of leaves, with what neighbours, larger nodes, words and mentions add."""
+"""The pool of Hybrid: fused scores of leaves, plus the shares of neighbours, larger nodes, words and mentions."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LOOKED_THROUGH = 6
-"""The number of best leaves whose texts are looked through for mentions."""
+"""The number of best leaves whose texts are searched for mentions."""
 
-_TO_THE_BEST = 0.5  # of what a document is given: the rest goes to all its leaves, by their own scores
+_TO_THE_BEST = 0.5  # of a document's amount: the best leaf gets this and the rest, other leaves a part of the rest
 
 
 class _Given(NamedTuple):
-    """What a document is given: the most of what each mention gives."""
+    """What a document gets from mentions: the largest amount that a mention gives."""
 
     share: float
     by: LeafId
@@ -42,12 +42,12 @@ class _Given(NamedTuple):
 def vouched_for(
     sums: Mapping[LeafId, float], best: Sequence[LeafId], mentions: Mapping[str, Sequence[Mention]], references: float
 ) -> dict[LeafId, Reference]:
-    """What leaves get, since others mention their documents.
+    """What leaves get because other leaves mention their documents.
 
     A leaf gives each document that it mentions ``references`` times its own score times the strength of the mention. If
-    several give to a document, the most counts. Half of it goes to the leaf of the document that has the best score, and
-    the other half to each of its leaves by their share of that score: so the best one gets all. If none of its leaves has
-    a score, the first one gets all. There is one step only: what a leaf gets, it does not pass on.
+    several leaves mention a document, the largest amount counts. The document's best leaf gets all of it. Any other leaf of
+    the document gets half of it times its own score divided by the best leaf's score. If no leaf has a score, the first one
+    gets all. There is one step only: a leaf does not pass on what it gets.
     """
     given: dict[str, _Given] = {}
     for leaf in best:
@@ -58,7 +58,7 @@ def vouched_for(
     scores: dict[str, dict[LeafId, float]] = {document_id: {} for document_id in given}
     for leaf, score in sums.items() if given else ():
         to = given.get(leaf.document_id)
-        # A leaf behind the last one is a neighbour that was only guessed to be there.
+        # An ordinal after the last leaf is a guessed neighbour that does not exist.
         if to is not None and score > 0 and leaf.version == to.mention.version and leaf.ordinal < to.mention.leaves:
             scores[leaf.document_id][leaf] = score
     vouched = {}
@@ -79,18 +79,18 @@ NODE_SOURCES = ("bm25 of the parent", "bm25 of the section", "bm25 of the docume
 class SearchShares:
     """What BM25 or vectors found, best first, and what each hit adds to the fused score (in the same order).
 
-    The weights are the most that a leaf can get, and the most that a summary gets, which is more where one matches better
+    The weights are the most that a leaf and a summary can get. A summary's weight is higher where a summary matches better
     than any leaf.
     """
 
     source: str
     hits: Sequence[Hit]
     shares: Sequence[tuple[LeafId, float]]
-    weight: float  # of leaves
+    weight: float  # for leaves
     weight_of_summaries: float
 
     def contributions(self, leaves: Collection[LeafId]) -> dict[LeafId, Contribution]:
-        """What this adds to the scores of leaves, as far as it found them."""
+        """What this search adds to the scores of the leaves that it found."""
         wanted = set(leaves)
         found = {}
         for rank, ((leaf, share), hit) in enumerate(zip(self.shares, self.hits, strict=True), start=1):
@@ -107,19 +107,19 @@ class Pool:
     Attributes:
         absence: The weight of the case that the index holds no answer.
         fusion: How the scores of BM25 and of vectors become one.
-        leaves: The leaves with their fused scores, and what neighbours and summaries add to these.
-        words: The words of the question that soft matches are looked for, each with its weight.
-        summaries: Fused score of each summary.
-        summary_bonuses: What is added to a leaf's score for the best summary above it.
+    leaves: The leaves with their fused scores, and the bonuses from neighbours and summaries.
+    words: The words of the question for soft matches, each with its weight.
+    summaries: Fused score of each summary.
+    summary_bonuses: The bonus of each leaf for the best summary above it.
         found: What BM25 and vectors found.
-        nodes: The larger nodes that match, None if they do not count.
-        in_nodes: The leaves to whose scores the larger nodes were added.
-        soft: What soft matches add to the best leaves: the rank, the score and the share of each.
-        soft_weight: What the best of these gets.
-        scales: What the best of each scale adds.
-        unit: What a leaf gets for a weight of 1: the weights of all parts that count are brought to a sum of 1.
+    nodes: The larger nodes that match, None if larger nodes have no weight.
+    in_nodes: The leaves whose scores include the larger nodes.
+    soft: What soft matches add to the best leaves: the rank, the score and the share of each.
+    soft_weight: The share of the best soft match.
+    scales: The share of the best node of each scale.
+    unit: The share for a weight of 1, after the weights of all parts that count are scaled to a sum of 1.
         neighbour_bonus: Share of the better neighbour's score to add.
-        references: What is added to a leaf's score since others mention its document.
+        references: What a leaf gets because other leaves mention its document.
     """
 
     absence: float
@@ -144,12 +144,12 @@ class Pool:
         return not len(self.leaves.numbers)
 
     def add_summary_bonuses(self, bonuses: Mapping[LeafId, float]) -> None:
-        """Add what leaves get for the best summary above them."""
+        """Add to each leaf the bonus for the best summary above it."""
         self.summary_bonuses = bonuses
         self.leaves = self.leaves.raised(bonuses)
 
     def contributions(self, leaves: Sequence[LeafId]) -> list[tuple[Contribution, ...]]:
-        """What makes up the fused score of each leaf or summary, but for bonuses; empty for one that was not found."""
+        """The parts of each leaf's or summary's fused score without bonuses; empty if it was not found."""
         nodes: Sequence[Sequence[NodeHit | None]] = [()] * len(leaves)
         if self.nodes is not None and self.in_nodes is not None:
             found = self.in_nodes.have_found(leaves)
@@ -175,9 +175,9 @@ class Pool:
 
 
 class ScoredLeaf(NamedTuple):
-    """A leaf or summary of a pool with its final ``score``, the ``sum`` it was made of, and the bonuses in that sum.
+    """A leaf or summary of a pool with its final ``score``, the ``sum`` behind that score, and the bonuses in the sum.
 
-    It ``is_known`` to exist as far as a search has found it, or another leaf mentions its document.
+    It ``is_known`` to exist if a search has found it, or if another leaf mentions its document.
     """
 
     leaf: LeafId
@@ -202,9 +202,9 @@ def fused_pool(
 ) -> Pool:
     """The leaves of both searches with their fused scores, added up.
 
-    The weights of all parts that count for this query are brought to a sum of 1, so that a score means the same whichever
-    these are. Summaries have no larger nodes and no soft matches: both searches together give them up to 1, and more where
-    a summary matches better than any leaf.
+    The weights of all parts that count for this query are scaled to a sum of 1, so that a score means the same for any set
+    of parts. Summaries have no larger nodes and no soft matches: both searches together give a summary up to 1, and more if
+    it matches better than any leaf.
     """
     import numpy as np
 
@@ -249,25 +249,25 @@ def fused_pool(
 def _shares_of_nodes(
     pool: Pool, nodes: MatchingNodes, among: Sequence[Hit], known_as: LeafNumbers, found: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], list[float]]:
-    """What larger nodes say of leaves: of those that were found, given by number, and of those that are best by this."""
+    """The shares that larger nodes give to the found leaves and to the leaves with the best nodes, by leaf number."""
     import numpy as np
 
     numbers = known_as.of([leaf for leaf, _ in among])
-    others = list({*found.tolist()}.difference(numbers.tolist()))  # those that only vectors found
+    others = list({*found.tolist()}.difference(numbers.tolist()))  # found by vectors alone
     shares = nodes.shares(list(map(known_as.leaf, others)), pool.scales)
     more = np.array(others, np.int64)
     return np.concatenate([numbers, more]), [*(share * pool.unit for _, share in among), *shares.tolist()]
 
 
 def leaves_to_compare(pool: Pool, count: int) -> list[LeafId]:
-    """The best leaves so far, which are compared with the question word by word. All of them surely exist."""
+    """The best leaves so far, to compare with the question word by word. All of them surely exist."""
     places = pool.leaves.best_first()
     there = places[pool.leaves.are_there[places]]
     return [pool.leaves.leaf(place) for place in there[:count]]
 
 
 def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[float], weight: float) -> None:
-    """Add to leaves what soft matches say of them: most to the best, nothing to the last, to others in proportion."""
+    """Add the shares of soft matches to leaves: most to the best, 0 to the last, in proportion to the others."""
     pool.soft_weight = weight * pool.unit
     ranking = sorted((Hit(leaf, score) for leaf, score in zip(leaves, scores, strict=True)), key=lambda hit: -hit.score)
     shares = _shares(ranking, pool.soft_weight, "relative_score", with_summaries=False)
@@ -293,10 +293,10 @@ def best_of(
 ) -> list[ScoredLeaf]:
     """The best of a pool by score, then document, then position.
 
-    ``count`` of them are sure to exist. Among them can be neighbours of leaves that were found, which perhaps do not.
+    ``count`` of them surely exist. Between them may be guessed neighbours of found leaves, which may not exist.
     """
     leaves = pool.leaves
-    # Of the leaves alone: summaries must not make them less probable.
+    # The total leaves out summaries, which must not lower the leaves' probabilities.
     total = total_weight(leaves.sums.tolist(), pool.absence) if probabilities else 1.0
     if min_answer_probability is not None and answer_probability(pool.absence, total) < min_answer_probability:
         return []
@@ -326,9 +326,9 @@ def best_of(
 
 
 def _shares(hits: Sequence[Hit], weight: float, fusion: Fusion, *, with_summaries: bool) -> list[tuple[LeafId, float]]:
-    """What one search adds to each of its hits. Leaves get what they would without summaries, and these get as much."""
+    """What one search adds to each hit. Summaries do not change what leaves get; summaries get as much as an equal leaf."""
     if not with_summaries and fusion == "relative_score" and hits and hits[-1].score < hits[0].score:
-        # The same as shares_of, for scores that are known to be finite and in order.
+        # Like shares_of, for scores that are finite and sorted.
         low, width = hits[-1].score, hits[0].score - hits[-1].score
         return [(leaf, (score - low) / width * weight) for leaf, score in hits]
     ranking: list[tuple[LeafId, float]] = [(hit.leaf, hit.score) for hit in hits]
@@ -342,7 +342,7 @@ def _shares(hits: Sequence[Hit], weight: float, fusion: Fusion, *, with_summarie
 
 
 def _absence(matches: LexicalMatches | None) -> float:
-    """The weight of the case that there is no answer. Without words of the question, it is that of one which has none."""
+    """The weight of the case that no answer exists; a vector query counts as a question without known words."""
     if matches is None:
         return absence_weight(0.0, 1)
     best = next((hit.score for hit in matches.hits if not hit.leaf.is_summary), 0.0)

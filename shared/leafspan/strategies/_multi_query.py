@@ -84,7 +84,7 @@ class MultiQuery(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """As the base."""
+        """The same as the base's."""
         return self.base.finds_spans
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
@@ -102,7 +102,7 @@ class MultiQuery(Strategy):
         return (yield from search_phrasings(self.base, asked, context, self.fusion))
 
     def _generated(self, variants: Sequence[Sequence[Query]]) -> StrategyFlow[tuple[list[list[str]], list[str | None]]]:
-        """For each query the phrasings that the model wrote, and a note on why there are none."""
+        """For each query the phrasings that the model wrote, and a note on why it wrote no phrasing."""
         if self.generate is None:
             return [[] for _ in variants], [None for _ in variants]
 

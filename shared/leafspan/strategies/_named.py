@@ -1,4 +1,4 @@
-"""Strategies by their names, in configurations or in a mapping of the user's."""
+"""Strategies by name, in configurations or in a user's mapping."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from leafspan.errors import InvalidArgument
 from leafspan.strategies._strategy import Strategy, check_strategy
 
 StrategyLike = Strategy | str | Mapping[str, Any]
-"""What stands for a strategy: one, a name such as ``"hybrid"``, or a mapping such as ``to_config`` gives."""
+"""A strategy, its name such as ``"hybrid"``, or a mapping such as ``to_config`` returns."""
 
 
 def to_strategy(name: str, value: object) -> Strategy:
-    """The strategy that an option of this name stands for.
+    """The strategy for the value of the option ``name``.
 
     Raises:
-        InvalidArgument: if there is none of that name, an option of its configuration is out of its range, or it is
+        InvalidArgument: if no strategy has that name, an option of its configuration is out of its range, or the value is
             something else.
     """
     if isinstance(value, str) and kind_named(value, [Strategy]) is None:
@@ -44,10 +44,10 @@ def _stands_alone(name: str) -> bool:
 
 
 def check_named_strategies(option: str, one: str, value: object) -> dict[str, Strategy]:
-    """The strategies by their names, as a copy that nobody else changes.
+    """A checked copy of the strategies by name.
 
     Raises:
-        InvalidArgument: if it is no mapping from texts that are not blank to strategies.
+        InvalidArgument: if it is not a mapping from texts that are not blank to strategies.
     """
     if not isinstance(value, Mapping):
         raise InvalidArgument(f"{option} must be a mapping from names to strategies, got {shown(value)}")
@@ -59,17 +59,17 @@ def check_named_strategies(option: str, one: str, value: object) -> dict[str, St
 
 
 def name_strategies(option: str, strategies: Sequence[object], *, between: str = " ") -> dict[str, Strategy]:
-    """The strategies of a list by the names that configurations have for them, such as ``"auto-merging"``.
+    """The strategies of a list by their names in configurations, such as ``"auto-merging"``.
 
-    The first of those with the same name has it as it is, the others with a number, such as ``"hybrid 2"``.
+    The first strategy of a name has the name alone, later ones have a number, such as ``"hybrid 2"``.
 
     Args:
         option: Name of the option in errors, such as ``"strategies"``.
         strategies: Strategies, their names or their configurations.
-        between: What stands before the number. Default: a space.
+        between: Text before the number. Default: a space.
 
     Raises:
-        InvalidArgument: if one is no strategy.
+        InvalidArgument: if one is not a strategy.
     """
     named: dict[str, Strategy] = {}
     met: Counter[str] = Counter()

@@ -16,7 +16,7 @@ from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Passage, Query, outside_candidate
 
-_MOST = 10_000  # results of a search
+_MOST = 10_000  # most results of a search
 _NOTE = "found in another index"
 _BLANK = Query(text="")
 
@@ -39,21 +39,21 @@ class Searchable(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OtherIndex(Strategy):
-    """What a strategy finds in another index than the one that is searched. ``View.as_strategy`` makes these.
+    """A strategy over another index. ``View.as_strategy`` makes these.
 
     Its results are passages of another source: no other strategy can merge or widen them.
 
     Args:
         view: The other index, or a view of it.
-        strategy: What finds there.
-        k: Most passages of it, >= 1. Default: as many as are asked for.
-        candidates: Leaves to look at there, in [1, 10000]. Default: as many as it takes.
-        budget: Most words or tokens of it. Default: any number.
-        where: Filter on its documents, beside that of the call. Default: all documents.
-        per_document: Most passages of one document of it, >= 1. Default: any number.
+    strategy: The strategy to run there.
+    k: Most passages from it, >= 1. Default: as many as the call asks for.
+    candidates: Leaves to look at there, in [1, 10000]. Default: as many as the results need.
+    budget: Most words or tokens from it. Default: any number.
+    where: Filter on its documents, in addition to the call's filter. Default: all documents.
+    per_document: Most passages of one of its documents, >= 1. Default: any number.
 
     Raises:
-        InvalidArgument: if ``view`` is none, or ``strategy`` is no strategy.
+        InvalidArgument: if ``view`` is not an index or view, or ``strategy`` is not a strategy.
     """
 
     configurable: ClassVar[bool] = False
@@ -72,17 +72,17 @@ class OtherIndex(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """Nothing here can merge or widen what is found there."""
+        """No strategy of this index can merge or widen the results."""
         return True
 
     @property
     def needs_query(self) -> bool:
-        """As the strategy."""
+        """The same as the strategy's."""
         return self.strategy.needs_query
 
     @property
     def returns_all(self) -> bool:
-        """As the strategy, unless there is ``k``, which says how many."""
+        """The same as the strategy's, and True with ``k``."""
         return self.k is not None or self.strategy.returns_all
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
@@ -99,7 +99,7 @@ class OtherIndex(Strategy):
         asked = [None if query == _BLANK else query for query in queries]
         rows: list[list[Passage]] = yield CallFunction(self._search, (asked, options), self._asearch)
         found = [[_outside(passage) for passage in row] for row in rows]
-        # Shown as results of any other source, so that the retrieval leaves out what the view that asks does not show.
+        # As results of another source, so that the retrieval leaves out what the asking view does not show.
         shown_rows: list[list[Candidate]] = yield tuple(map(_as_host, range(len(found)), found))
         shown_ids = [{each.span.id for each in row} for row in shown_rows]
         return [[each for each in row if each.span.id in ids] for row, ids in zip(found, shown_ids, strict=True)]
@@ -112,7 +112,7 @@ class OtherIndex(Strategy):
 
 
 def _outside(passage: Passage) -> Candidate:
-    """A passage of the other index as one of another source, which is cited by its metadata."""
+    """A passage of the other index, as a passage of another source, which is cited by its metadata."""
     there = {**passage.metadata, **citation(passage)}
     trace = passage.trace + Trace(notes=(_NOTE,))
     return outside_candidate(
@@ -121,7 +121,7 @@ def _outside(passage: Passage) -> Candidate:
 
 
 def _as_host(number: int, found: Sequence[Candidate]) -> AskHost:
-    """A request that is answered with these."""
+    """A request that these candidates answer."""
     passages = [each.outside for each in found if each.outside is not None]
     results = [HostResult(each.id, each.text, each.score, each.metadata, each.kind) for each in passages]
 

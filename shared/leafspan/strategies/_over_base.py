@@ -1,4 +1,4 @@
-"""What strategies share that pass on what another one finds: all of it, what matches a filter, or what reaches a score."""
+"""Strategies that pass on another strategy's results: all, those that match a filter, or those that reach a score."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from leafspan.values import Candidate, Passage, Query
 
 
 class OverBase(Strategy):
-    """A strategy over a ``base``, whose results are of the same kind as the base's. Subclasses are dataclasses."""
+    """A strategy over a ``base``, with results of the same kind. Subclasses are dataclasses."""
 
     __slots__ = ()
 
@@ -27,31 +27,31 @@ class OverBase(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """As the base."""
+        """The same as the base's."""
         return self.base.finds_spans
 
     @property
     def needs_query(self) -> bool:
-        """As the base."""
+        """The same as the base's."""
         return self.base.needs_query
 
     @property
     def returns_all(self) -> bool:
-        """As the base."""
+        """The same as the base's."""
         return self.base.returns_all
 
     @property
     def looks_once(self) -> bool:
-        """As the base."""
+        """The same as the base's."""
         return self.base.looks_once
 
     @property
     def query_instruction(self) -> str:
-        """As the base."""
+        """The same as the base's."""
         return self.base.query_instruction
 
     def with_summaries(self) -> Self | None:
-        """The same over the base with summaries."""
+        """The same strategy over the base with summaries."""
         base = self.base.with_summaries()
         changed: Any = self
         return None if base is None else replace(changed, base=base)
@@ -59,16 +59,16 @@ class OverBase(Strategy):
 
 @dataclass(frozen=True, slots=True)
 class Filtered(OverBase):
-    """What ``base`` finds among the documents that match ``where``, and the filter of the call if there is one.
+    """What ``base`` finds among the documents that match ``where`` and the call's filter.
 
-    An adapter's retriever becomes one of these where it is the base of another retriever over the same index.
+    An adapter's retriever becomes a ``Filtered`` when another retriever over the same index uses it as base.
 
     Args:
         base: The strategy.
         where: The filter, made with ``F``.
 
     Raises:
-        InvalidArgument: if ``base`` is no strategy, or ``where`` no filter.
+        InvalidArgument: if ``base`` is not a strategy, or ``where`` not a filter.
     """
 
     base: Strategy
@@ -88,10 +88,10 @@ class Filtered(OverBase):
 
 
 def filtered(strategy: Strategy, where: object) -> Strategy:
-    """The strategy for the documents that match a filter in any dialect; unchanged if ``where`` is None.
+    """The strategy for the documents that match a filter in any dialect, or the strategy itself if ``where`` is None.
 
     Raises:
-        InvalidArgument: if ``where`` is no filter.
+        InvalidArgument: if ``where`` is not a filter.
     """
     condition = to_filter(where)
     return strategy if condition is None else Filtered(strategy, condition)
@@ -106,7 +106,7 @@ class AtLeast(OverBase):
         min_score: Lowest score of a result. What a score means is in docs/scores.md.
 
     Raises:
-        InvalidArgument: if ``base`` is no strategy, or ``min_score`` no finite number.
+        InvalidArgument: if ``base`` is not a strategy, or ``min_score`` not a finite number.
     """
 
     base: Strategy
@@ -118,7 +118,7 @@ class AtLeast(OverBase):
 
     @property
     def returns_all(self) -> bool:
-        """All that reach the score are returned."""
+        """It returns all results that reach the score."""
         return True
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
@@ -128,11 +128,11 @@ class AtLeast(OverBase):
 
 
 def at_least(strategy: Strategy, min_score: float | None) -> Strategy:
-    """The strategy for results of at least this score; unchanged if it is None."""
+    """The strategy for results of at least this score, or the strategy itself if ``min_score`` is None."""
     return strategy if min_score is None else AtLeast(strategy, min_score)
 
 
-_MOST_SHOWN = 20  # passages for each query: a base finds more than are returned
+_MOST_SHOWN = 20  # passages for each query that a watcher gets: a base finds more than the call returns
 
 Begins = Callable[[list[str]], Any]
 Ends = Callable[[Any, list[list[Passage]]], Any]
@@ -140,13 +140,13 @@ Ends = Callable[[Any, list[list[Passage]]], Any]
 
 @dataclass(frozen=True, slots=True)
 class Watcher:
-    """Who is told of a strategy.
+    """Functions that leafspan calls before and after a strategy.
 
     Attributes:
-        begins: Function from the questions, empty for those that have no text, to what ``ends`` is told again.
-        ends: Function of that and of what was found for each question: the best twenty passages.
-        abegins: The coroutine function of ``begins``. None: it runs in a thread.
-        aends: The coroutine function of ``ends``. None: it runs in a thread.
+        begins: Function from the questions ("" for a vector) to a value that ``ends`` gets again.
+        ends: Function of that value and the passages found for each question, at most twenty.
+        abegins: The coroutine function of ``begins``. None: ``begins`` runs in a thread.
+        aends: The coroutine function of ``ends``. None: ``ends`` runs in a thread.
     """
 
     begins: Begins
@@ -157,9 +157,9 @@ class Watcher:
 
 @dataclass(frozen=True, slots=True)
 class Watched(OverBase):
-    """What ``base`` finds, of which ``watcher`` is told; not through a private view, which shows less than is found.
+    """What ``base`` finds, reported to ``watcher``. A private view reports nothing: it shows less than ``base`` finds.
 
-    If ``base`` fails, or has to begin again, the watcher is not told of an end.
+    If ``base`` fails or starts again, leafspan does not call ``ends``.
     """
 
     configurable: ClassVar[bool] = False
@@ -172,7 +172,7 @@ class Watched(OverBase):
             return (yield from self.base.retrieve(queries, context))
         watcher = self.watcher
         begun = yield CallFunction(watcher.begins, ([query.text or "" for query in queries],), watcher.abegins)
-        found = yield from self.base.retrieve(queries, context.for_base)  # the watcher is told of all
+        found = yield from self.base.retrieve(queries, context.for_base)  # the watcher gets all results
         shown: list[list[Passage]] = []
         for row in found:
             shown.append((yield LoadPassages(row[:_MOST_SHOWN])))

@@ -1,4 +1,4 @@
-"""A question searched in several phrasings at once, and phrasings that a language model writes."""
+"""Searches a question in several phrasings at once, and lets a language model write phrasings."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from leafspan.trace import Trace
 from leafspan.values import Candidate, Query
 
 THE_QUERY = "the query"
-"""What the query itself is called in the trace, beside other phrasings."""
+"""The name of the query itself in the trace, beside other phrasings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phrased:
-    """A query in the phrasings in which it is searched.
+    """A query with its phrasings.
 
     Attributes:
-        phrasings: The phrasings, and what each is called in the trace.
+        phrasings: The phrasings, each with its name in the trace.
         notes: Remarks for the trace. Default: none.
         is_fused: Whether the results of the phrasings are fused. If not, there is one phrasing. Default: True.
     """
@@ -53,12 +53,12 @@ def search_phrasings(
 
 
 def _done_for(name: str, found: Candidate) -> Candidate:
-    """The candidate, whose trace says that it was found for the phrasing of this name."""
+    """The candidate, with the name of its phrasing in the trace."""
     return replace(found, trace=found.trace.done_for(name))
 
 
 def phrasing_name(number: int, query: Query) -> str:
-    """What a phrasing other than the query itself is called in the trace."""
+    """The name of a further phrasing in the trace."""
     return f"phrasing {number}" if query.text is None else f'"{query.text}"'
 
 
@@ -69,7 +69,7 @@ def write_phrasings(
     generate: Callable[[str], str],
     agenerate: Callable[[str], Awaitable[str]] | None,
 ) -> StrategyFlow[list[tuple[list[str], str]]]:
-    """For each query the texts that a language model writes, and why there are none, should there be none."""
+    """For each query the texts that a language model writes, and the reason if it writes no text."""
     answers = yield from ask_for_each(queries, prompt, generate, agenerate, name="generate")
     written: list[tuple[list[str], str]] = []
     for number, (answer, reason) in enumerate(answers):
@@ -78,7 +78,7 @@ def write_phrasings(
         elif not isinstance(answer, str):
             written.append(([], f"TypeError: the answer must be a text, got {shown(answer)}"))
         else:
-            written.append((read(without_reasoning(answer), number), f"there is none in the answer {answer[:80]!r}"))
+            written.append((read(without_reasoning(answer), number), f"nothing usable in the answer {answer[:80]!r}"))
     return written
 
 
@@ -90,7 +90,7 @@ def ask_for_each(
     *,
     name: str,
 ) -> StrategyFlow[list[tuple[Any, str]]]:
-    """For each query what a function returns, and why it returned nothing; "" if it returned something.
+    """For each query what a function returns, and the reason if it returned no value, else "".
 
     Raises:
         UnusableResult: if the function returns a coroutine.

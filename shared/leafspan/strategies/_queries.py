@@ -1,4 +1,4 @@
-"""What a user asks with, as queries."""
+"""Turns a user's texts and vectors into queries."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _BLANK = Query(text="")
 
 
 def to_query(thing: Any, *, needed: bool = True, for_several: str = "retrieve_many") -> Query:
-    """The query in a text, a vector of numbers, or a Query. If none is ``needed``, None and a blank text are one, too.
+    """The query in a text, a vector or a Query. Unless a query is ``needed``, None and a blank text are queries, too.
 
     Raises:
         InvalidArgument: if it is anything else, a blank text, a text that is not valid Unicode, or a vector that is not
-            finite. For a list of queries the message says to call ``for_several``.
+            finite. For a list of queries the message suggests ``for_several``.
     """
     if not needed and _is_blank(thing):
         return _BLANK
@@ -40,10 +40,10 @@ def to_query(thing: Any, *, needed: bool = True, for_several: str = "retrieve_ma
 
 
 def to_queries(things: Any, *, needed: bool = True, name: str = "queries") -> list[Query]:
-    """The queries in a list, which is called ``name`` in errors: see ``to_query``.
+    """The queries in a list (see ``to_query``); errors call the list ``name``.
 
     Raises:
-        InvalidArgument: if it is no list, or one of them is no query.
+        InvalidArgument: if it is not a list, or an element is not a query.
     """
     if not _is_sequence(things):
         hint = ": for one query, call retrieve" if name == "queries" else ""
@@ -88,7 +88,7 @@ def _refusal(thing: Any) -> InvalidArgument:
 
 
 def _where_the_text_is(thing: Any) -> str:
-    """What to pass in place of a chain's mapping, a message or a prompt, as the end of a sentence."""
+    """The end of an error message: what to pass instead of a chain's mapping, a message or a prompt."""
     if isinstance(thing, Mapping):
         keys = [key for key, value in thing.items() if isinstance(key, str) and isinstance(value, str) and value.strip()]
         return f": pass the text itself, in a chain as itemgetter({keys[0]!r}) | retriever" if keys else ""
@@ -104,7 +104,7 @@ def _is_blank(thing: Any) -> bool:
 
 
 def _is_sequence(thing: Any) -> bool:
-    """Lists and tuples, and arrays of numpy, which are no Sequence."""
+    """Whether it is a list, a tuple or a numpy array (which is not a Sequence)."""
     if isinstance(thing, str | bytes | Mapping):
         return False
     return isinstance(thing, Sequence) or (hasattr(thing, "__array__") and getattr(thing, "ndim", 0) > 0)

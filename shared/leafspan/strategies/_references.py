@@ -1,4 +1,4 @@
-"""References: what a passage refers to by links, names and metadata, and the leaves that these lead to."""
+"""References of passages to names in their metadata, and the leaves that these lead to."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from leafspan.trace import Trace
 from leafspan.values import Candidate, Hit, Query, leaf_ids, run_of_id, scored
 
 Asked = tuple[int, str]
-"""A question, by its number, and a name that is referred to: each is followed once."""
+"""A question's number and a referenced name: each pair is followed once."""
 
-_VAIN = "FollowReferences: what its references lead to only refers to what was followed from other passages"
+_VAIN = "FollowReferences: other passages already led to everything that its references lead to"
 
 
 @dataclass(slots=True, eq=False)
@@ -27,12 +27,12 @@ class Referring:
     Attributes:
         found: The passage.
         query: Number of the question that it was found for.
-        names: What it refers to, but for what it is of, or was found by following.
-        origins: What it is of, and what was followed to find it.
-        way: The notes on what was followed to find it.
-        led_to: What its references have led to, in their order.
-        elsewhere: Whether a reference was followed from another passage, and led to something there.
-        notes: Remarks for the trace.
+    names: The referenced names, without the passage's own and those that led to it.
+    origins: The passage's own names, and the names that were followed to find it.
+    way: The notes on the references that led to it.
+    led_to: What its references have led to, in their order.
+    elsewhere: Whether another passage's same reference was followed, and led to something there.
+    notes: Remarks for the trace.
     """
 
     found: Candidate
@@ -46,7 +46,7 @@ class Referring:
 
     @classmethod
     def of(cls, found: Candidate, query: int, key: str, followed: frozenset[str] = frozenset()) -> Referring:
-        """A passage that may refer to others by this metadata key, found by following these names."""
+        """A passage that may refer to others by this metadata key; following the names ``followed`` found it."""
         value = found.metadata.get(key)
         given = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
         names = [each for each in dict.fromkeys(map(_text, given)) if each]
@@ -55,7 +55,7 @@ class Referring:
         return cls(found, query, tuple(name for name in names if name not in origins), origins, notes=notes)
 
     def lead_to(self, name: str, found: Sequence[Candidate], key: str) -> None:
-        """Add what a reference has led to. It has the score of this passage, and a note in its trace."""
+        """Add what a reference led to, with this passage's score and a note in the trace."""
         note = f"FollowReferences followed {name!r} from {_id(self.found)}, whose score {self.found.score:.3f} it has"
         for each in found:
             trace = each.trace + Trace(notes=(*self.notes, *self.way, note))
@@ -64,7 +64,7 @@ class Referring:
             self.led_to.append(child)
 
     def replaced(self, keep: bool) -> Iterator[Candidate]:
-        """What stands in the place of this passage; the passage itself first with ``keep``, or if there is nothing else."""
+        """The passages that replace this one, which comes first with ``keep``, or alone if no reference led anywhere."""
         others = [each for child in self.led_to for each in child.replaced(keep)]
         if keep or not (others or self.elsewhere):
             vain = (_VAIN,) if self.led_to and not others else ()
@@ -77,17 +77,17 @@ def _id(found: Candidate) -> str:
 
 
 def _text(reference: object) -> str:
-    """The name that is referred to, "" if it is none."""
+    """The referenced name, or "" if ``reference`` is not a name."""
     return reference if isinstance(reference, str) and reference.strip() else ""
 
 
 def follow_once(
     passages: Sequence[Referring], results: Mapping[Asked, Sequence[Candidate] | str], seen: set[Asked], key: str
 ) -> list[Referring]:
-    """Let passages lead to what their references have led to, and return that, so that its references can be followed."""
+    """Add to passages what their references led to, and return the added passages, whose references come next."""
     for passage in passages:
         found = {name: results[passage.query, name] for name in passage.names}
-        for name, result in found.items():  # before the others, which say in their traces what was not found
+        for name, result in found.items():  # first, since passages added below get these notes
             if not result or isinstance(result, str):
                 passage.notes.append(f"FollowReferences: the reference {name!r} {result or 'led to nothing'}")
         for name, result in found.items():
@@ -102,7 +102,7 @@ def follow_once(
 
 
 def in_place(found: Sequence[Candidate]) -> list[Candidate]:
-    """Each result once, at its first place. Those that overlap become one at the first place among theirs."""
+    """Each result once, at its first place. Overlapping results become one, at the first of their places."""
     first: dict[str, Candidate] = {}
     places: dict[str, int] = {}
     for place, each in enumerate(found):
@@ -116,9 +116,9 @@ def in_place(found: Sequence[Candidate]) -> list[Candidate]:
 def nearest_leaves_of(
     asked: Sequence[tuple[int, str]], queries: Sequence[Query], where: Where | None, most: int, instruction: str
 ) -> StrategyFlow[dict[tuple[int, str], list[Candidate]]]:
-    """The leaves of each document or passage that are nearest to a query: all that are asked for in one comparison.
+    """The leaves of each document or passage that are nearest to a query, in one comparison for all pairs.
 
-    Documents are listed before they are read, so that no id leads to what the view or the filter does not show.
+    Documents are listed before they are read, so an id that the view or the filter hides leads to no leaf.
     """
     names = list(dict.fromkeys(name for _, name in asked))
     runs = {name: run for name in names if (run := run_of_id(name)) is not None}
@@ -145,7 +145,7 @@ def nearest_leaves_of(
     nearest: dict[tuple[int, str], list[tuple[str, float]]] = {}
     for number, name in pairs:
         compared = [(id_, float(cosines[row[number]][column[id_]])) for id_ in leaves[name]]
-        nearest[number, name] = sorted(compared, key=lambda each: -each[1])[:most]  # ties in the order of the text
+        nearest[number, name] = sorted(compared, key=lambda each: -each[1])[:most]  # ties keep the order of the text
     loaded = yield Load(tuple(dict.fromkeys(id_ for found in nearest.values() for id_, _ in found)))
     return {
         each: [scored(loaded[id_], cosine, "vector", rank) for rank, (id_, cosine) in enumerate(found, start=1)]

@@ -1,4 +1,4 @@
-"""Relevant segments: as much relevance as fits into the words asked for, in runs of leaves."""
+"""Relevant segments: runs of leaves that hold as much relevance as fits into the budget."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from leafspan.strategies._strategy import Strategy
 from leafspan.strategies.scoring import relevances
 from leafspan.values import Candidate, Query
 
-_LEAST = 24  # leaves asked of the base, and passages chosen where no number is wanted
-_WORDS_A_LEAF = 15  # more leaves are asked for than a budget can hold, since some are passed over
+_LEAST = 24  # fewest leaves to get from the base, and passages to choose without ``k``
+_WORDS_A_LEAF = 15  # gets more leaves than a budget can hold, since some are skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,13 +100,13 @@ class RelevantSegments(Strategy):
             elif budget < context.words:
                 found.append(runs)
             else:
-                # Behind the runs, since a better leaf that did not fit would end the list before runs that do.
+                # After the runs: a better leaf that does not fit would end the list before runs that fit.
                 found.append(runs + others)
         return found
 
 
 def _with_relevance(hits: Sequence[Candidate]) -> tuple[Sequence[Candidate], dict[float, float]]:
-    """The hits with their relevance as their score, and the score of each relevance, if the two differ."""
+    """The hits with their relevance as score, and the original score of each relevance where the two differ."""
     if all(each.trace.calibrated and each.trace.calibrated[-1].probability == each.score for each in hits):
         return hits, {}
     shares = relevances([each.score for each in hits])
@@ -117,4 +117,4 @@ def _with_relevance(hits: Sequence[Candidate]) -> tuple[Sequence[Candidate], dic
 
 
 DEFAULT: Strategy = RelevantSegments()
-"""The strategy that is used where none is named."""
+"""The strategy of a call that names no strategy."""

@@ -1,15 +1,15 @@
-"""What a strategy can ask for, and the protocol by which it is answered.
+"""The requests of a strategy, and the protocol that answers them.
 
 A strategy's ``retrieve`` is a generator that does no I/O. The protocol between it and the retrieval that runs it:
 
 1. The strategy yields a request of this module, or a tuple of requests that do not depend on each other.
-2. The retrieval answers. Requests of a tuple are answered together, at the same time where that is faster.
+2. The retrieval answers. It answers the requests of a tuple at the same time where that is faster.
 3. The retrieval sends back the answer, or a list of answers in the order of the requests. The docstring of each request
    says what its answer is. An error of a request ends the retrieval; it is not thrown into the strategy.
 4. The strategy returns its candidates. It runs another strategy by ``yield from base.retrieve(...)``.
 
-So a strategy knows neither the store nor asyncio, and a test can answer its requests by hand. Flows of ``leafspan.flows``
-work in the same way one level below: the retrieval is a flow, and turns each request into calls.
+So a strategy does not depend on the store or asyncio, and a test can answer its requests by hand. Flows of
+``leafspan.flows`` work the same way one level below: the retrieval is a flow, and turns each request into calls.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class VectorSearch:
         count: Number of leaves for each query.
         where: Filter on the documents, None for all.
         summaries: Whether to search the summaries of the trees instead of the leaves.
-        complete: Whether leaves with equal vectors must all be found, however many there are. Default: False.
+        complete: Whether to find all leaves with equal vectors, even beyond ``count``. Default: False.
     """
 
     vectors: Any
@@ -64,7 +64,7 @@ class LoadedVectorSearch:
         count: Number of leaves to find for each query.
         where: Filter on the documents, None for all.
         most: Number of the best of them to load and return. Default: None, all.
-        complete: Whether leaves with equal vectors must all be found, however many there are. Default: False.
+        complete: Whether to find all leaves with equal vectors, even beyond ``count``. Default: False.
     """
 
     vectors: Any
@@ -75,7 +75,7 @@ class LoadedVectorSearch:
 
 
 class ScaleWeights(NamedTuple):
-    """How much the BM25 of a leaf counts, and that of its parent, its section and its document."""
+    """The weights of the BM25 scores of a leaf, its parent, its section and its document."""
 
     leaf: float
     parent: float
@@ -94,7 +94,7 @@ class LexicalSearch:
         bm25: How to score. None uses the settings of the index.
         engine: ``"postings"`` or ``"rank-bm25"``.
         summaries: Whether to search the summaries of the trees instead of the leaves.
-        scales: Whether to score larger nodes as well, and how much they count. Default: None, leaves alone.
+        scales: Whether to score larger nodes as well, and with which weights. Default: None, leaves alone.
     """
 
     texts: tuple[str, ...]
@@ -114,12 +114,12 @@ class LexicalMatches:
         hits: Leaves with a word of the question, best first.
         ideal: The highest score that any leaf could have for it.
         nodes: The best nodes of each scale. None if ``scales`` is None.
-        among: The hits, and the leaves whose weighted shares at all scales add up to most, in no order, each with what the
-            nodes add as its score; empty if ``scales`` is None.
-        words: The words of the question for ``SoftMatches``, each with its idf; empty if ``scales`` is None, or the index
-            analyses words in another way than as English.
-        has_words: Whether the analyzer keeps any word of the question. It leaves out stop words.
-        leaves: The number of leaves that are searched and counted.
+    among: The hits, and the leaves with the highest sums of weighted shares at all scales, in no order, each with what
+        the nodes add as its score; empty if ``scales`` is None.
+    words: The words of the question for ``SoftMatches``, each with its idf; empty if ``scales`` is None, or the index
+        does not analyse words as English.
+    has_words: Whether the analyzer keeps any word of the question. It leaves out stop words.
+        leaves: The number of searched leaves.
     """
 
     hits: list[Hit]
@@ -133,11 +133,11 @@ class LexicalMatches:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SoftMatches:
-    """Compare the words of leaves with those of questions by word vectors. The answer has, for each, a score for each id.
+    """Compare words of leaves and questions by word vectors. The answer has, for each question, a score for each id.
 
     Args:
         words: For each question its words with their weights: see ``LexicalMatches``.
-        ids: For each question the leaves to compare. If one has been replaced meanwhile, the retrieval starts again.
+        ids: For each question the leaves to compare. If one was replaced since, the retrieval starts again.
     """
 
     words: Sequence[Mapping[str, float]]
@@ -158,7 +158,7 @@ class Load:
     """Load leaves and summaries. The answer maps each id to a Candidate with score 0 and an empty trace.
 
     Args:
-        ids: Ids that must be there. If one has been replaced meanwhile, the retrieval starts again.
+        ids: Ids that must be there. If one was replaced since, the retrieval starts again.
         optional: Ids that may be missing from the answer.
     """
 
@@ -170,7 +170,7 @@ class Load:
 class LoadTexts:
     """Load the texts of leaves and summaries. The answer maps each id to its text.
 
-    The texts are those of the versions that this retrieval has seen. For what is loaded already, it costs nothing.
+    The texts belong to the versions that this retrieval has seen. A text that is already loaded costs no time.
     """
 
     ids: tuple[str, ...]
@@ -180,8 +180,8 @@ class LoadTexts:
 class FindMentions:
     """Find documents that leaves mention: by title, by an alias, by a link or by a path.
 
-    The answer maps the id of each leaf that mentions any to a list of ``Mention``. Nothing is stored for it: the texts of
-    these leaves are looked through.
+    The answer maps the id of each leaf that mentions any to a list of ``Mention``. The store keeps no mentions: leafspan
+    searches the texts of these leaves.
 
     Args:
         ids: Ids of leaves that are loaded already.
@@ -202,7 +202,7 @@ class Mention(NamedTuple):
         version: Its current version.
         leaves: Number of its leaves, >= 1.
         written: The title, alias, link or path by which it is mentioned.
-        strength: How much the mention says, in (0, 1]: 1 for a link or a path, and how rare its words are for a name.
+        strength: How much the mention says, in (0, 1]: 1 for a link or a path, or for a name the rarity of its words.
     """
 
     document_id: str
@@ -216,7 +216,7 @@ class Mention(NamedTuple):
 class TreeRoots:
     """List the tops of the trees: the highest summaries, and the leaves of documents without a tree.
 
-    The answer is a list of ``TreeRoot``. With ``layer``, the summaries of that layer, and the tops of lower trees.
+    The answer is a list of ``TreeRoot``. With ``layer``, it has that layer's summaries and the tops of lower trees.
     """
 
     where: Where | None
@@ -244,14 +244,14 @@ class LoadVectors:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadPassages:
-    """Make passages of candidates, as the call would return them. The answer is a list with a Passage for each."""
+    """Turn candidates into passages, as the call would return them. The answer is a list with a Passage for each."""
 
     candidates: Sequence[Candidate]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Similarities:
-    """Compare leaves and summaries with vectors. The answer is a matrix of cosines: a row a vector, a column an id."""
+    """Compare leaves and summaries with vectors. The answer is a matrix of cosines: vectors as rows, ids as columns."""
 
     vectors: Any
     ids: tuple[str, ...]
@@ -259,16 +259,16 @@ class Similarities:
 
 @dataclass(frozen=True, slots=True)
 class HostResult:
-    """What a retriever of a host framework, or of another source, returned.
+    """A result of a host framework's or another source's retriever.
 
     Attributes:
-        id: Its id there, None if it has none.
+        id: Its id there, None without one.
         text: Its text.
-        score: Its score, None if it has none.
+        score: Its score, None without one.
         metadata: Its metadata.
-        kind: What it is, unless it is a leaf of the index: see ``Passage``.
-        origin: The object itself.
-        hidden: Keys of the metadata that no model is to be shown.
+        kind: The result's kind, unless it is a leaf of the index: see ``Passage``.
+        origin: The retriever's own object.
+        hidden: Metadata keys that are hidden from models.
     """
 
     id: str | None
@@ -284,15 +284,15 @@ class HostResult:
 class AskHost:
     """Ask a retriever of a host framework, or of another source. The answer is a list of Candidates, best first.
 
-    A result with the id of a leaf of the index is that leaf. Any other is a passage of its own kind. It is left out if its
-    own metadata do not match the filter, or that of the view which is asked.
+    A result with the id of a leaf of the index is that leaf. Any other result is a passage of its own kind, and is left out
+    if its own metadata does not match the filter or the filter of the asking view.
 
     Args:
         name: Name of the retriever, for traces and errors.
         question: What to ask.
         ask: Function from the question to the results.
         aask: Its coroutine function.
-        where: Filter on the documents. The retriever does not know of it; results that do not match are left out.
+        where: Filter on the documents. The retriever ignores it, so results that do not match are left out.
         elsewhere: Whether no result is a leaf of this index, whatever its id, since it comes from another index.
     """
 
@@ -306,7 +306,7 @@ class AskHost:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Ask a language model. The answer is a list with a text, or the Exception that came instead, for each prompt."""
+    """Ask a language model. The answer is a list with a text or an Exception for each prompt."""
 
     prompts: tuple[str, ...]
     generate: Callable[[str], str]
@@ -315,16 +315,16 @@ class Generate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallFunction:
-    """Call a function of the user's, off the event loop. The answer is what it returns; an error ends the retrieval.
+    """Call a user's function off the event loop. The answer is what it returns; an error ends the retrieval.
 
     Args:
         function: The function.
         arguments: Its arguments.
         native: Its coroutine function, which is called instead in an event loop.
-        key: What tells the call apart from others. If a strategy is run again with more candidates, a call with the same
-            key gets the answer of the first one. It may have the ``id`` of what the function refers to, which is kept as
-            long as the answer. Default: None, it is always called.
-        what: Who or what is waited for meanwhile, for errors. Default: the name of the function.
+        key: What identifies the call. If a strategy is run again with more candidates, a call with the same key gets the
+            answer of the first one. A key may contain the ``id`` of an object that the function refers to, which is kept
+            as long as the answer. Default: None, leafspan always calls the function.
+        what: Name of what the call waits for, for errors. Default: the name of the function.
     """
 
     function: Callable[..., Any]
@@ -336,7 +336,7 @@ class CallFunction:
 
 @dataclass(frozen=True, slots=True)
 class NoteWhyEmpty:
-    """Say why nothing is found for a query. If nothing is returned for it, that is its ``why_empty``. The answer is None.
+    """Note why a query has no results. It becomes ``why_empty`` if the call returns no results. The answer is None.
 
     Args:
         query: The query.
@@ -348,7 +348,7 @@ class NoteWhyEmpty:
 
 
 class Retrieves(Protocol):
-    """What can be run: a strategy."""
+    """Anything that retrieves: a strategy."""
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy."""
@@ -367,9 +367,9 @@ class StrategyRun:
 
 @dataclass(frozen=True, slots=True)
 class RunStrategies:
-    """Run strategies at the same time. The answer has for each its results for each query, or the error that ended it.
+    """Run strategies at the same time. The answer has each strategy's results for each query, or the error that ended it.
 
-    A strategy that is late has a TimeoutError. Its thread goes on, and its results are dropped.
+    A strategy that exceeds its time has a TimeoutError. Its thread goes on, and its results are dropped.
     """
 
     runs: tuple[StrategyRun, ...]
@@ -398,4 +398,4 @@ Request = (
     | NoteWhyEmpty
 )
 StrategyFlow = Generator[Request | tuple[Request, ...], Any, T]
-"""A strategy at work: it yields requests, several at once where they are independent, and is sent the answers."""
+"""A running strategy: it yields requests (independent ones as a tuple), and receives their answers."""

@@ -1,4 +1,4 @@
-"""Rerank: what another strategy finds, in another order."""
+"""Rerank: another strategy's results in another order."""
 
 from __future__ import annotations
 
@@ -75,14 +75,14 @@ class Rerank(OverBase):
 
     @property
     def needs_query(self) -> bool:
-        """A query is what results are compared with."""
+        """True, since results are compared with the query."""
         return True
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: a call of the function for each query, in an event loop all at once.
+        """See Strategy: one call of the function for each query; in an event loop all calls run at once.
 
         Raises:
-            InvalidArgument: if a query is a vector only, and there is a function.
+            InvalidArgument: if there is a function, and a query is a vector only.
         """
         questions = () if self.rerank is None else query_texts("Rerank", queries)
         found = yield from self.base.retrieve(queries, context.for_base.at_least(self.depth or 1))

@@ -1,4 +1,4 @@
-"""What reorders results: a function, scores, or a reranker of a host."""
+"""Reorders results by a function, by scores, or by a host's reranker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def call_for_each(
     jobs: Sequence[tuple[Any, ...]],
     keys: Sequence[Hashable],
 ) -> StrategyFlow[list[Any]]:
-    """What a function returns for each of several arguments, or the Exception that it raised. In an event loop all at once.
+    """A function's answer or Exception for each of several arguments; in an event loop all calls run at once.
 
     Raises:
         InvalidArgument: if the function raised it.
@@ -53,12 +53,12 @@ def call_for_each(
 
 @dataclass(frozen=True, slots=True)
 class Reranked:
-    """A result that a reranker of a host has kept.
+    """A result that a host's reranker kept.
 
     Attributes:
-        place: Its place in what was given, from 0.
-        score: Its score, None if it has none.
-        note: A remark for the trace, "" for none.
+    place: Its place in the given results, from 0.
+    score: Its score, None without one.
+    note: A remark for the trace, "" without one.
     """
 
     place: int
@@ -70,12 +70,12 @@ class Reranked:
 class HostReranker:
     """A document compressor of LangChain or a node postprocessor of LlamaIndex, for ``Rerank``. The adapters make these.
 
-    What it leaves out is left out, and its order is kept. Scores are its own if each result has one and none rises above
-    the one before it. Otherwise result number r, from 1, has the score 1 / r.
+    Results that it leaves out are left out, and its order is kept. If each result has a score and no score rises above the
+    previous one, the results keep these scores. Otherwise result number r, from 1, has the score 1 / r.
 
     Args:
         name: Name for traces and errors.
-        rerank: Function from a question and passages to those that are kept, best first.
+        rerank: Function from a question and passages to the passages to keep, best first.
         arerank: Its coroutine function.
     """
 
@@ -95,7 +95,7 @@ def rerank_by_scores(
     *,
     keeps_on_failure: bool,
 ) -> StrategyFlow[Rows]:
-    """The results of each question with the scores that a function gives them, best first.
+    """The results of each question with the function's scores, best first.
 
     Raises:
         InvalidArgument: if the function does not return a finite number for each text.
@@ -120,7 +120,7 @@ def rerank_by_scores(
 
 
 def moved(found: Candidate, score: float, old: int, new: int, remark: str = "") -> Candidate:
-    """A result with a new score in a new place, both from 0, and with a trace that says so."""
+    """A result with a new score, and a trace that names both places (given from 0)."""
     note = f"Rerank: rank {old + 1} with score {found.score:.3f} became rank {new + 1} with score {score:.3f}{remark}"
     return replace(found, score=score, trace=found.trace + Trace(notes=(note,)))
 
@@ -128,10 +128,10 @@ def moved(found: Candidate, score: float, old: int, new: int, remark: str = "") 
 def as_they_are(
     row: Sequence[Candidate], error: Exception, name: str, question: str, *, keeps_on_failure: bool
 ) -> list[Candidate]:
-    """The results as they were found, with a note that reordering failed.
+    """The results as they were found, with a note on the failed reordering.
 
     Raises:
-        LeafspanError: for the failure, with a note of where it came from, unless the results are kept.
+        LeafspanError: for the failure, with a note on its origin, unless the results are kept.
     """
     if not keeps_on_failure:
         failed = function_failed("the reranker", name, question, error)
@@ -148,7 +148,7 @@ def _text(found: Candidate, loaded: dict[str, str]) -> str:
 
 
 def _numbers(answer: Any, count: int) -> list[float]:
-    """The scores that a function returned, which may be an array."""
+    """A function's scores, which may be an array."""
     refuse_coroutine("rerank", answer)
     scores = answer.tolist() if hasattr(answer, "tolist") else answer
     if not isinstance(scores, Sequence) or isinstance(scores, str) or len(scores) != count:
@@ -174,10 +174,10 @@ def _refusal(count: int, got: object) -> UnusableResult:
 def rerank_by_host(
     reranker: HostReranker, questions: Sequence[str], rows: Rows, *, keeps_on_failure: bool
 ) -> StrategyFlow[Rows]:
-    """Those results of each question that a reranker keeps, in its order.
+    """The results of each question that a reranker keeps, in its order.
 
     Raises:
-        InvalidArgument: if the reranker returns anything but results that it was given.
+        InvalidArgument: if the reranker returns a result that it was not given.
     """
     asked = [number for number, row in enumerate(rows) if row]
     if not asked:

@@ -1,4 +1,4 @@
-"""RewriteQuery: something else is searched in place of the question."""
+"""RewriteQuery: leafspan searches a better query instead of the question."""
 
 from __future__ import annotations
 
@@ -103,11 +103,11 @@ class RewriteQuery(OverBase):
 
     @property
     def template(self) -> str | None:
-        """The prompt for the language model: ``prompt``, or else the default one. None where ``how`` is a function."""
+        """The prompt for the language model: ``prompt``, or the default. None if ``how`` is a function."""
         return self.prompt or (PROMPTS[self.how] if isinstance(self.how, str) else None)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: the model or the function is asked for all queries, and what is to be searched is one search."""
+        """See Strategy: one request to the model or function for all queries, then one search."""
         if isinstance(self.how, str):
             asked = yield from self._written(queries, self.how)
         else:
@@ -115,7 +115,7 @@ class RewriteQuery(OverBase):
         return (yield from search_phrasings(self.base, asked, context, self.fusion))
 
     def _written(self, queries: Sequence[Query], how: Transformation) -> StrategyFlow[list[Phrased]]:
-        """What is searched of what the language model writes for each query."""
+        """The phrasings that the language model writes for each query."""
         assert self.generate is not None
         count = self.count or _DEFAULT_COUNTS.get(how, 1)
         keeps = how != "rewrite" if self.keep_question is None else self.keep_question
@@ -140,7 +140,7 @@ class RewriteQuery(OverBase):
         return asked
 
     def _returned(self, queries: Sequence[Query], function: Callable[[str], Any]) -> StrategyFlow[list[Phrased]]:
-        """What is searched of what the user's function returns for each query."""
+        """The phrasings that the user's function returns for each query."""
         keeps = bool(self.keep_question)
         asked = []
         answers = yield from ask_for_each(queries, str, function, self.ahow, name="how")
@@ -176,10 +176,10 @@ def _in_its_place(query: Query, found: Sequence[Query], keeps: bool, is_fused: b
 
 
 def _queries_in(answer: object) -> list[Query]:
-    """The queries in what a function returned; none if it returned None, or only blank texts.
+    """The queries in a function's answer; an empty list for None or only blank texts.
 
     Raises:
-        InvalidArgument: if it returned anything else.
+        InvalidArgument: if the answer is anything else.
     """
     several = answer if isinstance(answer, list | tuple) else [answer]
     queries = []

@@ -1,4 +1,4 @@
-"""Routers: each question goes to the retrievers that are chosen for it."""
+"""Routers: choose retrievers for each question."""
 
 from __future__ import annotations
 
@@ -139,18 +139,18 @@ class Router(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """Whether one of the retrievers does."""
+        """Whether one of the retrievers finds spans."""
         return any(retriever.finds_spans for retriever in self.retrievers.values())
 
     @property
     def returns_all(self) -> bool:
-        """Whether all of the retrievers do."""
+        """Whether all retrievers return everything they find."""
         return all(retriever.returns_all for retriever in self.retrievers.values())
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: a choice for each query, and then one run of each retriever with all queries that it is for."""
+        """See Strategy: a choice for each query, then one run of each retriever with all of its queries."""
         routes = [self._or_default(route) for route in (yield from self._routes(queries))]
-        # A retriever may be the only one for one query, and be fused with others for another one, which takes all it finds.
+        # A retriever can be alone for one query and fused for another; fusing needs all of its results.
         asked: dict[tuple[str, bool], list[int]] = {}
         for name in self.retrievers:
             for number, route in enumerate(routes):
@@ -202,7 +202,7 @@ class Router(Strategy):
 
     def _routes(self, queries: Sequence[Query]) -> StrategyFlow[list[Route]]:
         if self.choose is not None:
-            # Asked like a model: each question once, also if the retrieval looks again, and an error is an answer.
+            # Asked like a model: each question once, even if the retrieval runs again, and an error is an answer.
             return (yield from self._asked(queries, self.choose, self.achoose, str, ruled_route, self.most))
         if self.generate is not None:
             most = self.most or 1
@@ -241,7 +241,7 @@ class Router(Strategy):
         units = vectors / np.where(lengths > 0, lengths, 1)
         names, most = tuple(self.retrievers), self.most or 1
         asked, about = units[: len(queries)], units[len(queries) :]
-        # Each cosine by itself, so that it does not depend on how many queries there are.
+        # Each cosine alone, so that the number of queries does not change it.
         cosines = [[float((question * each).sum()) for each in about] for question in asked]
         return [nearest_route(row, names, most, self.min_similarity) for row in cosines]
 

@@ -1,4 +1,4 @@
-"""Which retrievers a question is for: read from what chose them."""
+"""Reads the chosen retrievers from a function's or a model's answer."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Route:
     """The retrievers that were chosen for a question.
 
     Attributes:
-        names: Their names, the best first. None if none was chosen.
-        reason: Why.
+        names: Their names, best first; empty if no retriever was chosen.
+        reason: The reason.
     """
 
     names: tuple[str, ...]
@@ -55,7 +55,7 @@ def answered_route(answer: object, names: Sequence[str], most: int) -> Route:
 
 
 def ruled_route(answer: Any, names: Sequence[str], most: int | None) -> Route:
-    """The retrievers that a function of the user's named.
+    """The retrievers that a user's function named.
 
     Raises:
         InvalidArgument: if it is a coroutine.
@@ -72,9 +72,8 @@ def ruled_route(answer: Any, names: Sequence[str], most: int | None) -> Route:
     unknown = [name for name in given if not isinstance(name, str) or name not in names]
     reason = f"choose returned {shown(answer)}"
     if unknown:
-        which = "which" if not known else f"of which {', '.join(map(shown, unknown))}"
-        reason += f", {which} {'is' if len(unknown) == 1 else 'are'} no retriever here"
+        reason += f"; not a retriever here: {', '.join(map(shown, unknown))}"
     chosen = tuple(dict.fromkeys(known))
     if most is not None and len(chosen) > most:
-        reason += f", of which at most {most} {'is' if most == 1 else 'are'} asked"
+        reason += f"; at most {most} {'is' if most == 1 else 'are'} asked"
     return Route(chosen[:most], reason)

@@ -1,4 +1,4 @@
-"""Searching by vectors and texts: the vectors of questions, and hits that reach a lowest score."""
+"""Searches by vectors and texts: vectors of questions, and hits that reach a lowest score."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from leafspan.values import Hit
 
 
 def query_vectors(queries: Sequence[Query], instruction: str) -> StrategyFlow[NDArray[np.float32]]:
-    """A row for each query: its own vector where it brings one along, else that of its text, or the mean of several.
+    """A row for each query: its own vector if it has one, else its text's vector, or the mean of several texts' vectors.
 
     Raises:
-        InvalidArgument: if a vector has another length than those of the texts, or than the first one where there are none.
+        InvalidArgument: if a vector's length differs from the texts' vectors, or, without texts, from the first vector.
     """
     import numpy as np
 
@@ -46,7 +46,7 @@ def _mean(vectors: Sequence[Any]) -> Any:
 
 
 def _to_embed(query: Query) -> tuple[str, ...]:
-    """The texts whose mean vector stands for the query; none where it brings its vector along."""
+    """The texts whose mean vector is the query's vector; empty if the query has a vector."""
     if query.vector is not None:
         return ()
     return query.embedding_texts or (query.text or "",)
@@ -57,8 +57,8 @@ def search(
 ) -> StrategyFlow[tuple[list[list[Hit]], list[LexicalMatches]]]:
     """The answers to a vector search and a lexical search, which run at the same time.
 
-    With ``summaries`` both also run among the summaries of the trees. Each list then holds as many leaves and as many
-    summaries as were asked for, together best first; ``ideal`` is that of the leaves.
+    With ``summaries`` both also search the summaries of the trees. Each list then holds up to that many leaves and
+    summaries each, together best first; ``ideal`` is the leaves' ideal.
     """
     requests = tuple(request for request in (vectors, words) if request is not None)
     more = tuple(replace(request, summaries=True) for request in requests) if summaries else ()
@@ -84,7 +84,7 @@ T = TypeVar("T")
 def those_that_reach(
     min_score: float | None, queries: Sequence[Query], rows: Sequence[Sequence[T]], score_of: Callable[[T], float]
 ) -> StrategyFlow[list[list[T]]]:
-    """What is found for each query, without what scores below ``min_score``."""
+    """Each query's results without those below ``min_score``."""
     if min_score is None:
         return [list(row) for row in rows]
     kept = [[each for each in row if score_of(each) >= min_score] for row in rows]
@@ -95,5 +95,5 @@ def those_that_reach(
 
 
 def note_too_low(query: Query, min_score: float, best: float) -> StrategyFlow[None]:
-    """Note that no result reaches ``min_score``."""
+    """Note in ``why_empty`` that all results are below ``min_score``."""
     yield NoteWhyEmpty(query, f"no result reaches the strategy's min_score={min_score:g}, the best has {best:.3g}")

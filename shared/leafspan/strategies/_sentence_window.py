@@ -54,9 +54,9 @@ class SentenceWindow(Strategy):
         return True
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy: the base, and a fetch of the neighbours, whose lengths say where a window ends."""
-        # Windows may unite, so more hits are asked for than get one, and one more, without which there are no others.
-        # With a budget, the number of hits also says whether to look again, at more candidates.
+        """See Strategy: the base, and a fetch of the neighbours, whose lengths decide where a window ends."""
+        # Windows may unite, so the base finds more hits than k; one extra hit shows that there are others.
+        # With a budget, the number of hits also decides whether to look again, at more candidates.
         most = None if context.k is None or context.words is not None else 2 * context.k + 1
         lengths: dict[str, int] = {}
         results = yield from retrieve_leaves(self.base, queries, context, most=most)
@@ -69,17 +69,17 @@ class SentenceWindow(Strategy):
     def _windows(
         self, results: Sequence[Sequence[Candidate]], context: RetrievalContext, lengths: dict[str, int]
     ) -> StrategyFlow[list[list[Candidate]]]:
-        """For each query the windows around its best hits: as many hits as it takes to have ``k`` windows.
+        """The windows around the best hits of each query: as many hits as ``k`` windows need.
 
-        Lengths of leaves that are not known yet are loaded and added.
+        Loads missing lengths of leaves, and adds them to ``lengths``.
         """
         longest = context.longest(self.max_words)
         best = [hits[: context.k] for hits in results]
-        if longest is not None:  # or else they would be the lengths of some leaves of a window
+        if longest is not None:  # without a limit, lengths would be known for some leaves of a window only
             lengths |= {hit.id: hit.words or 0 for hits in results for hit in hits}
         while True:
             if longest is not None and not self._neighbours(best, context).issubset(lengths):
-                # More hits than are needed now: where windows unite, one fetch is then enough for the next ones, too.
+                # Loads more hits than this round needs: where windows unite, the next round then needs no fetch.
                 ahead = [hits[: 2 * len(some) + 1] for hits, some in zip(results, best, strict=True)]
                 loaded: dict[str, Candidate] = yield Load(tuple(sorted(self._neighbours(ahead, context) - lengths.keys())))
                 lengths |= {found.id: found.words or 0 for found in loaded.values()}
@@ -103,12 +103,12 @@ class SentenceWindow(Strategy):
             best = more
 
     def _neighbours(self, results: Sequence[Sequence[Candidate]], context: RetrievalContext) -> set[str]:
-        """The ids of the leaves that windows may add to those of these hits that a budget may hold."""
+        """The ids of the leaves that windows may add to the hits within the budget."""
         fitting = (self._fitting(hits, context.words) for hits in results)
         return {id_ for hits in fitting for id_ in neighbours_of(hits, before=self.before, after=self.after)}
 
     def _fitting(self, hits: Sequence[Candidate], budget: int | None) -> Sequence[Candidate]:
-        """The best hits that a budget may hold; all without a budget."""
+        """The best hits within the budget; all hits without a budget."""
         if budget is None:
             return hits
         ordered = sorted(hits, key=lambda hit: hit.order)

@@ -1,4 +1,4 @@
-"""What a strategy is."""
+"""The base class of strategies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from leafspan.strategies._requests import StrategyFlow
 from leafspan.values import Candidate, Query
 
 _OF_A_CALL = ("k", "candidates", "budget", "where", "min_score", "timeout")
-"""Options of ``View.retrieve``, which are not those of every strategy."""
+"""Options of ``View.retrieve`` that not every strategy has."""
 
 
 class Strategy(ABC):
@@ -27,11 +27,11 @@ class Strategy(ABC):
     docs/write-a-strategy.md for a worked example.
     """
 
-    # No protocol, since the defaults below must be inherited: a flag that is looked up by name would be misspelt unnoticed.
+    # A base class, not a protocol: subclasses inherit defaults, and a misspelt flag would go unnoticed in a lookup by name.
     __slots__ = ()
 
     configurable: ClassVar[bool] = True
-    """Whether configurations can name the class. False if it is made by the package alone."""
+    """Whether configurations can name the class. False if only leafspan itself makes it."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -39,7 +39,7 @@ class Strategy(ABC):
             register(cls)
         if cls.__repr__ is Strategy.__repr__:
             cls.__repr__ = Strategy.__repr__  # type: ignore[method-assign]  # so that ``dataclass`` makes none
-        if {"__init__", "__dataclass_fields__"} <= vars(cls).keys():  # made anew by dataclass, for its slots
+        if {"__init__", "__dataclass_fields__"} <= vars(cls).keys():  # dataclass makes the class again, for its slots
             cls.__init__ = with_option_names(cls.__init__, of_a_call=_OF_A_CALL)  # type: ignore[method-assign]
 
     def __repr__(self) -> str:
@@ -52,7 +52,7 @@ class Strategy(ABC):
 
         Args:
             queries: The questions, each as text, vector, or both.
-            context: How much is wanted, and of which documents.
+            context: The number of results to find, the filter, and more.
         """
 
     @property
@@ -62,14 +62,14 @@ class Strategy(ABC):
 
     @property
     def needs_query(self) -> bool:
-        """Whether a query is needed. If not, None and a blank text are queries, too."""
+        """Whether it needs a query. If not, None and a blank text are queries, too."""
         return True
 
     @property
     def returns_all(self) -> bool:
-        """Whether everything that is found is returned when neither ``k`` nor ``budget`` is given. By default, five are.
+        """Whether it returns everything it finds without ``k`` and ``budget``. Other strategies return five results.
 
-        Such a strategy is run again with more candidates until it finds nothing new.
+        Such a strategy is run again with more candidates until it finds no new result.
         """
         return False
 
@@ -80,11 +80,11 @@ class Strategy(ABC):
 
     @property
     def query_instruction(self) -> str:
-        """Text that stands before each query when it is embedded."""
+        """Text before each query when it is embedded."""
         return ""
 
     def with_summaries(self) -> Strategy | None:
-        """The same strategy, searching the summaries of the trees as well; None if it cannot."""
+        """The same strategy that also searches the summaries of the trees, or None if it cannot."""
         return None
 
     def to_config(self, *, given: Mapping[str, object] | None = None, full: bool = False) -> dict[str, Any]:
@@ -111,7 +111,7 @@ class Strategy(ABC):
             given: Objects by name, each of which replaces ``{"given": name}``. Default: none.
 
         Raises:
-            InvalidArgument: if a name is not known, or an option is out of its range; the message says where it is.
+            InvalidArgument: if a name is unknown, or an option is out of its range; the message says where.
         """
         place = Place()
         if isinstance(config, Path):

@@ -27,7 +27,7 @@ Mode: TypeAlias = Literal["collapsed", "traversal"]
 
 _TOP_K = 5  # of each layer, as in the paper
 _NO_TREES = "no tree is built, so only leaves were searched: build_tree of the index builds them"
-_EXPANDED = 3  # leaves in place of a summary, where the number is not given
+_EXPANDED = 3  # leaves for each summary with expand=True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,16 +102,16 @@ class Tree(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """It returns summaries."""
+        """True, since it returns summaries."""
         return True
 
     @property
     def returns_all(self) -> bool:
-        """In a traversal, and where ``top_k`` or ``min_score`` limits the results."""
+        """True in a traversal, and with ``top_k`` or ``min_score``."""
         return self.mode == "traversal" or self.top_k is not None or self.min_score is not None
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """See Strategy. Where no tree was built, each trace says so."""
+        """See Strategy. If no tree was built, each trace says so."""
         found = yield from self._retrieve(queries, context)
         if not any(found) or any(each.summary for row in found for each in row) or (yield HasTrees()):
             return found
@@ -128,8 +128,8 @@ class Tree(Strategy):
             rows = yield from self._traverse(vectors, context)
             return (yield from self._without_repeats(vectors, rows, context))
         most = context.candidates if self.top_k is None else self.top_k
-        # Few summaries repeat others: mostly it is enough to load twice as many as are wanted.
-        # With a budget any number may be needed, since summaries that are longer than it are passed over.
+        # Few summaries repeat others: loading twice ``k`` is mostly enough.
+        # With a budget load all, since summaries longer than the budget are skipped.
         few = most if context.k is None or context.words is not None else min(2 * context.k, most)
         rows = yield from self._collapse(queries, context, few)
         found = yield from self._without_repeats(vectors, rows, context)
@@ -153,7 +153,7 @@ class Tree(Strategy):
     def _without_repeats(
         self, vectors: Any, rows: Sequence[list[Candidate]], context: RetrievalContext
     ) -> StrategyFlow[list[list[Candidate]]]:
-        """What was chosen, so that no text comes twice: summaries expanded, or left out beside all of their leaves."""
+        """The candidates without repeated texts: summaries are expanded, or left out if all of their leaves are there."""
         if self.expand:
             return (yield from self._expand(vectors, rows, context.k))
         if self.keep_covered_summaries:
@@ -161,7 +161,7 @@ class Tree(Strategy):
         return [without_repeats(row, results=context.k, words=context.words) for row in rows]
 
     def _traverse(self, vectors: Any, context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
-        """Layer by layer: of the children of what was chosen, and of the roots at this height, the most similar ones."""
+        """Layer by layer, the most similar nodes among the chosen nodes' children and the roots of that layer."""
         roots: Sequence[TreeRoot] = yield TreeRoots(context.where, self.start_layer)
         by_layer: dict[int, list[str]] = {}
         for root in roots:
@@ -179,14 +179,14 @@ class Tree(Strategy):
         return [list(row.values()) for row in rows]
 
     def _children(self, chosen: Sequence[Candidate]) -> list[str]:
-        """Their children, each once, in the order in which they are met; no leaves where these are not wanted."""
+        """The children of the chosen nodes, each once, in order; without leaves if ``end_layer`` is above 0."""
         children = dict.fromkeys(child for found in chosen if found.summary for child in found.summary.children)
         return [child for child in children if self.end_layer == 0 or LeafId.parse(child).is_summary]
 
     def _choose(
         self, vectors: Any, pools: Sequence[Sequence[str]], taken: Sequence[Mapping[str, Candidate]]
     ) -> StrategyFlow[list[list[_IdAndScore]]]:
-        """The best of each query's pool that are not taken yet."""
+        """The best candidates of each query's pool that are not taken yet."""
         cosines = yield from _compare(vectors, (id_ for pool in pools for id_ in pool))
         limit = _TOP_K if self.top_k is None and self.min_score is None else self.top_k
         found = []
@@ -198,7 +198,7 @@ class Tree(Strategy):
     def _expand(
         self, vectors: Any, rows: Sequence[Sequence[Candidate]], most: int | None
     ) -> StrategyFlow[list[list[Candidate]]]:
-        """Each summary replaced by the best of its leaves that have not come yet; the first ``most`` of each row."""
+        """Replace each summary by its best leaves that have not come yet; keep the first ``most`` of each row."""
         covered = {each.span.id: each.summary.leaf_ids for row in rows for each in row if each.summary}
         cosines = yield from _compare(vectors, (leaf for leaves in covered.values() for leaf in leaves))
         expanded = [self._expand_row(row, covered, cosines, number, most) for number, row in enumerate(rows)]
@@ -217,7 +217,7 @@ class Tree(Strategy):
         number: int,
         most: int | None,
     ) -> dict[str, Candidate | float]:
-        """By leaf, in order: the candidate that was found, or the score of a leaf that has yet to be loaded."""
+        """For each leaf, in order, the found candidate, or the score of a leaf that is not loaded yet."""
         count = _EXPANDED if self.expand is True else int(self.expand)
         items: dict[str, Candidate | float] = {}
         for each in row:
@@ -235,13 +235,13 @@ _IdAndScore: TypeAlias = tuple[str, float]
 
 
 class _Cosines(NamedTuple):
-    """Cosines of ids (by their columns) with vectors (rows)."""
+    """Cosines of vectors (rows) with ids (columns)."""
 
     matrix: Any
     columns: Mapping[str, int]
 
     def of(self, row: int, ids: Sequence[str]) -> NDArray[np.float64]:
-        """Those of some of the ids with one vector."""
+        """The cosines of one vector with some of the ids."""
         import numpy as np
 
         return self.matrix[row, [self.columns[id_] for id_ in ids]] if ids else np.empty(0)

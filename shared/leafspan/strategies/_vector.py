@@ -47,7 +47,7 @@ class Vector(Strategy):
 
     @property
     def finds_spans(self) -> bool:
-        """Whether summaries may be among the results."""
+        """Whether results may include summaries."""
         return self.summaries
 
     @property
@@ -57,20 +57,20 @@ class Vector(Strategy):
 
     @property
     def returns_all(self) -> bool:
-        """With ``k`` or ``min_score``."""
+        """True with ``k`` or ``min_score``."""
         return self.k is not None or self.min_score is not None
 
     def with_summaries(self) -> Vector:
-        """The same, with ``summaries``."""
+        """The same strategy with ``summaries=True``."""
         return replace(self, summaries=True)
 
     def retrieve(self, queries: Sequence[Query], context: RetrievalContext) -> StrategyFlow[list[list[Candidate]]]:
         """See Strategy: one search for all queries."""
         if self.summaries and context.words is not None:
-            context = context.for_base  # some summaries may be longer than the budget, so any number may be needed
+            context = context.for_base  # summaries longer than the budget are skipped, so load all
         vectors = yield from query_vectors(queries, self.instruction)
         count = context.candidates if self.k is None else self.k
-        everything = context.k is None and context.words is None  # that reaches the lowest score
+        everything = context.k is None and context.words is None  # results that reach the lowest score
         if self.summaries:
             asked = VectorSearch(vectors, count, context.where, complete=everything)
             hits, _ = yield from search(asked, None, summaries=True)

@@ -1,4 +1,4 @@
-"""Diversity: results that are relevant and not all alike."""
+"""Diversity: chooses results that are relevant and not all alike."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ class Chosen(NamedTuple):
     """A result in its new place.
 
     Attributes:
-        place: Its place in what was given, from 0.
+        place: Its place in the given results, from 0.
         score: Its marginal relevance. No score is higher than the one before it.
-        similarity: Its cosine similarity to the one among the results before it that is most like it. 0 for the first.
+        similarity: Its cosine similarity to the most similar result before it. 0 for the first result.
     """
 
     place: int
@@ -23,11 +23,11 @@ class Chosen(NamedTuple):
 def maximal_marginal_relevance(
     relevance: Sequence[float], vectors: Any, *, diversity: float, count: int | None = None
 ) -> list[Chosen]:
-    """The results reordered: each is the one with the most marginal relevance beside those before it.
+    """The results reordered: each is the result with the highest marginal relevance, given the results before it.
 
     The marginal relevance of a result is (1 - ``diversity``) * its relevance - ``diversity`` * its cosine similarity to the
-    one among the results before it that is most like it. For the first result this similarity is 0. Ties go to the result
-    that comes first in what was given. A vector of zeros is like nothing, with a cosine of 0.
+    most similar result before it. For the first result this similarity is 0. Ties keep the given order. A vector of zeros
+    is similar to no other, with a cosine of 0.
     """
     import numpy as np
 
@@ -43,11 +43,11 @@ def maximal_marginal_relevance(
     for _ in range(len(matrix) if count is None else min(count, len(matrix))):
         values = np.where(left, relevant - diversity * closest, -np.inf)
         place = int(np.argmax(values))  # the first of equals
-        # Where cosines are negative, the second result can have more than the first one.
+        # With negative cosines, the second result can have a higher value than the first.
         score = min(float(values[place]), chosen[-1].score) if chosen else float(values[place])
         chosen.append(Chosen(place, score, float(closest[place])))
         left[place] = False
-        # Not as a product of a matrix and a vector, whose rounding depends on the row: equal vectors must tie.
+        # No matrix product, whose rounding depends on the row: equal vectors must tie.
         cosines = (matrix * matrix[place]).sum(axis=1)
         closest = cosines if len(chosen) == 1 else np.maximum(closest, cosines)
     return chosen

@@ -3,16 +3,16 @@
 A ranking is a list of (key, score), best first. Every function here returns one too, so that fusions can be nested. A key
 is any hashable value. All functions follow these rules:
 
-- A key counts once in a ranking, at its first place there; the keys behind a repetition move up.
+- A key counts once in a ranking, at its first place; later keys move up over a repetition.
 - Results come best first. Equal scores keep the order in which the keys were first seen, ranking after ranking.
-- ``weights`` has one number > 0 for each ranking; None stands for equal weights. Normalised weights sum to 1. None without
-  normalising stands for 1 each. A ranking without results keeps its share. To switch a ranking off, leave it out.
-- Scores are finite, and may be negative. A score of None counts as the lowest score of its ranking, and as 0 if the
-  ranking has no score at all.
+- ``weights`` has one number > 0 for each ranking; None means equal weights. Normalised weights sum to 1. None without
+  normalising means a weight of 1 each. A ranking without results keeps its share. To switch a ranking off, leave it out.
+- Scores are finite, and may be negative. A score of None becomes the lowest score of its ranking, or 0 if the ranking has
+  no score at all.
 - Sums are correctly rounded (``math.fsum``). So the order of the rankings changes no score, and scores that are equal on
   paper are equal here.
 
-The calls that do what other libraries do, for rankings in which no key comes twice:
+Calls that match other libraries, for rankings without repeated keys:
 
 =====================================================  ================================================================
 LangChain ``EnsembleRetriever``                        ``reciprocal_rank_fusion(rankings)``
@@ -54,9 +54,9 @@ from leafspan.errors import InvalidArgument
 K = TypeVar("K", bound=Hashable)
 
 EqualScores: TypeAlias = float | Literal["by_sign", "as_is"]
-"""What scaling makes of scores that are all equal.
+"""The scaled value of scores that are all equal.
 
-A number: this number. ``"by_sign"``: 1 if they are > 0, otherwise 0. ``"as_is"``: the scores as they are.
+A number: this number. ``"by_sign"``: 1 if they are > 0, otherwise 0. ``"as_is"``: the scores unchanged.
 """
 
 
@@ -97,8 +97,8 @@ def relative_score_fusion(
 ) -> list[tuple[K, float]]:
     """The keys fused by their scores, after each ranking's scores are scaled to [0, 1]: ``min_max``, then ``sum_fusion``.
 
-    With normalised weights, scores are in [0, 1], and 1 means best in every ranking. The last key of a ranking gets nothing
-    from it.
+    With normalised weights, scores are in [0, 1], and 1 means best in every ranking. The last key of a ranking gets 0 from
+    it.
 
     Raises:
         InvalidArgument: if there is not one weight > 0 for each ranking, a score is not finite, or ``equal_scores`` is
@@ -174,15 +174,15 @@ def min_max(ranking: Sequence[tuple[K, float | None]], *, equal_scores: EqualSco
 def three_sigma(ranking: Sequence[tuple[K, float | None]], *, equal_scores: EqualScores = 0.5) -> list[tuple[K, float]]:
     """The ranking in its order, scaled so that its mean score is 0.5, and three standard deviations from it are 0 and 1.
 
-    Scores that are further away from the mean lie outside of [0, 1]: of n scores, between 0.5 - sqrt(n - 1) / 6 and
-    0.5 + sqrt(n - 1) / 6. It is the standard deviation of a population.
+    Scores that are further away from the mean lie outside of [0, 1]: with n scores, between 0.5 - sqrt(n - 1) / 6 and
+    0.5 + sqrt(n - 1) / 6. The deviation is the standard deviation of a population.
 
     Raises:
         InvalidArgument: if a score is not finite, or ``equal_scores`` is not one of its values.
     """
     scores = _scores(ranking)
     values = scores.values()
-    # Rounding can give equal scores a deviation above 0 (as three times 0.1), so they are handled before it is computed.
+    # Rounding can give equal scores a deviation above 0 (such as three times 0.1), so they are handled first.
     if len(set(values)) < 2:
         return min_max(ranking, equal_scores=equal_scores)
     mean = sum(values) / len(values)
@@ -213,7 +213,7 @@ def _weighted(rankings: Sequence[Sequence[tuple[K, float | None]]], weights: Seq
 
 
 def _scores(ranking: Sequence[tuple[K, float | None]]) -> dict[K, float]:
-    """Each key with its first score, and with the lowest score of the ranking if that is None."""
+    """Each key with its first score, or with the lowest score of the ranking if that score is None."""
     first: dict[K, float | None] = {}
     for key, score in ranking:
         if score is not None and not is_number(score):

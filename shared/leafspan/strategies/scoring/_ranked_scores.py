@@ -1,4 +1,4 @@
-"""Scores for results whose order is given."""
+"""Scores for results in a given order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 
 def scores_in_order(scores: Sequence[float | None]) -> list[float]:
-    """The results' own scores, if each has one and none rises above the one before; else 1 / rank, from 1."""
+    """The results' own scores, if each has a score and no score rises above the previous one; else 1 / rank, from 1."""
     own = [float(score) for score in scores if score is not None and math.isfinite(score)]
     if len(own) == len(scores) and all(a >= b for a, b in itertools.pairwise(own)):
         return own
