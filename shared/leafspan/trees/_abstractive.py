@@ -30,7 +30,7 @@ Passages:
 {texts}
 """
 
-_NOT_RETRIED = (NotImplementedError, ImportError, NameError)  # another attempt cannot help
+_NOT_RETRIED = (NotImplementedError, ImportError, NameError)  # a retry cannot help
 _LONGEST_WAIT = 60.0  # seconds between two attempts
 
 
@@ -100,12 +100,12 @@ class Abstractive:
         """A summarizer that asks a language model or a function.
 
         Args:
-            thing: A LangChain chat model or LLM, or a LlamaIndex LLM, which are recognised by their shape; or a function,
+            thing: A LangChain chat model or LLM, or a LlamaIndex LLM, both recognised by their shape; or a function,
                 also a coroutine function, from a list of texts to their summary.
             options: Options of ``Abstractive``.
 
         Raises:
-            InvalidArgument: if ``thing`` is none of these, or an option is out of its range.
+            InvalidArgument: if ``thing`` is anything else, or an option is out of its range.
         """
         if model := find_language_model(thing):
             return cls(**{"generate": model.generate, "agenerate": model.agenerate, "name": model.name} | options)
@@ -136,7 +136,7 @@ class Abstractive:
         return count_words(template) + min(words, self.max_input_words)
 
     def summarizing(self, groups: Sequence[Sequence[str]], embed: Embed, keep: Keep) -> Flow[dict[int, Exception]]:
-        """See Summarizer. After an interruption, or an error of ``keep``, no further group is begun.
+        """See Summarizer. After an interruption or an error in ``keep``, no further group starts.
 
         Raises:
             InvalidArgument: if only ``agenerate`` was given, and this runs outside an event loop.
@@ -151,7 +151,7 @@ class Abstractive:
         try:
             results: list[dict[int, Exception] | Exception] = yield run_concurrently(workers, [None] * len(workers))
         finally:
-            # After an interruption threads go on, though nobody waits for their results.
+            # After an interruption threads go on, but their results are dropped.
             stopped.set()
         errors: dict[int, Exception] = {}
         for result in results:
@@ -163,10 +163,10 @@ class Abstractive:
     def _work(
         self, waiting: deque[tuple[int, Sequence[str]]], stopped: Event, patience: Patience, keep: Keep
     ) -> Flow[dict[int, Exception]]:
-        """Summarise one waiting group after the other, until none is left. The result has the errors by place.
+        """Summarise one waiting group after the other, until all groups are done. The result has the errors by place.
 
-        Several workers share ``waiting`` and ``patience``: threads can take from a deque without a lock, and a failure that
-        is counted too late lets one group more be tried.
+        Several workers share ``waiting`` and ``patience``. Threads can take from a deque without a lock. If a worker counts
+        a failure too late, another worker tries one group more.
         """
         errors: dict[int, Exception] = {}
         while not stopped.is_set():
@@ -194,7 +194,7 @@ class Abstractive:
         return errors
 
     def _call(self, texts: Sequence[str], stopped: Event) -> Call:
-        """The call that makes the summary of one group, with all its attempts."""
+        """The call that summarises one group, with all retries."""
         import tenacity
 
         texts = _cut_to_limit(texts, self.max_input_words)
@@ -224,7 +224,7 @@ class Abstractive:
     def _checked(self, answer: object) -> str:
         """The answer as a summary: a text that is not blank, cut if it is too long."""
         refuse_coroutine("generate", answer)
-        # Text that is not valid Unicode can be neither embedded nor stored.
+        # An embedder and a store both reject text that is not valid Unicode.
         said = without_reasoning(answer) if isinstance(answer, str) else ""
         text = said.encode(errors="ignore").decode().strip()
         if not text:
@@ -234,7 +234,7 @@ class Abstractive:
 
 
 def _raise_if_stopped(stopped: Event) -> None:
-    """End an attempt whose result nobody waits for."""
+    """End an attempt whose result is not needed any more."""
     if stopped.is_set():
         raise NotAsked("the summaries were interrupted")
 
@@ -244,14 +244,14 @@ def _is_retried(error: BaseException) -> bool:
 
 
 def _cut_to_limit(texts: Sequence[str], limit: int) -> list[str]:
-    """The texts that are not blank. If they have more than ``limit`` words in all, each is cut to its share of these."""
+    """The texts that are not blank. If they have more than ``limit`` words in all, each is cut to its share of it."""
     sizes = [size(text) for text in texts]
     total = sum(sizes)
     if total <= limit:
         return [text for text in texts if text.strip()]
     cut = []
     before = 0
-    # The place where each share ends is rounded, not the share itself, so that the shares add up to the limit.
+    # Rounds the end of each share, not the share itself, so that the shares add up to the limit.
     for text, words in zip(texts, sizes, strict=True):
         share = limit * (before + words) // total - limit * before // total
         cut.append(first_words(text, share))
@@ -267,4 +267,4 @@ def _refuse_to_block() -> None:
 
 
 async def _accept_event_loop() -> None:
-    """In an event loop a coroutine function is enough."""
+    """Succeeds in an event loop, where a coroutine function is enough."""

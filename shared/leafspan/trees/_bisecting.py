@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_ROUNDS = 10  # most rounds of k-means; it mostly settles before
-_MIN_SHARE = 0.125  # of the smaller half: no outlier is cut off alone, and the number of cuts above a piece is logarithmic
+_ROUNDS = 10  # most rounds of k-means, which mostly converges earlier
+_MIN_SHARE = 0.125  # least share of the smaller half: no cut splits off one outlier, and the depth of cuts is logarithmic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class Bisecting:
             )
             clusters += [piece[cluster].tolist() for cluster in of_piece]
         if len(clusters) == len(sizes) > 1:
-            # No two texts of a piece fit together. If any two texts do, the two shortest of all do.
+            # No piece has two texts that fit together. If any two texts fit, the two shortest texts do.
             first, second = sorted(np.argsort(words, kind="stable")[:2].tolist())
             if words[first] + words[second] <= max_cluster_words:
                 clusters.append([first, second])
@@ -82,7 +82,7 @@ class Bisecting:
 
 
 def _pieces(vectors: NDArray[np.float32], largest: int, seed: int) -> Iterator[NDArray[np.intp]]:
-    """The rows in pieces of at most ``largest`` rows that are alike."""
+    """Split the rows into pieces of at most ``largest`` similar rows."""
     import numpy as np
 
     random = np.random.default_rng(seed)
@@ -97,10 +97,9 @@ def _pieces(vectors: NDArray[np.float32], largest: int, seed: int) -> Iterator[N
 
 
 def _halves(vectors: NDArray[np.float32], start: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The rows in two parts, by spherical k-means.
+    """Split the rows into two parts, by spherical k-means.
 
-    The first two centroids are rows that are far apart: the row farthest from row ``start``, and the row farthest from
-    that.
+    The first centroid is the row farthest from row ``start``. The second centroid is the row farthest from the first one.
     """
     import numpy as np
 
@@ -128,7 +127,7 @@ def _with_near_rows(
     most: int,
     max_cluster_words: int,
 ) -> list[list[int]]:
-    """The clusters with more members: rows of other clusters that lie within the margin, the nearest first."""
+    """The clusters, extended by rows of other clusters that lie within the margin, nearest first."""
     import numpy as np
 
     grown = [list(cluster) for cluster in clusters]
@@ -142,7 +141,7 @@ def _with_near_rows(
     to_own = cosines[np.arange(len(vectors)), own]
     gaps = to_own[:, None] - cosines
     gaps[np.arange(len(vectors)), own] = np.inf
-    gaps[to_own <= 0] = np.inf  # a vector without a direction is near to nothing
+    gaps[to_own <= 0] = np.inf  # a zero vector is near no cluster
     rows, numbers = np.nonzero(gaps < margin)
     lengths = [int(words[cluster].sum()) for cluster in clusters]
     for i in np.argsort(gaps[rows, numbers], kind="stable"):

@@ -44,10 +44,10 @@ class BuildOptions(NamedTuple):
 
 
 def build_trees(trees: Trees, plan: Plan, store: Store, options: BuildOptions) -> Flow[TreesBuilt]:
-    """Build the trees of the visible documents, then the layers above them. Trees are written in groups.
+    """Build the trees of the visible documents, then the layers above them, and write trees in groups.
 
     Raises:
-        IndexMismatch: if the trees there were built with another summarizer, and none was given.
+        IndexMismatch: if the stored trees were built with another summarizer, and ``plan`` names no summarizer.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     scope, dry_run = options.scope, options.dry_run
@@ -78,7 +78,7 @@ def build_trees(trees: Trees, plan: Plan, store: Store, options: BuildOptions) -
 
 
 def _check_summarizer(plan: Plan, rows: Mapping[str, Row], documents: Catalogue, scope: Scope | None) -> None:
-    """Check that a user who has paid for summaries does not lose them by forgetting to name the summarizer."""
+    """Refuse to replace a language model's summaries because the user did not name the summarizer."""
     if plan.summarizer_was_given:
         return
     view = view_name(scope)
@@ -88,14 +88,14 @@ def _check_summarizer(plan: Plan, rows: Mapping[str, Row], documents: Catalogue,
         if is_own and row.version is not None and record.summarizer != plan.summarizer.identity:
             raise IndexMismatch(
                 f"the trees were built with the summarizer {record.summarizer}; pass it again, or "
-                "summarizer=Extractive() to build them anew"
+                "summarizer=Extractive() to build them again"
             )
 
 
 def _summary_cache(
     plan: Plan, texts: Texts | None, store: Store | None, rows: Mapping[str, Row], *, dry_run: bool
 ) -> SummaryCache:
-    """Every answer of a language model is cached. Other summaries are cheap, and only the upper layers are reused."""
+    """The cache: all answers of a language model; for other summarizers, which are cheap, the upper layers only."""
     return LanguageModelCache(texts, read_only=dry_run) if plan.summarizer.asks else LayerCache(store, rows)
 
 
@@ -114,7 +114,7 @@ def _build(document_trees: DocumentTrees, show: bool | None) -> Flow[None]:
 
 
 def _build_upper_layers(document_trees: DocumentTrees, bar: Progress) -> Flow[None]:
-    """Build the layers above the documents' trees, and delete the view's other ones.
+    """Build the layers above the documents' trees, and delete the view's outdated layers.
 
     If a summary fails, the old layers over the same documents stay.
     """
@@ -145,7 +145,7 @@ def _build_upper_layers(document_trees: DocumentTrees, bar: Progress) -> Flow[No
 
 
 def _is_stored(row: Row, trees: TreeRows) -> bool:
-    """Whether the tree is stored in this version, with this hash, and without leftovers."""
+    """Whether the tree is stored with this version and hash, and without leftovers."""
     old = trees.rows.get(row.document_id)
     return old is not None and (old.version, old.hash) == (row.version, row.hash) and not old.leftovers
 

@@ -1,4 +1,4 @@
-"""Deleting summaries: those of deleted documents, so that nothing of them stays, and those that no tree uses."""
+"""Deletes summaries of deleted documents, and summaries that no tree uses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from leafspan.values import LeafId
 
 
 def forget_documents(trees: Trees, ids: Collection[str], timeout: float) -> Flow[None]:
-    """Delete all summaries that contain anything of these documents, and their cached texts."""
+    """Delete all summaries that contain text of these documents, and their cached texts."""
     opened = (yield from trees.existing()) if ids else None
     if opened is None:
         return
@@ -28,7 +28,7 @@ def forget_documents(trees: Trees, ids: Collection[str], timeout: float) -> Flow
     texts = opened.store.texts(timeout)
     dropped = _cache_keys(rows[id_] for id_ in affected)
     used = _cache_keys(row for id_, row in rows.items() if id_ not in affected)
-    # A build that was killed has cached texts for which there is no tree yet.
+    # A killed build leaves cached texts without a tree.
     unfinished = yield from texts.of([*ids, UPPER_LAYERS])
     yield from texts.delete((dropped | unfinished) - used)
 
@@ -48,15 +48,15 @@ class StateBeforeBuild(NamedTuple):
 def remove_unused(
     store: Store, trees: Store, before: StateBeforeBuild, failed: Collection[str], scope: Scope | None, timeout: float
 ) -> Flow[None]:
-    """After a build, delete the trees that are out of date, and the cached texts that no tree uses.
+    """After a build, delete outdated trees, and cached texts that no tree uses.
 
-    Other processes may be building at the same time. So everything is read again, and nothing is deleted that another
-    build may be about to finish. Half-written trees are deleted only if they were half-written before this build. Cached
-    texts are deleted only if they were there before this build, or if their document is gone. (If another build uses one of
-    these texts and is killed before it has written its tree, the next build makes that summary again.)
+    Other processes may be building at the same time. So this function reads all rows again, and keeps what another build
+    may be about to finish: it deletes a half-written tree only if the tree was half-written before this build, and a cached
+    text only if the text was there before this build, or its document is gone. (If another build uses such a text and is
+    killed before it has written its tree, the next build makes that summary again.)
     """
     rows = dict((yield from read_consistently(trees, Reader.rows)))
-    # Read after the trees, so that the documents are at least as new as they are.
+    # Read after the trees, so that the documents are at least as new as the trees.
     documents = yield from read_consistently(store, Reader.unpacked, scope)
     outdated = _outdated_trees(rows, documents, before, scope)
     yield from delete_trees(trees, outdated, timeout)
@@ -75,10 +75,10 @@ def remove_unused(
 def _outdated_trees(
     rows: Mapping[str, Row], documents: Catalogue, before: StateBeforeBuild, scope: Scope | None
 ) -> list[Row]:
-    """The view's trees whose documents have changed or gone, or that have been half-written since before the build."""
+    """The view's trees whose documents have changed or gone, or that were half-written before the build and still are."""
     records = {id_: TreeRecord.of(row) for id_, row in rows.items()}
-    # The doctor has removed the hash of a summary of several documents that is not whole, and it was not made again.
-    # Of a damaged one nobody knows what it is made of, and it was not made again either.
+    # A repair removed the hash of an incomplete summary of several documents, and this build did not make it again.
+    # A damaged summary does not show which documents it covers, and this build did not make it again either.
     whole = {id_: row for id_, row in rows.items() if row.damage is None and (row.hash or records[id_].is_of_document)}
     visible = VisibleTrees(whole, documents)
     own = rows.values() if scope is None else [rows[id_] for id_ in rows if records[id_].view == view_name(scope)]
@@ -90,17 +90,17 @@ def _outdated_trees(
 
 
 def _cache_keys(rows: Iterable[Row]) -> set[str]:
-    """The keys under which the texts of these trees are cached."""
+    """The cache keys of these trees' texts."""
     return {key for row in rows for key in TreeRecord.of(row).keys}
 
 
 def _trees_made_from(ids: Collection[str], rows: Mapping[str, Row]) -> list[str]:
-    """The ids of the trees of these documents, and of the summaries of several documents that contain one of them."""
+    """The ids of these documents' trees, and of the summaries of several documents that contain one of them."""
     touched = set(ids)
     children = {id_: record.children for id_, row in rows.items() if (record := TreeRecord.of(row)).children is not None}
     above = [(id_, {LeafId.parse(child).document_id for child in below}) for id_, below in children.items()]
     while newly_touched := [id_ for id_, below in above if id_ not in touched and below & touched]:
         touched.update(newly_touched)
-    # Nobody knows what a damaged summary of several documents is made of: perhaps of one of these.
+    # A damaged summary of several documents may contain one of these documents.
     touched.update(id_ for id_, row in rows.items() if row.damage is not None and id_.startswith(RESERVED_ID_PREFIX))
     return sorted(touched & rows.keys())

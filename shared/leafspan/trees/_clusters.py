@@ -20,15 +20,15 @@ class Clusterer(Protocol):
     def __call__(
         self, vectors: NDArray[np.float32], sizes: Sequence[int], max_cluster_words: int, /
     ) -> Sequence[Sequence[int]]:
-        """Clusters of texts that are alike. Each will be summarised, except that a text alone stays for the next layer."""
+        """Clusters of similar texts. Each is summarised, but a text alone in its cluster stays for the next layer."""
         ...
 
 
 def check_clusters(clusters: Sequence[Sequence[int]], sizes: Sequence[int], max_cluster_words: int) -> list[list[int]]:
     """The clusters in a normal form: sorted, and without repetitions.
 
-    The places of a cluster ascend, each once. Clusters come by their smallest place, then by the next one, and so on. Empty
-    clusters are left out, and so are clusters whose places are all in another cluster.
+    Places ascend within a cluster, each once. Clusters are sorted by their places. Empty clusters are left out, and so are
+    clusters whose places are all in another cluster.
 
     Raises:
         InvalidArgument: if a place is not a whole number >= 0 and below the number of sizes, if a place is in no cluster,
@@ -48,17 +48,17 @@ def check_clusters(clusters: Sequence[Sequence[int]], sizes: Sequence[int], max_
 
 
 def _largest(clusters: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The clusters that are not part of another one."""
+    """The clusters that no other cluster contains."""
     clusters_with: dict[int, set[int]] = {}
     for number, cluster in enumerate(clusters):
         for place in cluster:
             clusters_with.setdefault(place, set()).add(number)
-    # All clusters differ. So if only one of them has all places of a cluster, it is that cluster itself.
+    # All clusters differ. So if only one cluster has all places of a cluster, no other contains it.
     return [cluster for cluster in clusters if len(set.intersection(*(clusters_with[place] for place in cluster))) == 1]
 
 
 def _place(place: object, count: int) -> int:
-    """The place as an int, checked; a clusterer may return numpy's numbers."""
+    """The checked place as an int; a clusterer may return numpy's numbers."""
     try:
         number = index(place)  # type: ignore[arg-type]
     except TypeError:

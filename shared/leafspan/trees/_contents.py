@@ -1,4 +1,4 @@
-"""Listing and counting the trees of an index."""
+"""Lists and counts the trees of an index."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TreeCounts(NamedTuple):
     Attributes:
         trees: Number of documents whose tree is up to date.
         summaries: Number of summaries.
-        layers: Highest layer of a summary, 0 if there is none.
+        layers: Highest layer of a summary, 0 without summaries.
     """
 
     trees: int
@@ -46,7 +46,7 @@ def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: S
     """The visible summaries as passages with score 0, by document, top layer first.
 
     Raises:
-        DocumentNotFound: if there is no document of that id.
+        DocumentNotFound: if no document has that id.
     """
 
     def read(summaries: SummaryReader) -> Flow[list[Passage]]:
@@ -64,7 +64,7 @@ def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: S
 
 
 def _read_summaries(store: Store, trees: Trees, scope: Scope | None, read: Callable[[SummaryReader], Flow[T]]) -> Flow[T]:
-    """The result of ``read``, which starts again each time that something it saw was replaced meanwhile."""
+    """The result of ``read``, which starts again whenever something it saw was replaced."""
     met = Met()
 
     def read_with_documents(reader: Reader) -> Flow[T]:

@@ -19,7 +19,7 @@ from leafspan.trees._tree_record import TreeRecord
 from leafspan.trees._tree_rows import TreeRows
 from leafspan.values import SUMMARY_VERSION
 
-_GROUP = 10_000  # leaves of the documents whose trees are built together
+_GROUP = 10_000  # leaves of a group of documents whose trees are built together
 
 
 @dataclass(slots=True)
@@ -28,14 +28,13 @@ class DocumentTrees:
 
     Attributes:
         plan: How to build.
-        store: Where the documents are.
+        store: The store of the documents.
         scope: The view to build in, None for the whole index.
-        documents: The visible documents, when the build began.
+        documents: The visible documents at the start of the build.
         trees: The rows of the trees.
-        grower: What grows the trees.
+        grower: The grower of the trees.
         report: What was done so far.
-        roots: The nodes at the top of each tree, by the shown id of its document. Filled only if there will be upper
-            layers.
+        roots: The nodes at the top of each tree, by the shown id of its document. Filled only if the plan has upper layers.
     """
 
     plan: Plan
@@ -50,7 +49,7 @@ class DocumentTrees:
     def to_build(self) -> list[str]:
         """The shown ids of the documents whose trees are not up to date.
 
-        The other documents are reported as unchanged, and documents that are damaged as failed.
+        Adds the other documents to the report as unchanged, and damaged documents as failed.
         """
         outdated: list[str] = []
         for shown, row in sorted(self.documents.rows.items()):
@@ -87,7 +86,7 @@ class DocumentTrees:
         unchanged = self.report.unchanged
         if self.trees.store is None or not unchanged:
             return
-        # A tree that is damaged is built again.
+        # Damaged trees are built again.
         summaries = yield from read_consistently(self.trees.store, self._summary_roots, leave_out=True)
         leaves = yield from read_consistently(self.store, self._leaf_roots, self.scope)
         whole = [shown for shown in unchanged if shown in summaries and shown in leaves]
@@ -97,7 +96,7 @@ class DocumentTrees:
         yield from self.build(lost, bar, are_lost=True)
 
     def _drafts(self, reader: Reader, group: Sequence[str]) -> Flow[list[tuple[Row, TreeDraft]]]:
-        """A draft for each document of the group as it is now, with the row that its tree will have."""
+        """A draft for each current document of the group, with the row of its future tree."""
         visible = yield from reader.catalogue()
         rows = {id_: row for id_ in group if (row := visible.rows.get(id_)) is not None and row.version is not None}
         nodes = yield from leaf_nodes(reader, {id_: range(row.leaves) for id_, row in rows.items()})
@@ -109,21 +108,21 @@ class DocumentTrees:
         return drafts
 
     def _tree_row(self, stored_id: str, row: Row) -> Row:
-        """The row of the tree that will be built of a document, without what depends on its summaries."""
+        """The row of a document's future tree, without the fields that depend on its summaries."""
         digest = self._hash(row)
         old = self.trees.rows.get(stored_id)
         version = SUMMARY_VERSION + digest[:7]
-        # Two digests can begin alike, but two versions must differ.
+        # Two digests can have the same start, but two versions must differ.
         if old is not None and old.version == version and old.hash != digest:
             version = SUMMARY_VERSION + digest[7:14]
         return Row(stored_id, digest, version, 0, title=row.title, extra={"of": row.version})
 
     def _summary_roots(self, reader: Reader) -> Flow[dict[str, list[TreeNode]]]:
-        """The summaries at the tops of the unchanged trees, as far as they are still there, by shown id."""
+        """The summaries at the tops of the unchanged trees that still exist, by shown id."""
         rows: Mapping[str, Row] = yield from reader.rows()
         unchanged = self.report.unchanged
         for id_ in map(self._stored_id, unchanged):
-            # Another build, or a deletion, may have changed the trees since.
+            # Another build, or a deletion, may have changed the trees meanwhile.
             if id_ in rows:
                 self.trees.rows[id_] = rows[id_]
             else:
@@ -133,9 +132,9 @@ class DocumentTrees:
         return {shown_ids[id_]: nodes for id_, nodes in roots.items()}
 
     def _leaf_roots(self, reader: Reader) -> Flow[dict[str, list[TreeNode]]]:
-        """For each unchanged tree the leaves that no summary was made from, by shown id.
+        """For each unchanged tree the leaves below no summary, by shown id.
 
-        A tree that every leaf is in has an empty list. A tree whose document has changed since is left out.
+        The list is empty if every leaf is below a summary. A tree whose document has changed since is left out.
         """
         documents = (yield from reader.catalogue()).rows
         rows = {id_: self.trees.rows.get(self._stored_id(id_)) for id_ in self.report.unchanged}
@@ -154,5 +153,5 @@ class DocumentTrees:
         return self.documents.stored_id(shown) or shown
 
     def _hash(self, row: Row) -> str:
-        """A hash of everything that the tree of a document depends on."""
+        """A hash of everything that a document's tree depends on."""
         return hashlib.sha256(json.dumps([row.hash, row.version, self.plan.identity]).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Counting what a build would ask a language model for, without asking it."""
+"""Counts the words that a build would send to a language model."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from leafspan.trees._summarizer import Keep, Summarizer
 
 
 class DryRunSummarizer:
-    """Stands in for a summarizer during a dry run. Instead of a summary it gives the first words of the texts, and counts.
+    """Replaces a summarizer during a dry run: it counts words, and returns the first words of the texts as summary.
 
     Attributes:
-        words_sent: Number of words that would have been sent to a language model so far.
-        words_received: About how many words would have come back so far.
+        words_sent: Number of words that a build would have sent to a language model so far.
+        words_received: Estimated number of words that the model would have returned so far.
     """
 
     def __init__(self, summarizer: Summarizer) -> None:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
 
 _BATCH = 512  # sentences embedded at a time
-_HELD = 8_192  # vectors held at most
-# A line with fewer words is a heading or a label. If it ends with a full stop, fewer words are enough for a sentence.
+_HELD = 8_192  # most vectors to hold
+# A line with fewer words is a heading or a label; a line that ends with a full stop needs fewer words to be a sentence.
 _MIN_WORDS_WITHOUT_STOP, _MIN_WORDS_WITH_STOP = 8, 4
-_OPENING_MARKS = "\"'“‘«„([¿¡"  # what a sentence may begin with besides a letter or digit
+_OPENING_MARKS = "\"'“‘«„([¿¡"  # a sentence may begin with these besides a letter or digit
 _FULL_STOP = re.compile(r"""[.!?…。！？]["'”’»）)」』\]*_]*\Z""")
 
 
@@ -114,16 +114,16 @@ class Extractive:
             yield from keep(place, self._summary(eligible, np.array([vectors[sentence] for sentence in eligible])))
         waiting.clear()
         missing.clear()
-        # A leaf that is in several clusters comes again, mostly soon: so vectors are held, but not all of them.
+        # A leaf in several clusters comes again, mostly soon: so some vectors are held.
         if len(vectors) > _HELD:
             vectors.clear()
 
     def _summary(self, eligible: Sequence[str], vectors: Vectors) -> str:
-        """The summary made of some of these sentences, whose vectors have length 1."""
+        """The summary made from some of these sentences, whose vectors have length 1."""
         import numpy as np
 
         sizes = np.array([size(sentence) for sentence in eligible])
-        # Rounded, since the last bits of a vector depend on what else was embedded in the same batch.
+        # Rounded, since the last bits of a vector depend on the other texts in its batch.
         relevance = np.round(vectors @ normalize(vectors.mean(axis=0, keepdims=True))[0], 5)
         redundancy = np.zeros(len(eligible))
         room = self.max_words
@@ -143,9 +143,9 @@ class Extractive:
 
 
 def _eligible_sentences(texts: Sequence[str]) -> list[str]:
-    """The sentences of a group that may be chosen. Sentences that differ only in case come once.
+    """The sentences of a group that a summary may use. Sentences that differ only in case come once.
 
-    If there are no whole sentences, headings and the like may be chosen. If no text has a letter or a digit, nothing may.
+    Without whole sentences, headings and the like come instead. If no text has a letter or a digit, the list is empty.
     """
     distinct: dict[str, str] = {}
     for text in texts:
@@ -158,7 +158,7 @@ def _eligible_sentences(texts: Sequence[str]) -> list[str]:
 
 def _is_whole(sentence: str) -> bool:
     """Whether this is a sentence, and not a heading, a label, or the rest of a cut sentence."""
-    first = sentence.lstrip("-*+•– ")[:1]  # after the mark of a list item
+    first = sentence.lstrip("-*+•– ")[:1]  # without the bullet of a list item
     if not (first.isalnum() or first in _OPENING_MARKS) or first.islower():
         return False
     return size(sentence) >= (_MIN_WORDS_WITH_STOP if _FULL_STOP.search(sentence) else _MIN_WORDS_WITHOUT_STOP)

@@ -1,4 +1,4 @@
-"""When a build of trees gives up: a summarizer that fails every time is not asked for all the others."""
+"""Decides when a build of trees gives up on a summarizer that fails every time."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from leafspan.errors import FunctionFailed
 
 MOST_FAILURES = 10
-"""Groups in a row that may fail before anything has succeeded. Each was tried as often as the summarizer tries."""
+"""Most groups that may fail, retries included, before the first success."""
 
 
 class NotAsked(FunctionFailed):
-    """The summarizer was not asked, since it had failed every time."""
+    """leafspan did not ask the summarizer, which had failed every time."""
 
 
 @dataclass(slots=True)
 class Patience:
-    """Counts failures in a row. After ten of them, and no success before, the summarizer is given up.
+    """Counts failures in a row. After ten failures without any success, leafspan gives up on the summarizer.
 
     Attributes:
-        failures: Number of groups in a row that failed.
-        last: The error of the last one.
+        failures: Number of failed groups in a row.
+        last: The last error.
     """
 
     failures: int = 0
@@ -38,7 +38,7 @@ class Patience:
 
     @property
     def refusal(self) -> NotAsked | None:
-        """The error for a group that is not tried any more. None if it is to be tried."""
+        """The error for a group that is not tried any more, or None if leafspan should try the group."""
         if self.failures < MOST_FAILURES or self.last is None:
             return None
         why = f"the summarizer was not asked, since it failed on {self.failures} groups in a row"

@@ -1,4 +1,4 @@
-"""Growing trees: nodes that are alike are clustered, each cluster is summarised, and so are the summaries in turn."""
+"""Grows trees: clusters similar nodes, summarises each cluster, and goes on with the summaries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A leaf or a summary from which a summary can be made. All ids are those of the store.
+    """A leaf or a summary from which a summary can be made. All ids are stored ids.
 
     Attributes:
         id: Id of the leaf or summary.
@@ -36,8 +36,8 @@ class TreeNode:
         words: Length of the text in words.
         vector: Its vector.
         layer: Number of layers above the leaves, 0 for a leaf.
-        covers: What lies below it, as in a ``SummaryRecord``.
-        record: What is stored with a summary, None for a leaf.
+        covers: The leaves below it, as in a ``SummaryRecord``.
+        record: The record of a summary, None for a leaf.
     """
 
     id: str
@@ -58,7 +58,7 @@ class TreeDraft:
         owner: Owner of the cached texts of its summaries: the stored id of the document, or ``UPPER_LAYERS``.
         nodes: The given nodes, followed by the summaries.
         node_id: Function from the number of a summary, the ids of its children and its cache key to the id of the summary.
-        title: Title of the document, which is mixed into the vectors of summaries as into those of leaves.
+        title: Title of the document, which is mixed into the vectors of summaries and leaves.
         given: Number of the given nodes.
         top: Places in ``nodes`` of the nodes that the next layer is made from.
         failures: Layer and error of each summary that failed.
@@ -91,12 +91,12 @@ class TreeDraft:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of the different summaries that a build needed.
+    """Counts of the distinct summaries that a build needed.
 
     Attributes:
-        asked: Number of those that the summarizer was asked for.
-        reused: Number of those that were in the cache.
-        patience: What says whether the summarizer is still asked.
+        asked: Number of summaries that the summarizer was asked for.
+        reused: Number of summaries from the cache.
+        patience: Decides whether leafspan still asks the summarizer.
     """
 
     asked: int = 0
@@ -106,12 +106,12 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class _Cluster:
-    """Nodes of a tree that one summary is made from.
+    """Nodes of a tree that get one summary.
 
     Attributes:
         draft: The tree.
         members: Places of the nodes in ``draft.nodes``.
-        key: Key under which the text of the summary is cached.
+        key: Cache key of the summary's text.
     """
 
     draft: TreeDraft
@@ -138,13 +138,13 @@ class TreeGrower:
     """Grows several trees together, layer by layer.
 
     Attributes:
-        clusterer: What groups nodes.
-        summarizer: What summarises each group.
+        clusterer: The clusterer, which groups nodes.
+        summarizer: The summarizer of each group.
         max_layers: Most layers to add, >= 1.
-        embed: What embeds summaries. None in a dry run, where the mean of the children's vectors is used instead.
+        embed: The embedder of summaries. None in a dry run, which uses the mean of the children's vectors instead.
         title_weight: Weight of the title in the vector of a summary, >= 0, beside 1 for its text.
-        cache: Summaries that were made before.
-        key_prefix: First part of the keys under which summaries are cached.
+        cache: Summaries of earlier builds.
+        key_prefix: First part of the cache keys.
     """
 
     clusterer: Clusterer
@@ -158,8 +158,8 @@ class TreeGrower:
     def grow(self, drafts: Sequence[TreeDraft], tally: Tally, bar: Progress) -> Flow[None]:
         """Grow each tree until it has one root or ``max_layers`` more layers, or until a layer would be no smaller.
 
-        A cluster of one node is not summarised; the node stays for the next layer. If a summary fails, its tree grows no
-        further; the other summaries of the layer are cached. If the first ten fail, the summarizer is asked no more.
+        A node alone in its cluster stays for the next layer without a summary. If a summary fails, its tree stops growing;
+        the other summaries of the layer are cached. If the first ten fail, leafspan stops asking the summarizer.
         """
         active = [draft for draft in drafts if len(draft.top) > 1]
         for _ in range(self.max_layers):
@@ -187,12 +187,12 @@ class TreeGrower:
         return [_Cluster(draft, each, self._key([draft.nodes[place].text for place in each])) for each in members]
 
     def _key(self, texts: Sequence[str]) -> str:
-        """The key under which a summary is cached: a digest of everything that it depends on."""
+        """The cache key of a summary: a digest of everything that the summary depends on."""
         content = json.dumps([self.summarizer.identity, list(texts)], ensure_ascii=True)
         return self.key_prefix + hashlib.sha256(content.encode()).hexdigest()[:32]
 
     def _summaries(self, clusters: Sequence[_Cluster], tally: Tally, bar: Progress) -> Flow[dict[str, str]]:
-        """The summaries by key, cached and new ones. A new one is cached as soon as it is there."""
+        """Cached and new summaries by key. A new summary is cached as soon as it is finished."""
         distinct: dict[str, _Cluster] = {}
         for cluster in clusters:
             distinct.setdefault(cluster.key, cluster)
@@ -225,7 +225,7 @@ class TreeGrower:
         return summaries
 
     def _vectors(self, clusters: Sequence[_Cluster], texts: Mapping[str, str]) -> Flow[Any]:
-        """A vector for the summary of each cluster, into which that of the title is mixed, as for leaves."""
+        """A vector for the summary of each cluster, mixed with the title's vector as for leaves."""
         if not clusters:
             return []
         if self.embed is None:
@@ -241,7 +241,7 @@ class TreeGrower:
 
 
 def _embed_nothing(texts: Sequence[str]) -> Flow[Any]:
-    raise AssertionError("nothing is embedded in a dry run")
+    raise AssertionError("a dry run must not embed")
     yield from ()
 
 
@@ -276,7 +276,7 @@ def _means(clusters: Sequence[_Cluster]) -> NDArray[np.float32]:
 
 
 def _summary_node(cluster: _Cluster, text: str, vector: Any, number: int) -> TreeNode:
-    """The summary of a cluster as a node; ``number`` is its number, from 0, among the new summaries of its tree."""
+    """The summary of a cluster as a node; ``number`` counts the new summaries of its tree from 0."""
     nodes, draft = cluster.nodes, cluster.draft
     children = tuple(node.id for node in nodes)
     covers = _united(chain.from_iterable(node.covers for node in nodes))
@@ -289,7 +289,7 @@ def _summary_node(cluster: _Cluster, text: str, vector: Any, number: int) -> Tre
 def _add_layer(draft: TreeDraft, groups: Iterable[Sequence[int]], summaries: Sequence[TreeNode]) -> None:
     """Add a layer to a tree. The next layer is made from its summaries and the nodes that were alone in their clusters.
 
-    They come in the order of the text.
+    Both come in the order of the text.
     """
     alone = [draft.top[group[0]] for group in groups if len(group) == 1]
     added = range(len(draft.nodes), len(draft.nodes) + len(summaries))
@@ -298,7 +298,7 @@ def _add_layer(draft: TreeDraft, groups: Iterable[Sequence[int]], summaries: Seq
 
 
 def _united(covers: Iterable[Covered | str]) -> tuple[Covered | str, ...]:
-    """The ids of whole documents, then runs of leaves of other documents, joined where they touch."""
+    """The ids of whole documents, then runs of other documents' leaves; runs that touch are joined."""
     parts = list(covers)
     whole = dict.fromkeys(each for each in parts if isinstance(each, str))
     return (*sorted(whole), *united(each for each in parts if not isinstance(each, str) and each.document_id not in whole))

@@ -1,4 +1,4 @@
-"""Dividing documents into groups that get layers above their trees."""
+"""Divides documents into groups that get layers above their trees."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def layers_to_grow(
     """
     nodes_of: dict[str, list[TreeNode]] = {}
     for id_, nodes in sorted(roots.items()):
-        # A single root covers its whole document. The document's id says so, and summaries above need not list every run.
+        # A single root covers its whole document. Summaries above list the document's id instead of every run.
         whole = [replace(nodes[0], covers=(documents.stored_id(id_) or id_,))] if len(nodes) == 1 else nodes
         for label in _labels(documents.rows[id_].metadata, partition_by):
             nodes_of.setdefault(label, []).extend(whole)
@@ -33,7 +33,7 @@ def layers_to_grow(
 
 
 def _labels(metadata: Mapping[str, object], key: str | None) -> list[str]:
-    """The labels of the drafts that a document is in."""
+    """The labels of a document's drafts."""
     if key is None:
         return [_ALL]
     value = metadata.get(key)
@@ -43,9 +43,9 @@ def _labels(metadata: Mapping[str, object], key: str | None) -> list[str]:
 
 
 def label_of(where: Where) -> str | None:
-    """The label of the layers over exactly the documents that match, None if there cannot be such layers.
+    """The label of the layers over exactly the documents that match, None if no layers can have exactly these documents.
 
-    There can be if the filter says that a metadata key has a value, and nothing else.
+    Layers can have them if the filter only requires one metadata key to have one value.
     """
     try:
         values = implied(where)

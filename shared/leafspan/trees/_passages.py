@@ -7,7 +7,7 @@ from leafspan.values import Candidate, Passage
 
 
 def document_of(candidate: Candidate) -> str:
-    """The id of the only document that a candidate is of. Empty for a summary of several, and from another source."""
+    """The id of a candidate's only document; "" for a summary of several documents and for another source."""
     if candidate.outside is not None:
         return ""
     if candidate.summary is None:
@@ -19,8 +19,8 @@ def document_of(candidate: Candidate) -> str:
 def summary_passage(candidate: Candidate, text: str, row: Row | None) -> Passage:
     """A summary as a passage, under its own id.
 
-    If it covers one document, the passage has that document's id, title and headings, and the characters from the first to
-    the last leaf that it covers. Otherwise its document id is empty, and start and end are None.
+    If it covers one document, the passage has that document's id, title and headings, and the characters from its first to
+    its last leaf. Otherwise its document id is empty, and start and end are None.
     """
     summary = candidate.summary
     assert summary is not None

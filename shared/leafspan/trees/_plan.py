@@ -31,7 +31,7 @@ class Plan:
         keep_whole(self, "max_layers", 1)
         check_flag("across_documents", self.across_documents)
         if not callable(self.clusterer) or isinstance(self.clusterer, type):
-            raise InvalidArgument(f"clusterer must be one such as Bisecting(), or a function, got {shown(self.clusterer)}")
+            raise InvalidArgument(f"clusterer must be a function such as Bisecting(), got {shown(self.clusterer)}")
         if self.partition_by is not None and (not isinstance(self.partition_by, str) or not self.partition_by):
             raise InvalidArgument(f"partition_by must be a metadata key, got {shown(self.partition_by)}")
 
@@ -42,6 +42,6 @@ class Plan:
 
     @property
     def identity(self) -> str:
-        """Text that changes when a tree of the same document would be built differently."""
+        """Text that differs if a build would make another tree of the same document."""
         clusterer = identity_of(self.clusterer)
         return json.dumps([self.summarizer.identity, self.summarizer.max_input_words, clusterer, self.max_layers])

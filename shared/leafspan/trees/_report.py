@@ -53,14 +53,14 @@ class TreesBuilt:
 
     @property
     def share_asked(self) -> float:
-        """The share of the needed summaries that the summarizer was asked for, in [0, 1]; 0 if none was needed."""
+        """The share of needed summaries that came from the summarizer, in [0, 1]; 0 if no summary was needed."""
         needed = self.asked + self.reused
         return self.asked / needed if needed else 0.0
 
 
 @dataclass(slots=True)
 class Report:
-    """What a build has done so far. Ids are those that the view shows.
+    """What a build has done so far. Ids are shown ids.
 
     Attributes:
         tally: Counts of the summaries.

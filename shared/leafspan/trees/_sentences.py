@@ -1,4 +1,4 @@
-"""Cutting a text into sentences, and to its first sentences or words."""
+"""Cuts a text into sentences, or to its first sentences or words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bisect import bisect_right
 
 from leafspan.text import count_words
 
-# The quantifiers are possessive, so that time stays linear in long runs of dots.
+# Possessive quantifiers keep the time linear in long runs of dots.
 _END = re.compile(
     r"""(?<![.!?…])(?P<stop>[.!?…]++["'”’»)\]]*+)(?P<space>\s++)   # a full stop, with closing quotes and brackets
     | [。！？]++["'”’»）」』]*+\s*+
@@ -18,11 +18,11 @@ _ABBREVIATION = re.compile(
     r"(?:\b(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Gen|Col|Lt|Sgt|Rev|Hon|Sr|Jr|vs|cf|ca|Fig|figs?|Eq|No|vol|pp?|e\.g|i\.e|et\sal))\Z"
 )
 _LONG_LINE = 50  # characters
-_WORD_CHARACTERS = 12  # characters of a run without spaces that count as one word, as in leaves
+_WORD_CHARACTERS = 12  # this many characters without a space count as one word, as in leaves
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, without white space around them. Nothing but white space is lost.
+    """The sentences of a text, without white space around them. Only white space is lost.
 
     A sentence ends at a full stop, unless it belongs to an abbreviation or a small letter follows. It also ends at the end
     of a line, unless the line has at least 50 characters and the next one begins with a letter or a digit, as in wrapped
@@ -39,7 +39,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
-    """Whether the sentence that begins at ``start`` ends where ``_END`` matches."""
+    """Whether the sentence from ``start`` ends where ``_END`` matches."""
     following = text[match.end() : match.end() + 1]
     if match["line"] is not None:
         line = max(start, text.rfind("\n", 0, match.start()) + 1)
@@ -57,16 +57,16 @@ def size(text: str) -> int:
 
 
 def first_words(text: str, limit: int) -> str:
-    """The longest start of a text with a size of at most ``limit`` that ends where a word does.
+    """The longest start of a text that ends with a word and has a size of at most ``limit``.
 
-    A first word that is longer than that is cut.
+    A longer first word is cut.
     """
     text = text.strip()
     if size(text) <= limit:
         return text
     end = bisect_right(range(len(text)), limit, key=lambda length: size(text[:length])) - 1
     start = text[:end]
-    # If the next character would be one word too many, a word begins there, and none is cut.
+    # If the next character would be one word too many, a new word starts there, and no word is cut.
     cuts_word = count_words(text[: end + 1]) <= limit and not any(map(str.isspace, text[end - 1 : end + 1]))
     return start.rsplit(maxsplit=1)[0] if cuts_word else start.strip()
 

@@ -1,4 +1,4 @@
-"""Reading summaries with their records, which are checked."""
+"""Reads summaries with their records, and checks the records."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from leafspan.values import LeafId
 
 
 def fetch_summaries(reader: Reader, ids: Sequence[str]) -> Flow[dict[str, tuple[str, SummaryRecord]]]:
-    """The texts and records of summaries, by id. Those that are not there, not current or not visible are left out.
+    """The texts and records of summaries, by id. Summaries that are missing, outdated or invisible are left out.
 
     Raises:
-        DamagedIndex: if one of them is not as it was written, or missing.
-        IndexMismatch: if one is stored in another format.
-        StaleRead: if one may just have been replaced.
+        DamagedIndex: if a summary is damaged or missing.
+        IndexMismatch: if a summary is stored in another format.
+        StaleRead: if a summary may just have been replaced.
     """
     records = yield from reader.fetch_records(ids)
     found: dict[str, tuple[str, SummaryRecord]] = {}
@@ -37,6 +37,6 @@ def check_summary(row: Row, id_: LeafId, text: str, metadata: Mapping[str, Any] 
 
     Raises:
         IndexMismatch: if it is stored in another format.
-        ValueError: if it is not as it was written. The message says what is wrong.
+        ValueError: if it is damaged. The message says how.
     """
     SummaryRecord.unpack(check_record(row, id_, text, metadata))

@@ -1,7 +1,7 @@
 """Trees as they are stored, in an index of their own.
 
-There a document's tree is a document, and each of its summaries a leaf. A summary of several documents is stored as a tree
-of its own, with one leaf.
+That index has a document for each tree, and a leaf for each summary. A summary of several documents is stored as a tree
+with one leaf.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from leafspan.trees._tree_record import TreeRecord
 from leafspan.values import SUMMARY_VERSION, Covered, Leaf, LeafId, leaf_ids
 
 UPPER_LAYERS = f"{RESERVED_ID_PREFIX}layers"
-"""The owner of the cached texts of summaries of several documents."""
+"""The owner of cached texts for summaries of several documents."""
 
 
 def leaf_nodes(reader: Reader, wanted: Mapping[str, Iterable[int]]) -> Flow[dict[str, list[TreeNode]]]:
     """Leaves as nodes, by the shown ids of their documents.
 
     Raises:
-        StaleRead: if one of them is no longer there.
+        StaleRead: if a leaf is no longer there.
     """
     visible = yield from reader.catalogue()
     ids_of = {shown: leaf_ids(shown, visible.rows[shown].version or "", ordinals) for shown, ordinals in wanted.items()}
@@ -53,7 +53,7 @@ def _leaf_node(stored_id: str, leaf: Leaf, text: str, vector: Any) -> TreeNode:
 
 
 def root_nodes(reader: Reader, rows: Iterable[Row]) -> Flow[dict[str, list[TreeNode]]]:
-    """The summaries at the tops of trees as nodes, by the id of the tree. A tree that lacks one is left out."""
+    """The summaries at the tops of trees as nodes, by the id of the tree. A tree with a missing summary is left out."""
     tops = {row.document_id: leaf_ids(row.document_id, row.version or "", TreeRecord.of(row).tops) for row in rows}
     records = yield from fetch_summaries(reader, [id_ for ids in tops.values() for id_ in ids])
     vectors = yield from reader.fetch_vectors(list(records))
@@ -69,15 +69,15 @@ def _root_node(id_: str, text: str, record: SummaryRecord, vector: Any) -> TreeN
 
 
 def summary_id(tree_id: str, version: str, number: int, children: Sequence[str], key: str) -> str:
-    """The id of a summary in a document's tree: its number tells it apart, so that children and key are not needed."""
+    """The id of a summary in a document's tree: its number identifies it, so children and key are not needed."""
     return str(LeafId(tree_id, version, number))
 
 
 def upper_summary_id(number: int, children: Sequence[str], key: str) -> str:
     """The id of a summary of several documents.
 
-    It stays the same as long as its children and their texts do. If two views build a summary from the same children, each
-    has its own.
+    It stays the same as long as the summary's children and their texts do. If two views build a summary from the same
+    children, each view has its own.
     """
     name = hashlib.sha256(json.dumps([view_of(key), children]).encode()).hexdigest()[:16]
     version = hashlib.sha256(json.dumps([children, key]).encode()).hexdigest()[:7]

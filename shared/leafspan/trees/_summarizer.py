@@ -9,7 +9,7 @@ from leafspan.embedding import Embed
 from leafspan.flows import Flow
 
 Keep = Callable[[int, str], Flow[None]]
-"""A flow that a summarizer runs for each summary as soon as it is finished, with the place of its group and its text.
+"""A flow that a summarizer runs for each finished summary, with its group's place and its text.
 
 Several may run at the same time: in worker threads, or in several tasks of an event loop. An error in one ends the work.
 """
@@ -20,7 +20,7 @@ class Summarizer(Protocol):
 
     @property
     def identity(self) -> str:
-        """Text that stands for everything that a summary depends on, except for its texts and the index's embedder.
+        """Text that identifies everything that a summary depends on, except for its texts and the index's embedder.
 
         It is the same in every process. Summaries are cached under it, so a summarizer with another identity makes them
         again.
@@ -29,21 +29,21 @@ class Summarizer(Protocol):
 
     @property
     def max_words(self) -> int:
-        """About how many words a summary has, >= 1."""
+        """The approximate length of a summary in words, >= 1."""
         ...
 
     @property
     def max_input_words(self) -> int:
-        """Most words of the texts that one summary is made from, >= 1. A cluster of several texts has no more."""
+        """Most words of the texts that one summary is made from, >= 1. A cluster of several texts has no more words."""
         ...
 
     @property
     def asks(self) -> bool:
-        """Whether each summary takes a call to a language model, or to a function that may ask one."""
+        """Whether each summary needs a call of a language model, or of a function that may ask one."""
         ...
 
     def prompt_words(self, words: int) -> int:
-        """The number of words that a call sends to a language model; 0 if none is asked.
+        """The number of words that a call sends to a language model; 0 without a language model.
 
         Args:
             words: Number of words of the texts, >= 0.
@@ -55,10 +55,10 @@ class Summarizer(Protocol):
 
         Args:
             groups: Texts of each group, in the order of the document.
-            embed: What embeds texts. An error in it ends the work.
+            embed: The embedding flow. An error in it ends the work.
             keep: Flow to run for each summary as soon as it is finished. An error in it ends the work.
 
         Returns:
-            The errors of the groups that failed, by the place, from 0, of the group in ``groups``.
+            The errors of the failed groups, by the group's place, from 0, in ``groups``.
         """
         ...

@@ -1,4 +1,4 @@
-"""Caches of summaries, so that none is made twice."""
+"""Caches of summaries, so that no summary is made twice."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from leafspan.store import Reader, Row, Scope, Store, Texts, read_consistently
 from leafspan.trees._tree_record import TreeRecord
 from leafspan.values import LeafId
 
-_SEPARATOR = ":"  # in a key, behind the name of the view that may find it
+_SEPARATOR = ":"  # in a key, after the name of the view that may find it
 
 
 class SummaryCache(Protocol):
-    """Summaries that were made before, by key. A key stands for everything that a summary depends on."""
+    """Earlier summaries by key. A key identifies everything that a summary depends on."""
 
     def get(self, keys: Sequence[str]) -> Flow[dict[str, str]]:
-        """The texts of the keys that are there."""
+        """The texts of the cached keys."""
         ...
 
     def put(self, key: str, text: str, owner: str) -> Flow[None]:
@@ -26,7 +26,7 @@ class SummaryCache(Protocol):
 
 
 class LanguageModelCache:
-    """A cache of every answer of a language model, written as soon as the answer is there."""
+    """A cache of every answer of a language model, written as soon as the answer arrives."""
 
     def __init__(self, texts: Texts | None, *, read_only: bool) -> None:
         self._texts = texts
@@ -43,7 +43,7 @@ class LanguageModelCache:
 
 
 class LayerCache:
-    """The stored summaries of several documents as a cache, for summarizers whose answers are not cached otherwise.
+    """Uses stored summaries of several documents as the cache for summarizers without another cache.
 
     Without it, every build would make all layers above the documents' trees again.
     """
@@ -58,30 +58,30 @@ class LayerCache:
         key_of = {self._ids[key]: key for key in keys if key in self._ids}
         if not key_of or self._store is None:
             return {}
-        # A summary that is damaged is made again.
+        # Damaged summaries are made again.
         records = yield from read_consistently(
             self._store, lambda reader: Reader.fetch_records(reader, list(key_of)), leave_out=True
         )
         return {key_of[id_]: text for id_, (text, _) in records.items()}
 
     def put(self, key: str, text: str, owner: str) -> Flow[None]:
-        """Nothing to do: the stored summaries are the cache."""
+        """No write: the stored summaries are the cache."""
         yield from ()
 
 
 def key_prefix(scope: Scope | None) -> str:
     """The first part of a view's keys.
 
-    So no tenant finds a summary that was made for another one, which would reveal that both have the same texts.
+    It keeps a tenant from finding another tenant's summary, which would reveal that both have the same texts.
     """
     return view_name(scope) + _SEPARATOR
 
 
 def view_name(scope: Scope | None) -> str:
-    """The name of a view, which is stored with the trees that only it has; "" for the whole index."""
+    """The name of a view, stored with the trees that only this view has; "" for the whole index."""
     return scope.suffix if scope else ""
 
 
 def view_of(key: str) -> str:
-    """The name of the view that a key belongs to."""
+    """The name of a key's view."""
     return key.partition(_SEPARATOR)[0]

@@ -1,4 +1,4 @@
-"""The summaries of trees as a list, which notebooks show as trees."""
+"""A list of summaries, which notebooks show as trees."""
 
 from __future__ import annotations
 
@@ -13,5 +13,5 @@ class Summaries(list[Passage]):
         return "[" + ",\n ".join(map(repr, self)) + "]"
 
     def _repr_html_(self) -> str | None:
-        """A picture for notebooks: each tree, to be opened layer by layer."""
+        """HTML for notebooks: each tree, which opens layer by layer."""
         return display("Summaries", self)

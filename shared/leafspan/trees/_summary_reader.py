@@ -1,4 +1,4 @@
-"""Reading summaries together with the documents that they are of, during one retrieval."""
+"""Reads summaries together with their documents during one retrieval."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SummaryReader:
         self._has_looked = False
 
     def enter(self) -> Flow[tuple[SearchIndexes, Reader] | None]:
-        """The search indexes of the trees with a reader of the visible summaries; None if no tree was ever built."""
+        """The trees' search indexes and a reader of the visible summaries, or None if no tree was ever built."""
         if not self._has_looked:
             indexes = yield from self._trees.existing()
             if indexes is not None:
@@ -51,14 +51,14 @@ class SummaryReader:
         return self._opened
 
     def leave(self) -> None:
-        """Close the reader of the summaries. It is opened again if it is needed again."""
+        """Close the reader of the summaries. The next read opens it again."""
         if self._opened is not None:
             self._opened[1].leave()
             self._opened = None
             self._has_looked = False
 
     def warn_of_left_out(self) -> Collection[str]:
-        """The documents whose trees were left out, since they are damaged, of which a warning tells the user once."""
+        """The documents whose damaged trees were left out. A warning names them once."""
         return self._opened[1].warn_of_left_out() if self._opened is not None else ()
 
     def vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
@@ -78,10 +78,10 @@ class SummaryReader:
         return (yield from indexes.words.search(reader, request))
 
     def similarities(self, vectors: Any, ids: Sequence[str]) -> Flow[Any]:
-        """The cosines of summaries with vectors: a row a vector, a column an id.
+        """The cosines of vectors (rows) with summaries (columns).
 
         Raises:
-            StaleRead: if one of the summaries is no longer there.
+            StaleRead: if a summary is no longer there.
         """
         if (opened := (yield from self.enter())) is None:
             raise StaleRead
@@ -89,10 +89,10 @@ class SummaryReader:
         return (yield from similarities(reader, indexes.vectors, vectors, ids))
 
     def vectors(self, ids: Sequence[str]) -> Flow[Any]:
-        """The vectors of summaries, of which there is at least one, a row each.
+        """The vectors of one or more summaries, as rows.
 
         Raises:
-            StaleRead: if one of the summaries is no longer there.
+            StaleRead: if a summary is no longer there.
         """
         if (opened := (yield from self.enter())) is None:
             raise StaleRead
@@ -131,7 +131,7 @@ class SummaryReader:
         return roots
 
     def _visibility(self) -> Flow[TreeVisibility]:
-        """What the reader of the documents makes visible of the trees."""
+        """The visibility of trees for the reader of the documents."""
         documents = yield from self._documents.catalogue()
         scope = self._documents.scope
         shares_statistics = scope is None or scope.shares_statistics
@@ -142,9 +142,9 @@ class SummaryReader:
     def _roots_up_to(
         self, layer: int, visible: VisibleTrees, roots: Sequence[TreeRoot], where: Where | None
     ) -> Flow[list[TreeRoot]]:
-        """The roots of what is left of the trees without the layers above ``layer``.
+        """The roots of the trees without the layers above ``layer``.
 
-        They are the summaries of that layer, the roots of lower trees, and lower children of the summaries left out.
+        They are the summaries of that layer, the roots of lower trees, and lower children of the removed summaries.
         """
         top = max(root.layer for root in roots)
         above = [id_ for each in range(layer + 1, top + 1) for id_ in visible.nodes(where, each)]
@@ -173,7 +173,7 @@ class SummaryReader:
 
 
 def _problem(id_: str, record: SummaryRecord, documents: Catalogue) -> str | None:
-    """What is wrong with the record of a visible summary; None if it covers leaves of visible documents."""
+    """The defect of a visible summary's record, or None if the summary covers leaves of visible documents."""
     for cover in record.covers:
         document_id = cover if isinstance(cover, str) else cover.document_id
         row = documents.rows.get(documents.shown_id(document_id) or "")
@@ -203,7 +203,7 @@ def _shown_id(id_: str, documents: Catalogue) -> str:
 
 
 def _shown_run(cover: Covered | str, documents: Catalogue) -> Covered:
-    """The run of leaves that is covered, with the shown id of its document; all leaves for the id of a document."""
+    """A covered run of leaves with its document's shown id; a document's id covers all of its leaves."""
     if isinstance(cover, Covered):
         return cover._replace(document_id=documents.shown_id(cover.document_id) or cover.document_id)
     row = documents.rows[documents.shown_id(cover) or cover]

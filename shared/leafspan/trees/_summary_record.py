@@ -1,4 +1,4 @@
-"""The record that is stored with a summary: its place in the tree, and what lies below it."""
+"""The record that is stored with a summary: its place in the tree, and the leaves below it."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class SummaryRecord:
-    """The record of a summary. All ids are those of the store.
+    """The record of a summary. All ids are stored ids.
 
     Attributes:
         layer: Number of layers above the leaves, >= 1.
         words: Length of its text in words.
         children: Ids of the leaves and summaries that it was made from.
         covers: Leaves below it: runs of leaves, or the id of a document for all of its leaves.
-        key: Key under which its text is cached.
+        key: Cache key of its text.
     """
 
     layer: int
@@ -43,16 +43,16 @@ class SummaryRecord:
 
     @classmethod
     def unpack(cls, packed: str) -> SummaryRecord:
-        """The record from its string.
+        """Read a record from its string.
 
         Raises:
-            IndexMismatch: if it has another format.
-            ValueError: if it is none. The message says what is wrong.
+            IndexMismatch: if the record has another format.
+            ValueError: if the string is not a record. The message says why.
         """
         try:
             stored = json.loads(packed)
         except (ValueError, RecursionError):
-            raise ValueError("its record is no JSON") from None
+            raise ValueError("its record is not valid JSON") from None
         if not isinstance(stored, list) or not stored:
             raise ValueError(f"its record must be a list, got {shown(stored)}")
         format_, *values = stored
@@ -83,7 +83,7 @@ def _are_ids(values: Any) -> bool:
 
 
 def _is_cover(value: Any) -> bool:
-    """Whether it is the id of a document, or a run of leaves."""
+    """Whether the value is a document's id or a run of leaves."""
     if isinstance(value, str):
         return bool(value)
     if not isinstance(value, list) or len(value) != len(Covered._fields):
@@ -94,7 +94,7 @@ def _is_cover(value: Any) -> bool:
 
 
 def united(covers: Iterable[Covered]) -> tuple[Covered, ...]:
-    """The leaves of all these runs together, as runs by document and position, no two of which overlap or touch."""
+    """The leaves of all runs, as runs sorted by document and position. Runs that overlap or touch are joined."""
     runs: list[Covered] = []
     for run in sorted(covers):
         last = runs[-1] if runs else None

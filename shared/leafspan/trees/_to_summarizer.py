@@ -1,4 +1,4 @@
-"""Turning what a user gives as a summarizer into a Summarizer."""
+"""Makes a Summarizer from a user's model, function or summarizer."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from leafspan.trees._summarizer import Summarizer
 
 
 def to_summarizer(thing: object) -> Summarizer:
-    """A summarizer made of what a user gives.
+    """Make a summarizer from a user's model, function or summarizer.
 
     Raises:
-        InvalidArgument: if it is none of them.
+        InvalidArgument: if ``thing`` is anything else.
     """
     if thing is None:
         return Extractive()

@@ -1,4 +1,4 @@
-"""The record that is stored with a tree: which summaries it has, and what they were made from."""
+"""The record that is stored with a tree: its summaries, and what they were made from."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ class TreeRecord:
 
     Attributes:
         layers: Layer of each summary, by its number.
-        tops: Numbers of the summaries that no other summary of the tree was made from.
-        bare: Ordinals of the leaves that no summary was made from.
-        keys: Keys under which the texts of the summaries are cached.
+        tops: Numbers of the summaries below no other summary of the tree.
+        bare: Ordinals of the leaves below no summary.
+        keys: Cache keys of the summaries' texts.
         summarizer: Identity of the summarizer.
         document_version: Version of the document that the tree was built from. None for a summary of several documents.
-        view: Name of the view that a summary of several documents was built in, "" for the whole index. None for the tree
-            of a document.
+        view: Name of the view that built a summary of several documents, "" for the whole index; None for one document.
         label: Which documents a summary of several documents is about.
         children: Ids of the leaves and summaries that a summary of several documents was made from. None for the tree of a
             document.
@@ -52,7 +51,7 @@ class TreeRecord:
 
     @classmethod
     def of(cls, row: Row) -> TreeRecord:
-        """The record of a row. It has no summaries while the first version of its tree is being written."""
+        """The record of a row; without summaries while the tree's first version is being written."""
         stored: Mapping[str, Any] = row.extra
         return cls(
             stored.get("layers", []),

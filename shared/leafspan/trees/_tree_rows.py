@@ -1,4 +1,4 @@
-"""The rows of trees during a build, and writing and deleting trees."""
+"""The rows of trees during a build; writes and deletes trees."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from leafspan.store import DocumentToWrite, Row, Store
 
 @dataclass(slots=True)
 class TreeRows:
-    """The rows of the trees during a build. What the build writes is entered in them.
+    """The rows of the trees during a build. They include what the build writes.
 
     Attributes:
-        store: Where the trees are. None in a dry run of an index that has no trees.
+        store: The store of the trees. None in a dry run of an index without trees.
         rows: The rows by stored id.
         timeout: Seconds to wait for another writer.
-        read_only: Whether to write nothing.
+        read_only: Whether to leave the store unchanged.
     """
 
     store: Store | None
@@ -26,18 +26,18 @@ class TreeRows:
     read_only: bool
 
     def has(self, id_: str, hash_: str) -> bool:
-        """Whether the tree with this stored id is completely written, and built from content with this hash."""
+        """Whether the tree with this stored id is complete, and was built from content with this hash."""
         row = self.rows.get(id_)
         return row is not None and row.damage is None and not row.is_half_done and row.hash == hash_
 
     def write(self, trees: Sequence[DocumentToWrite], *, are_lost: bool = False) -> Flow[None]:
-        """Write trees, in place of their former versions."""
+        """Write trees, and replace their former versions."""
         if self.store is None or self.read_only or not trees:
             return
         writer = yield from self.store.start_writing(self.timeout, [each.row.document_id for each in trees])
         try:
             yield from writer.recover()
-            # The same tree has the same ids, so to write it again would take it away for a moment.
+            # An equal tree has the same ids, so writing it again would make it invisible for a moment.
             new = [each for each in trees if not self._is_there(each.row, writer.rows.get(each.row.document_id), are_lost)]
             if new:
                 yield from writer.replace(new)
@@ -46,7 +46,7 @@ class TreeRows:
         self.rows.update((each.row.document_id, each.row) for each in trees)
 
     def _is_there(self, new: Row, now: Row | None, is_lost: bool) -> bool:
-        """Whether the same tree has been written already; of one that was lost, since this build began."""
+        """Whether an equal tree is already there; for a lost tree, whether it was written since this build started."""
         if now is None or (is_lost and now == self.rows.get(new.document_id)):
             return False
         return replace(now, checksums="") == new

@@ -1,4 +1,4 @@
-"""The trees of an index, which are stored in an index of their own beside it."""
+"""The trees of an index, stored in an index of their own beside it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Trees:
         """The search indexes of the trees, None if no tree was ever built.
 
         Raises:
-            IndexMismatch: if another index is stored in the place of the trees.
+            IndexMismatch: if the place of the trees holds another index.
         """
         if self._opened is not None:
             return self._opened
@@ -41,7 +41,7 @@ class Trees:
         """The search indexes of the trees, created if no tree was ever built.
 
         Raises:
-            IndexMismatch: if another index is stored in the place of the trees.
+            IndexMismatch: if the place of the trees holds another index.
         """
         return self._opened or (yield from self._open(True))
 
@@ -53,8 +53,8 @@ class Trees:
     def _open(self, create: bool) -> Flow[SearchIndexes]:
         store = yield from self._open_store(create)
         if store.settings != TREE_SETTINGS:
-            raise IndexMismatch("there is another index where this one has its trees; choose another name for one of them")
-        with self._mutex:  # behind a client, writers of one process are locked out by the store that they share
-            if self._opened is None:  # or another thread has opened it meanwhile
+            raise IndexMismatch("the place of this index's trees holds another index; choose another name for one of them")
+        with self._mutex:  # with a client, the shared store locks out other writers of the process
+            if self._opened is None:  # else another thread has just opened it
                 self._opened = SearchIndexes.of(store, self._settings)
             return self._opened

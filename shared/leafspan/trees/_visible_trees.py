@@ -1,4 +1,4 @@
-"""Which summaries are visible: those that cover nothing but visible documents."""
+"""Decides which summaries are visible: they must cover only visible documents."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from leafspan.values import LeafId, leaf_ids
 
 @dataclass(frozen=True, slots=True)
 class TreeVisibility:
-    """What a reader of the trees may see, as a ``Visibility``: the summaries of visible documents.
+    """The trees that a reader may see, as a ``Visibility``: the summaries of visible documents.
 
     A tree is visible while the version of the document that it was built from is current. A summary of several documents is
-    visible while everything that it was made from is. So a document can be changed, deleted or moved to another tenant
-    without touching its tree, which is not visible from that moment on.
+    visible while all of its children are. So a document can be changed, deleted or moved to another tenant without touching
+    its tree, which becomes invisible at that moment.
 
-    Layers above the documents' trees can be limited further, to those that the view has built itself. Which documents
-    others have clustered together depends on what else they see, even if a summary covers only documents that this view
-    shows.
+    Layers above the documents' trees can be limited further, to layers that the view has built itself. Other views cluster
+    documents together with documents that this view does not show, so their clusters would reveal these, even in a summary
+    that covers only shown documents.
     """
 
     documents: Catalogue
@@ -39,7 +39,7 @@ class TreeVisibility:
         return VisibleTrees(rows, self.documents)
 
     def _is_own(self, record: TreeRecord) -> bool:
-        """Whether it is the tree of a document, or a summary of several that this view may see."""
+        """Whether it is a document's tree, or a summary of several documents that this view may see."""
         view = self.name if record.view is None else record.view
         return view == self.name or (view == "" and self.label is not None and self.label == record.label)
 
@@ -51,7 +51,7 @@ class VisibleTrees(Catalogue):
         self.documents = documents
         self._trees = rows
         self._records = {id_: TreeRecord.of(row) for id_, row in rows.items()}
-        # For each tree the documents that it covers, None if it is not visible; all by stored ids.
+        # The documents of each tree, None if the tree is not visible; all by stored ids.
         self._covered: dict[str, frozenset[str] | None] = {}
         for id_ in rows:
             self._covers(id_)
@@ -67,9 +67,9 @@ class VisibleTrees(Catalogue):
         return TreeRecord.of(self.rows[summary.document_id]).layers[summary.ordinal]
 
     def roots(self, where: Where | None) -> list[TreeRoot]:
-        """The tops of the trees: summaries and leaves below no other summary, by shown document id, then position.
+        """The tops of the trees: summaries and leaves below no summary, by shown document id, then position.
 
-        The roots of a document without a tree, or whose tree is out of date, are its leaves.
+        A document without an up-to-date tree has its leaves as roots.
         """
         chosen = self.select(where).ids
         below = {child for id_ in chosen for child in self._records[id_].children or ()}
@@ -108,7 +108,7 @@ class VisibleTrees(Catalogue):
         return Selection(ids, sum(self._trees[id_].leaves for id_ in ids))
 
     def _tops(self, id_: str, below: Collection[str]) -> Iterator[TreeRoot]:
-        """The tops of a tree that are not in ``below``: no summary of several documents was made from them."""
+        """The tops of a tree that are not in ``below``, the nodes below summaries of several documents."""
         record, version = self._records[id_], self._trees[id_].version or ""
         tops = [number for number in record.tops if str(LeafId(id_, version, number)) not in below]
         return (TreeRoot(id_, record.layers[n]) for n, id_ in zip(tops, self._summaries(id_, tops), strict=True))
@@ -133,7 +133,7 @@ class VisibleTrees(Catalogue):
         return covered
 
     def _union(self, children: Sequence[str]) -> frozenset[str] | None:
-        """The stored ids of the documents that children cover together; None if one of the children is not visible."""
+        """The stored ids of the documents that the children cover; None if a child is not visible."""
         documents: set[str] = set()
         for child in map(LeafId.parse, children):
             if child.is_summary:
@@ -150,17 +150,17 @@ class VisibleTrees(Catalogue):
         return frozenset(documents)
 
     def _is_told(self, row: Row) -> bool:
-        """Whether to tell of a damaged tree: of that of a visible document, and in the whole index of any."""
+        """Whether to report a damaged tree: always in the whole index, in a view if its document is visible."""
         return row.damage is not None and (
             self.documents.shown_id(row.document_id) is not None or not self.documents.is_scoped
         )
 
     def _is_current(self, id_: str, version: str | None) -> bool:
-        """Whether a document is visible, and this version of it current. The id is the stored one."""
+        """Whether a document (by stored id) is visible, and this version is current."""
         shown = self.documents.shown_id(id_)
         return shown is not None and self.documents.rows[shown].version == version
 
     @cached_property
     def _shown_ids(self) -> dict[str, str]:
-        """The shown id of each tree by the stored one."""
+        """The shown id of each tree by stored id."""
         return {id_: self.shown_id(id_) or id_ for id_ in self._trees}

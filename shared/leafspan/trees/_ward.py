@@ -1,4 +1,4 @@
-"""Ward's method within limits: the most similar clusters are merged first, as long as they fit together."""
+"""Ward's method within limits: merges the most similar clusters that fit together."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_PENALTY = 1e9  # above any distance: added where a merged cluster would have too many members
+_PENALTY = 1e9  # larger than any distance: added if a merged cluster would have too many members
 
 
 def ward_clusters(
     vectors: NDArray[np.float32], words: NDArray[np.int64], *, mean: int, most: int, max_cluster_words: int
 ) -> list[list[int]]:
-    """Clusters of rows that are alike. Each row is in exactly one.
+    """Clusters of similar rows. Each row is in exactly one cluster.
 
-    Of all pairs of clusters that fit together, the pair is merged that adds least to the sum of squared distances from
-    centroids, until there are few enough clusters. A row that is then still alone is merged as well if it fits in somewhere
-    by its words, even if that makes too many members.
+    Of all pairs of clusters that fit together, the pair that adds least to the sum of squared distances from centroids is
+    merged, until the number of clusters is small enough. Then rows that are still alone are merged too, if some cluster has
+    room for their words, even if it gets too many members.
 
     Time and memory grow with the square of the number of rows.
     """
@@ -32,12 +32,12 @@ def ward_clusters(
     count, size = np.ones(rows), words.astype(np.float64)
     distances = _squared_distances(vectors)
     distances[size[:, None] + size > max_cluster_words] = np.inf
-    # A lower bound of each cluster's distance to the nearest other one. An old bound stays one, since merging the nearest
-    # pair makes no distance smaller. (If limits kept the nearest pair apart, it may do so; then a pair is merged a little
-    # later than it should be.)
+    # A lower bound of each cluster's distance to the nearest other cluster. It stays a lower bound, since merging the
+    # nearest pair makes no distance smaller. (If limits kept the nearest pair apart, a merge can make one smaller; then
+    # some pair is merged a little too late.)
     nearest = distances.min(axis=1)
     while True:
-        # Once there are few enough clusters, only rows that are alone are merged.
+        # Once the number of clusters is small enough, only single rows are merged.
         bounds = nearest if len(members) > enough else np.where(count == 1, nearest, np.inf)
         first = int(bounds.argmin())
         if bounds[first] == np.inf:
@@ -63,7 +63,7 @@ def ward_clusters(
 
 
 def _squared_distances(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The squared distance of each row from every other one; infinite from itself."""
+    """The squared distances between rows; infinite on the diagonal."""
     import numpy as np
 
     squares = np.einsum("ij,ij->i", vectors, vectors)
@@ -76,9 +76,9 @@ def _squared_distances(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
 def _merged_distances(
     distances: NDArray[np.float64], count: NDArray[np.float64], first: int, second: int
 ) -> NDArray[np.float64]:
-    """The distances of all clusters from the one that two clusters will be merged into."""
+    """The distances of all clusters from the merger of two clusters."""
     merged: NDArray[np.float64] = (count[first] + count) * distances[first] + (count[second] + count) * distances[second]
-    # A cluster that is too long for one of the two is too long for both: infinity less something stays infinite.
+    # A cluster that is too long for one of the two is too long for both: infinity stays infinite.
     merged -= count * distances[first, second]
     merged /= count[first] + count[second] + count
     return merged
@@ -87,7 +87,7 @@ def _merged_distances(
 def _enough(words: NDArray[np.int64], mean: int, most: int, max_cluster_words: int) -> int:
     """The number of clusters to aim for.
 
-    Clusters then have ``mean`` members on average, and their average length is as far below ``max_cluster_words`` as
+    With this number, clusters have ``mean`` members on average, and their length is as far below ``max_cluster_words`` as
     ``mean`` is below ``most``.
     """
     by_members = len(words) / mean
