@@ -127,7 +127,7 @@ def laws(tmp_path_factory: pytest.TempPathFactory):
     [
         ({}, "read must be given either citation or document_id"),
         ({"citation": "bees:0-9", "document_id": "bees"}, "read must be given either citation or document_id"),
-        ({"citation": "bees"}, "citation must be like handbook.md:120-480, as search gives it, got 'bees'"),
+        ({"citation": "bees"}, "citation must be like handbook.md:120-480, as search returns it, got 'bees'"),
         ({"citation": "bees:9-3"}, "citation must be like"),
         ({"citation": "bees:0-٣"}, "citation must be like"),
         ({"citation": f"bees:0-{10**30}"}, "citation must be like"),

@@ -256,7 +256,7 @@ def test_a_key_beside_an_operator_gets_a_hint_at_parentheses(mistake):
 
 
 def test_the_negation_of_a_key_gets_a_hint_at_what_asks_for_one():
-    with pytest.raises(TypeError, match=r"F\('a'\) is no filter yet: ~F\('a'\).exists\(\)"):
+    with pytest.raises(TypeError, match=r"F\('a'\) is not a filter yet: ~F\('a'\).exists\(\)"):
         ~F("a")
 
 

@@ -1,4 +1,4 @@
-"""What an agent does with an index, as tools that MCP and both frameworks offer: search, read, outline, add, delete."""
+"""Tools with which agents use an index, for MCP and both frameworks: search, read, outline, add, delete."""
 
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import LEAST_PROBABILITY, is_worth_showing

@@ -1,4 +1,4 @@
-"""The tools ``add`` and ``delete``, which only a toolkit that was told to has."""
+"""The tools ``add`` and ``delete``, which a toolkit has only with ``writable``."""
 
 from __future__ import annotations
 

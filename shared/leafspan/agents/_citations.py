@@ -1,4 +1,4 @@
-"""Citations: where a text stands, as a short text that a model can repeat, and ``read`` takes back."""
+"""Citations: a text's place as a short text that a model can repeat, and that ``read`` accepts."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ class Citation(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Citation:
-        """The citation from its text.
+        """Read a citation from its text.
 
         Raises:
-            InvalidArgument: if it is none, or its range is empty.
+            InvalidArgument: if the text is not a citation, or its range is empty.
         """
         match = _CITATION.fullmatch(text)
         if match is None or int(match[2]) >= int(match[3]):
             raise InvalidArgument(
-                f"citation must be like handbook.md:120-480, as search gives it, got {shown(text)}; to read from a "
-                "document's begin, give document_id"
+                f"citation must be like handbook.md:120-480, as search returns it, got {shown(text)}; to read from a "
+                "document's start, give document_id"
             )
         return cls(match[1], int(match[2]), int(match[3]))

@@ -1,4 +1,4 @@
-"""How much the tools look at and return if a model does not say."""
+"""How much the tools search and return unless a model sets limits."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from leafspan.retrieval import Limits
 from leafspan.view import View
 
 MOST_PASSAGES = 25
-"""That a call can ask for, and that it gets."""
+"""Most passages that a call can ask for, and that it gets."""
 
 LEAST_BUDGET = 20
-"""Words that a call can ask for."""
+"""Fewest words that a call can ask for."""
 
 _USUAL_BUDGET = 600
 
 
 @dataclass(frozen=True, slots=True)
 class ToolLimits:
-    """What holds in a call of a tool that does not say otherwise.
+    """The limits of a tool's call that sets no others.
 
     Attributes:
         words: Most words of a result.
-        k: Most passages, None for as many as there are words for.
+        k: Most passages, None for as many as fit into the words.
         candidates: Leaves to look at, None for the view's default. A call cannot change it.
         min_score: Lowest score of a passage, None for the view's default. A call cannot change it.
         per_document: Most passages of one document, None for the view's default. A call cannot change it.
@@ -39,12 +39,12 @@ class ToolLimits:
 
     @classmethod
     def of(cls, view: View, k: int | None, budget: int | None, max_budget: int, asked: Limits | None = None) -> Self:
-        """The limits that were given, or else those of a retriever, or else those of the configuration of the view.
+        """The given limits, or else a retriever's limits, or else the limits in the view's configuration.
 
-        ``k`` and ``budget`` say one thing together, so they are taken from one of the three.
+        ``k`` and ``budget`` belong together, so both come from the same one of the three.
 
         Raises:
-            InvalidArgument: if one that was given is out of its range.
+            InvalidArgument: if a given limit is out of its range.
         """
         max_budget = check_whole("max_budget", max_budget, LEAST_BUDGET)
         if k is not None:

@@ -1,4 +1,4 @@
-"""What keeps a result from flooding the context of a model, whatever documents have in them."""
+"""Limits that keep any document's contents from flooding a model's context."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 from leafspan.text import end_of_words
 
 LONGEST_ID = 500
-"""Characters of the longest id that is shown whole. A document with a longer one cannot be cited."""
+"""Most characters of an id that is shown whole. A document with a longer id cannot be cited."""
 
 MOST_ITEMS = 20
-"""Headings of a passage, and values of a list of metadata, that are shown."""
+"""Most headings of a passage, and most values of a metadata list, that are shown."""
 
 CHARACTERS_A_WORD = 16
 """Most characters of a word on average. A text without white space would otherwise be one word."""
 
 LONGEST_FILTER = 5_000
-"""Characters of the longest filter that a model can give."""
+"""Most characters of a filter that a model can give."""
 
 _LONGEST_NAME = 200  # characters of a title, a heading or a metadata value
 _METADATA = 1_500  # characters of the metadata of a document
-_FAR = 60  # characters that a cut may move to spare a word
+_FAR = 60  # most characters that a cut moves to keep a word whole
 
 
 def end_within(text: str, words: int, start: int = 0) -> int:
-    """The character up to which a text fits into a number of words, of 16 characters each on average.
+    """The end of the longest text from ``start`` that fits into a number of words, of 16 characters each on average.
 
-    It is the end of the text, or a cut between two words. Only a word that is too long by itself is cut.
+    The text ends at its own end, or between two words. Only a word that is too long alone is cut.
     """
     end = end_of_words(text, words, start)
     longest = start + words * CHARACTERS_A_WORD
@@ -39,7 +39,7 @@ def end_within(text: str, words: int, start: int = 0) -> int:
 
 
 def word_start(text: str, place: int) -> int:
-    """The begin of the word that a place is in; the place itself if it is in none, or more than 60 characters behind."""
+    """The start of the word around a place; the place itself outside words or over 60 characters behind the start."""
     if place >= len(text) or text[place].isspace():
         return place
     start = place
@@ -51,7 +51,7 @@ def word_start(text: str, place: int) -> int:
 
 
 def as_many_as_fit(items: Iterable[dict[str, Any]], characters: int) -> list[dict[str, Any]]:
-    """The first items, as long as they fit into so many characters of JSON; the first one always."""
+    """The first items whose JSON fits into this number of characters, but at least one."""
     taken: list[dict[str, Any]] = []
     for each in items:
         characters -= len(json.dumps(each, ensure_ascii=False))
@@ -62,7 +62,7 @@ def as_many_as_fit(items: Iterable[dict[str, Any]], characters: int) -> list[dic
 
 
 def shortened(text: str, characters: int = _LONGEST_NAME) -> str:
-    """The text, or its begin with an ellipsis if it has more characters."""
+    """The text, or its start with an ellipsis if it has more characters."""
     return text if len(text) <= characters else f"{text[: characters - 1]}…"
 
 

@@ -1,4 +1,4 @@
-"""The tool ``outline``: which documents there are, which headings one has, and which summaries."""
+"""The tool ``outline``: lists documents, a document's headings, or summaries."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from leafspan.view import View
 
 _PAGE = 50
 _LONGEST_PAGE = 200
-_CHARACTERS = 20_000  # of a page
+_CHARACTERS = 20_000  # most characters of a page
 _SUMMARY_WORDS = 80
 
 
 def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float | None) -> AgentTool:
-    """The tool that lists documents of a view, and what is in one."""
+    """The tool that lists a view's documents, or a document's headings or summaries."""
     parameters = (
         Parameter(
             "document_id", str, "Id of a document, for its headings. By default all documents are listed.", most=LONGEST_ID
@@ -63,7 +63,7 @@ def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float
 
 
 def _page(kind: str, entries: Iterable[dict[str, Any]], start: int, total: int) -> dict[str, Any]:
-    """A page of a list. It ends before it is too long to read."""
+    """A page of a list, cut before it is too long to read."""
     shown = as_many_as_fit(entries, _CHARACTERS)
     page: dict[str, Any] = {kind: shown, "total": total}
     if start + len(shown) < total and shown:
@@ -85,7 +85,7 @@ def _headings(document_id: str, leaves: Sequence[Passage]) -> list[dict[str, Any
     """The headings, each with the text below it, subsections included."""
     entries: list[dict[str, Any]] = []
     ends: list[int] = []
-    open_: list[int] = []  # numbers of the entries that the text stands under, outermost first
+    open_: list[int] = []  # numbers of the text's headings, outermost first
     path: tuple[str, ...] = ()
     for leaf in leaves:
         kept = _shared(path, leaf.headings)
@@ -104,15 +104,15 @@ def _headings(document_id: str, leaves: Sequence[Passage]) -> list[dict[str, Any
 
 
 def _shared(path: Sequence[str], following: Sequence[str]) -> int:
-    """The number of headings, outermost first, under which a text and the following one both stand."""
+    """The number of headings, outermost first, that a text and the next text share."""
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(path, following, strict=False)))
-    # A text that goes on without its innermost heading stands under a new one, of the same words as an outer one.
+    # If the next text loses its innermost heading, it has a new heading with the same words as an outer one.
     return same - 1 if same == len(following) < len(path) and same else same
 
 
 def _citation_of(document_id: str, start: int, end: int) -> dict[str, Any]:
     fields = place_fields(document_id, start, end)
-    fields.pop("document_id")  # the outline says it once
+    fields.pop("document_id")  # the outline has it once, at the top
     return fields
 
 

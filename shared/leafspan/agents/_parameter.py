@@ -1,4 +1,4 @@
-"""What a tool can be given: the schema that a model reads, and the check of what it then gives."""
+"""A tool's parameters: their schema for the model, and the check of the model's values."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Parameter:
         return schema
 
     def checked(self, value: Any) -> Any:
-        """The value, with a whole number as an int even if it was given as 300.0.
+        """The checked value; a whole number such as 300.0 becomes an int.
 
         Raises:
-            InvalidArgument: if it is of another type, or out of its range.
+            InvalidArgument: if the value has another type, or is out of its range.
         """
         if self.choices:
             check_choice(self.name, value, self.choices)
@@ -80,10 +80,10 @@ def schema_of(parameters: Sequence[Parameter]) -> dict[str, Any]:
 
 
 def read_arguments(tool: str, parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
-    """All arguments of a call by name, checked. What was left out, or is None, has its default.
+    """All checked arguments of a call by name. An argument that is missing or None has its default.
 
     Raises:
-        InvalidArgument: if one is not known, missing, of another type, or out of its range.
+        InvalidArgument: if an argument is unknown, missing, of another type, or out of its range.
     """
     known = {each.name: each for each in parameters}
     for name in given:

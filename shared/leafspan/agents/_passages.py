@@ -13,16 +13,16 @@ from leafspan.values import Covered, Passage
 _MOST_COVERED = 10
 
 LEAST_PROBABILITY = 0.0005
-"""The lowest probability that is worth showing: what is below it would be shown as 0.000."""
+"""The lowest probability worth showing: a lower one would be shown as 0.000."""
 
 
 def is_worth_showing(passage: Passage) -> bool:
-    """Whether the score of a passage is no probability of nearly 0."""
+    """Whether a passage's score is not a probability of nearly 0."""
     return passage.score >= LEAST_PROBABILITY or not passage.trace.calibrated
 
 
 def place_fields(document_id: str, start: int, end: int) -> dict[str, Any]:
-    """Where a text stands, with its citation. An empty text has none; an id that is too long is shortened, and has none."""
+    """A text's place, with a citation unless the text is empty or the id is too long (a long id is shortened)."""
     place = {"document_id": shortened(document_id, LONGEST_ID), "start": start, "end": end}
     if len(document_id) > LONGEST_ID or start == end:
         return place
@@ -30,14 +30,14 @@ def place_fields(document_id: str, start: int, end: int) -> dict[str, Any]:
 
 
 def title_of(described: Passage | DocumentInfo) -> str | None:
-    """The title of a document, unless no model is to be shown it."""
+    """A document's title, or None if it is hidden from models."""
     return None if "title" in described.hidden else described.title
 
 
 def about_fields(
     title: str | None, headings: Sequence[str], lines: tuple[int, int] | None, place: str | None = None
 ) -> dict[str, Any]:
-    """What is known of a text beside its place. What is not known is left out."""
+    """A text's known fields beside its place."""
     fields: dict[str, Any] = {}
     if title:
         fields["title"] = shortened(title)
@@ -70,6 +70,6 @@ def passage_fields(passage: Passage, text: str) -> dict[str, Any]:
 
 
 def covered(runs: Sequence[Covered]) -> list[str]:
-    """The citations of what a summary covers, ten at most."""
+    """The citations of the leaves that a summary covers, ten at most."""
     shown = [run for run in runs if len(run.document_id) <= LONGEST_ID][:_MOST_COVERED]
     return [str(Citation(run.document_id, run.start, run.end)) for run in shown]

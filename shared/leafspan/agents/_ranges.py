@@ -1,4 +1,4 @@
-"""Which characters of a document are read."""
+"""Decides which characters of a document to read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from leafspan.values import Passage
 def range_to_read(
     leaves: Sequence[Passage], text: str, start: int, end: int, budget: int, *, around: bool
 ) -> tuple[int, int]:
-    """From the begin of a word to the end of a leaf, or to the end of a word where no leaf ends within the budget."""
+    """A range from the start of a word to the end of a leaf, or of a word if no leaf ends within the budget."""
     stop = min(end, len(text))
     if around:
         inside = [ordinal for ordinal, leaf in enumerate(leaves) if leaf_start(leaf) < stop and leaf_end(leaf) > start]
@@ -22,7 +22,7 @@ def range_to_read(
         outer = leaf_start(leaves[first]), leaf_end(leaves[last])
         if end_within(text, budget, outer[0]) >= outer[1]:
             return outer
-        # The passage itself is longer than the budget, or has few and very long words: only its begin fits.
+        # The passage itself is longer than the budget, or has few and very long words: only its start fits.
     begin = word_start(text, start)
     longest = end_within(text, budget, begin)
     if longest >= stop:
@@ -32,19 +32,19 @@ def range_to_read(
 
 
 def _word_end(text: str, place: int, longest: int) -> int:
-    """The end of the word that a place is in, but no place after ``longest``."""
+    """The end of the word around a place, at most ``longest``."""
     while place < longest and not text[place].isspace() and not text[place - 1].isspace():
         place += 1
     return place
 
 
 def leaf_start(leaf: Passage) -> int:
-    """Its first character in the document, which every leaf has."""
+    """The leaf's first character in the document, which every leaf has."""
     assert leaf.start is not None
     return leaf.start
 
 
 def leaf_end(leaf: Passage) -> int:
-    """The character after its last one."""
+    """The character after the leaf's last one."""
     assert leaf.end is not None
     return leaf.end

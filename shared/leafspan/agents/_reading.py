@@ -1,4 +1,4 @@
-"""The tool ``read``: a range of a document, or what surrounds a passage."""
+"""The tool ``read``: a range of a document, or the text around a passage."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read_tool(
 
 
 def _asked(name: str, arguments: Mapping[str, Any]) -> Citation:
-    """The place to read; its end is beyond any document's where none was given.
+    """The place to read; without a given end, its end is beyond any document.
 
     Raises:
         InvalidArgument: if not exactly one of a citation and an id is given, or the range is empty.
@@ -72,10 +72,10 @@ def _asked(name: str, arguments: Mapping[str, Any]) -> Citation:
 
 
 def _shown(leaves: Sequence[Passage], place: Citation, budget: int, *, around: bool) -> ToolResult:
-    """What is read of a document, given by its leaves.
+    """The part of a document to show, given the document's leaves.
 
     Raises:
-        InvalidArgument: if it has nothing at the place.
+        InvalidArgument: if the document has no text at the place.
     """
     text = "".join(leaf.text for leaf in leaves)
     if place.start >= len(text) and (around or place.start):
@@ -91,7 +91,7 @@ def _shown(leaves: Sequence[Passage], place: Citation, budget: int, *, around: b
 
 
 def _common(leaves: Sequence[Passage]) -> list[str]:
-    """The headings that all leaves stand under, outermost first."""
+    """The headings that all leaves share, outermost first."""
     common: list[str] = []
     for level in zip(*(leaf.headings for leaf in leaves), strict=False):
         if len(set(level)) > 1:
@@ -101,7 +101,7 @@ def _common(leaves: Sequence[Passage]) -> list[str]:
 
 
 def _place(leaves: Sequence[Passage]) -> str | None:
-    """Where the first and the last leaf stand in the file."""
+    """The places of the first and the last leaf in the file."""
     places = dict.fromkeys(leaf.place for leaf in (*leaves[:1], *leaves[-1:]) if leaf.place)
     return " to ".join(places) or None
 

@@ -1,4 +1,4 @@
-"""The strategies that an agent can choose between by name: those that need no model and no other source."""
+"""The strategies that an agent can choose by name; they need no model and no other source."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 from leafspan.strategies import Strategy, to_strategy
 
 OWN = "default"
-"""The name of the strategy of an index that was opened with a configuration."""
+"""The name of the strategy from an index's configuration."""
 
 WHEN = {
     OWN: "as this index is usually searched",
@@ -22,10 +22,10 @@ WHEN = {
     "bm25": "by words alone, for names, numbers and codes",
     "tree": "also summaries, for broad questions",
 }
-"""When to use each of them, in a few words."""
+"""When to use each strategy, in a few words."""
 
 
 @cache
 def usual_strategies() -> Mapping[str, Strategy]:
-    """The strategies by their names; the first is the default."""
+    """The strategies by name; the first is the default."""
     return MappingProxyType({name: to_strategy("strategy", name) for name in WHEN if name != OWN})

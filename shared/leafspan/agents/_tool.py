@@ -1,4 +1,4 @@
-"""A tool of an agent, whatever the framework that offers it to a model."""
+"""A tool of an agent, for any framework that offers it to a model."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _LONGEST_ERROR = 2_000  # characters
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool has found or done.
+    """The result of a tool.
 
     Attributes:
         content: Plain values, as JSON has them.
-        passages: The passages that it is about, in the order of ``content``, for code that cites or shows them.
+        passages: The passages in ``content``, in its order, for code that cites or shows them.
     """
 
     content: dict[str, Any]
@@ -31,32 +31,32 @@ class ToolResult:
 
     @property
     def text(self) -> str:
-        """The content as JSON, for a model: no text of a document can end a value, command a terminal, or turn writing."""
+        """The content as JSON, for a model: no document text can end a value, control a terminal, or turn writing."""
         return escaped_in_json(json.dumps(self.content, ensure_ascii=False))
 
 
 def error_text(error: Exception) -> str:
-    """What a model reads of an error: message and notes, on one line of at most 2,000 characters that no terminal obeys."""
+    """An error for a model: message and notes on one line, at most 2,000 characters, without control characters."""
     said = "; ".join([str(error), *getattr(error, "__notes__", [])])
     return shortened(visible(" ".join(said[: 2 * _LONGEST_ERROR].split())), _LONGEST_ERROR)
 
 
 Action = Callable[[Mapping[str, Any]], Flow[ToolResult]]
-"""What a tool does with its checked arguments."""
+"""A tool's function of its checked arguments."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """Something that a model can do with a view: it gives arguments, and gets plain values with citations.
+    """A function over a view that a model can call: it passes arguments, and gets plain values with citations.
 
     Attributes:
         name: Its name.
         description: What it does and when to use it, for the model. At most 1,024 characters, as some models demand.
-        parameters: What it can be given.
-        action: What it does with that.
+        parameters: Its parameters.
+        action: Its function.
         timeout: Seconds, > 0, after which a call ends with an error. None: never.
         writes: Whether it changes documents.
-        deletes: Whether what was there before may be lost.
+        deletes: Whether earlier documents may be lost.
     """
 
     name: str
@@ -73,11 +73,11 @@ class AgentTool:
         return schema_of(self.parameters)
 
     def call(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """What the tool does with these arguments.
+        """The tool's result for these arguments.
 
         Raises:
-            InvalidArgument: if one is not known, missing, or out of its range.
-            DocumentNotFound: if a document is not there, or not visible.
+            InvalidArgument: if an argument is unknown, missing, or out of its range.
+            DocumentNotFound: if a document does not exist, or is not visible.
             RetrievalTimeout: if it takes longer than the timeout.
         """
         try:
@@ -97,9 +97,9 @@ class AgentTool:
             raise self._late() from error
 
     def _late(self) -> RetrievalTimeout:
-        """The error for a change that is late: nobody knows whether it will be made."""
+        """The error for a late change, which may or may not still be made."""
         return RetrievalTimeout(
-            f"{self.name} must be done within its timeout, and may still be done later: look whether it was, and try again"
+            f"{self.name} must be done within its timeout, and may still be done later: check whether it was, and try again"
         )
 
     def _flow(self, arguments: Mapping[str, Any]) -> Flow[ToolResult]:

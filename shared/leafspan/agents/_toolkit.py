@@ -20,15 +20,15 @@ from leafspan.strategies import DEFAULT, Strategy, StrategyLike, name_strategies
 from leafspan.view import View
 
 Strategies = Strategy | str | Sequence[StrategyLike] | Mapping[str, StrategyLike]
-"""The strategy of a tool, or several, as a list or by names."""
+"""The strategy of a tool, or several, as a list or by name."""
 
-_PREFIX = re.compile(r"[a-zA-Z0-9_-]{0,40}")  # models take names of up to 64 of these
+_PREFIX = re.compile(r"[a-zA-Z0-9_-]{0,40}")  # models accept names of up to 64 of these characters
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _LONGEST_ABOUT = 200
 
 
 class ToolOptions(TypedDict, total=False):
-    """The options of ``agent_tool`` that a user of a host gives."""
+    """The options of ``agent_tool`` that a host's user passes."""
 
     name: str
     about: str
@@ -66,21 +66,21 @@ def agent_tools(
 ) -> tuple[AgentTool, ...]:
     """The tools with which an agent finds, reads and cites passages: ``search``, ``read`` and ``outline``.
 
-    They show what the view shows, and nothing that a model gives them shows more.
+    They show only what the view shows, whatever arguments a model passes.
 
     Args:
-        view: What they search: an index, or a view of one, such as a tenant's.
-        strategies: The strategy that searches, or its name; or several, between which the model chooses, the first by
-            default: as a list, or as a mapping from names of yours. Default: that of the index, and seven others that need
-            no model.
+        view: The index, or a view of one, such as a tenant's.
+        strategies: The strategy that searches, or its name; or several, as a list, or as a mapping from names of yours. The
+            model chooses between several; the first is the default. Default: the index's strategy, and seven others that
+            need no model.
         about: What the documents are, for the model, as in "Search the handbook of Acme". Default: ``"the documents"``.
-        k: Most passages that ``search`` finds if the model does not say, in [1, 25]. Default: that of the index's
-            configuration if ``budget`` is not given either, or else as many as there are words for.
-        budget: Most words of a result if the model does not say, in [20, ``max_budget``]. Default: that of the index's
-            configuration if ``k`` is not given either, in so far as the range allows, or else 600.
+        k: Most passages that ``search`` finds if the model sets no limit, in [1, 25]. Default, without ``budget``: from the
+            index's configuration. Otherwise as many as fit into the words.
+        budget: Most words of a result if the model sets no limit, in [20, ``max_budget``]. Default, without ``k``: from the
+            index's configuration, if the range allows. Otherwise 600.
         max_budget: Most words that the model can ask for. Default: 3000.
-        writable: Whether there are ``add`` and ``delete`` as well. Default: False.
-        prefix: What the names of the tools begin with, for an agent with the tools of several indexes. Default: ``""``.
+        writable: Whether to add the tools ``add`` and ``delete``. Default: False.
+        prefix: Start of the tools' names, for an agent with the tools of several indexes. Default: ``""``.
         timeout: Seconds, > 0, after which a call ends with an error. None: never. Default: 30.
 
     Raises:
@@ -121,18 +121,18 @@ def agent_tool(
     """The tool ``search`` alone, under any name.
 
     Args:
-        view: What it searches: an index, or a view of one.
+        view: The index to search, or a view of one.
         name: Name of the tool. Default: ``"search"``.
         about: What the documents are, for the model, as in "Search the handbook of Acme". Default: ``"the documents"``.
-        k: Most passages if the model does not say, in [1, 25]. Default: that of the retriever, or of the index's
-            configuration, if ``budget`` is not given either; or else as many as there are words for.
-        budget: Most words of a result if the model does not say, in [20, ``max_budget``]. Default: that of the retriever,
-            or of the index's configuration, if ``k`` is not given either, in so far as the range allows; or else 600.
+        k: Most passages if the model sets no limit, in [1, 25]. Default, without ``budget``: from the retriever, or from
+            the index's configuration. Otherwise as many as fit into the words.
+        budget: Most words of a result if the model sets no limit, in [20, ``max_budget``]. Default, without ``k``: from the
+            retriever, or from the index's configuration, if the range allows. Otherwise 600.
         max_budget: Most words that the model can ask for. Default: 3000.
         timeout: Seconds, > 0, after which a call ends with an error. None: never. Default: 30.
         strategies: See ``agent_tools``.
-        limits: Those of a retriever that the tool stands for, but for its filter. They come before those of the index's
-            configuration. Default: none.
+        limits: The limits of a retriever that becomes a tool, without its filter. They override the index's configuration.
+            Default: none.
 
     Raises:
         InvalidArgument: if an option is out of its range.
@@ -155,7 +155,7 @@ def _check(view: object, about: object, timeout: float | None) -> None:
 
 
 def _chosen(view: View, given: Strategies | None) -> Mapping[str, Strategy]:
-    """The strategies by their names, the first of which is the default."""
+    """The strategies by name; the first is the default."""
     if given is None:
         own = view.default_strategy
         usual = usual_strategies()
@@ -163,7 +163,7 @@ def _chosen(view: View, given: Strategies | None) -> Mapping[str, Strategy]:
     if isinstance(given, str) or not isinstance(given, Sequence | Mapping):
         return {"strategy": to_strategy("strategies", given)}
     if not given:
-        raise InvalidArgument('strategies must be at least one, such as ["vector", "bm25"], got none')
+        raise InvalidArgument('strategies must have at least one, such as ["vector", "bm25"], got an empty list')
     if not isinstance(given, Mapping):
         return name_strategies("strategies", given, between="-")
     for name in given:

@@ -1,4 +1,4 @@
-"""Checks of what users give: options, and functions of theirs that are called."""
+"""Checks of users' options, and of calls of their functions."""
 
 from leafspan.checks._changed_options import changed_options, short_repr
 from leafspan.checks._option_names import check_option_names, with_option_names

@@ -1,4 +1,4 @@
-"""A short ``repr`` of what has many options."""
+"""A short ``repr`` for objects with many options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def changed_options(value: Any) -> list[Field[Any]]:
-    """The fields of a dataclass that differ from their defaults, in order, without those that no ``repr`` shows."""
+    """The fields of a dataclass that differ from their defaults, in order, without fields that ``repr`` leaves out."""
     return [each for each in fields(value) if each.repr and not _is_default(getattr(value, each.name), each)]
 
 
@@ -21,5 +21,5 @@ def _is_default(value: object, option: Field[Any]) -> bool:
     default = option.default if option.default_factory is MISSING else option.default_factory()
     try:
         return value is default or (type(value) is type(default) and bool(value == default))
-    except Exception:  # such as that of an array, which has no one truth value
+    except Exception:  # such as an array's, which has no single truth value
         return False

@@ -1,4 +1,4 @@
-"""Options that a function does not have: the error says what the option is called here."""
+"""Errors for unknown options: they suggest leafspan's name for the option."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _SAME = (
     ("database", "db", "url", "uri", "database_uri", "sql_database"),
     ("rerank", "compressor", "base_compressor", "postprocessor", "node_postprocessors"),
 )
-"""Names that hosts and we have for the same option."""
+"""Groups of host and leafspan names for the same option."""
 
 _CONVERTED = {"mmr_threshold": "diversity", "lambda_mult": "diversity"}
-"""Names of hosts for one minus an option of ours."""
+"""Host names for one minus an option of leafspan."""
 
 _KINDS_OF_SEARCH = ("search_type", "vector_store_query_mode")
 
@@ -47,10 +47,10 @@ _KINDS_OF_SEARCH = ("search_type", "vector_store_query_mode")
 def check_option_names(
     owner: str, given: Collection[str], known: Collection[str], *, of_a_call: Collection[str] = ()
 ) -> None:
-    """Check that something has the options that it was given.
+    """Check that ``owner`` has the given options.
 
     Raises:
-        InvalidArgument: if it has not; the message suggests the name that was meant.
+        InvalidArgument: if it does not have one; the message suggests the right name.
     """
     for name in given:
         if name not in known:
@@ -58,12 +58,12 @@ def check_option_names(
 
 
 def _hint(owner: str, name: str, known: Collection[str], of_a_call: Collection[str]) -> str:
-    """What was meant, as the end of a sentence."""
+    """The end of an error message: the option that was probably meant."""
     if name in ("search_kwargs", "vector_store_kwargs") and (
         limits := [word for word in ("k", "similarity_top_k") if word in known]
     ):
         itself = f"{limits[0]}=2"
-        return f"; give what is in it itself, such as {f'{owner}(index=index, {itself})' if 'index' in known else itself}"
+        return f"; give its content, such as {f'{owner}(index=index, {itself})' if 'index' in known else itself}"
     if name in _KINDS_OF_SEARCH and "index" in known and "strategy" not in known:
         return "; each kind of search has a retriever of its own, such as HybridRetriever or BM25Retriever"
     if (ours := _CONVERTED.get(name)) in known:
@@ -77,7 +77,7 @@ def _hint(owner: str, name: str, known: Collection[str], of_a_call: Collection[s
 
 
 def with_option_names(function: F, *, of_a_call: Collection[str] = (), more: Collection[str] = ()) -> F:
-    """The function, with an error of ours for an option that is neither its own nor among ``more``."""
+    """The function, with a leafspan error for an option that is neither its own nor among ``more``."""
     assert isinstance(function, FunctionType)
     code = function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]

@@ -1,6 +1,6 @@
-"""Checks of options, each in one place: what breaks a rule raises ``InvalidArgument`` with the rule and the value.
+"""Checks of options, which raise ``InvalidArgument`` with the rule and the wrong value.
 
-A bool is never taken for a number, and nan and infinity are no numbers.
+A bool is not a number, and neither are nan and infinity.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 from leafspan.errors import InvalidArgument
 
 _MOST = 2**63
-_LONGEST_NAME = 255  # bytes of the name of a file
-_LONGEST_WAIT = 1e9  # seconds: no clock of an operating system takes much more
+_LONGEST_NAME = 255  # bytes of a file name
+_LONGEST_WAIT = 1e9  # seconds: operating systems allow little more
 _SHOWN = 100  # characters of a value in a message
 
 
 def is_number(value: object) -> bool:
-    """Whether ``value`` is a finite real number, and no bool."""
+    """Whether ``value`` is a finite real number, but not a bool."""
     try:
         return isinstance(value, float | int | Real) and not isinstance(value, bool) and isfinite(value)
     except OverflowError:  # an int that no float can hold
@@ -31,20 +31,20 @@ def is_number(value: object) -> bool:
 
 
 def whole_number(value: object) -> int | None:
-    """``value`` as a plain int, also if it is one of numpy's. None if it is no whole number, or a bool."""
+    """``value`` as a plain int, also from a numpy number. None for a bool, or if it is not a whole number."""
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         return None
     try:
         return int(index(value))  # type: ignore[arg-type]
-    except TypeError:  # an array, or a bool of numpy's
+    except TypeError:  # an array, or a numpy bool
         return None
 
 
 def check_whole(name: str, value: object, least: int) -> int:
-    """Check that ``value`` is a whole number >= ``least``, of at most 64 bits, such as an int or one of numpy's.
+    """Check that ``value`` is a whole number >= ``least``, of at most 64 bits, such as an int or a numpy number.
 
     Returns:
-        It, as a plain int.
+        ``value`` as a plain int.
 
     Raises:
         InvalidArgument: if it is not.
@@ -61,7 +61,7 @@ def keep_whole(owner: object, name: str, least: int) -> None:
     """Check an option of a frozen dataclass as ``check_whole`` does, and keep it as a plain int.
 
     Raises:
-        InvalidArgument: if it is no such number.
+        InvalidArgument: if it is not such a number.
     """
     object.__setattr__(owner, name, check_whole(name, getattr(owner, name), least))
 
@@ -76,7 +76,7 @@ def check_number(
     below: float | None = None,
     unit: str = "",
 ) -> None:
-    """Check that ``value`` is a finite number within the bounds; ``unit`` says what it counts, such as ``"seconds"``.
+    """Check that ``value`` is a finite number within the bounds; ``unit`` is its unit, such as ``"seconds"``.
 
     Raises:
         InvalidArgument: if it is not.
@@ -114,7 +114,7 @@ def check_flag(name: str, value: object) -> None:
 
 
 def check_functions(name: str, function: object, coroutine_function: object) -> None:
-    """Check that ``function`` can be called and does not have to be awaited, and that its twin, if there is one, can be.
+    """Check that ``function`` is a normal function, and ``coroutine_function`` a coroutine function or None.
 
     Raises:
         InvalidArgument: if they are not.
@@ -155,7 +155,7 @@ def check_text(name: str, value: object) -> None:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text can be encoded: a lone surrogate is no character."""
+    """Whether a text can be encoded: a lone surrogate is not a character."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -164,10 +164,10 @@ def is_unicode(text: str) -> bool:
 
 
 def checked_id(name: str, value: object) -> str:
-    """The id of a document, as a plain str. It may be one that no document can have.
+    """The id of a document, as a plain str. The id may be impossible for a document.
 
     Raises:
-        InvalidArgument: if it is no string.
+        InvalidArgument: if it is not a string.
     """
     if not isinstance(value, str):
         raise InvalidArgument(f"{name} must be the id of a document, a string, got {shown(value)}")
@@ -175,26 +175,26 @@ def checked_id(name: str, value: object) -> str:
 
 
 def check_path(name: str, path: object) -> None:
-    """Check that ``path`` is one that a file system can have.
+    """Check that ``path`` is possible in a file system.
 
     Raises:
         InvalidArgument: if it is not.
     """
     if not isinstance(path, str | Path):
         raise InvalidArgument(f"{name} must be a string or a pathlib.Path, got {shown(path)}")
-    if path == "":  # mostly a variable that is not set
-        raise InvalidArgument(f"{name} must be a path, and an empty text is none, got ''; '.' is the current folder")
+    if path == "":  # mostly an unset variable
+        raise InvalidArgument(f"{name} must be a path, got an empty text; '.' is the current folder")
     try:
         names = [os.fsencode(name) for name in Path(path).parts]
         possible = not any(b"\0" in name or len(name) > _LONGEST_NAME for name in names)
-    except UnicodeEncodeError:  # a lone surrogate that stands for no byte
+    except UnicodeEncodeError:  # a lone surrogate without a byte
         possible = False
     if not possible:
         raise InvalidArgument(f"{name} must be a path that a file system can have, got {shown(path)}")
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
-    """Check that ``value`` is one of the choices; the message suggests the one that is spelt alike.
+    """Check that ``value`` is one of the choices; the message suggests a choice with a similar spelling.
 
     Raises:
         InvalidArgument: if it is not.
@@ -206,9 +206,9 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> None:
 
 
 def did_you_mean(value: object, choices: Iterable[str]) -> str:
-    """A question that ends an error message, such as ``; did you mean 'hybrid'?``, or nothing where no name is close.
+    """A question that ends an error message, such as ``; did you mean 'hybrid'?``, or "" if no name is close.
 
-    Long values are not compared: it would take time in proportion to the square of their length.
+    Long values are not compared, since the time grows with the square of their length.
     """
     close: list[str] = []
     if isinstance(value, str) and len(value) <= _LONGEST_NAME:
@@ -217,10 +217,10 @@ def did_you_mean(value: object, choices: Iterable[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """The value as an error message shows it: its repr, with the middle cut out if it is so long that it hides the rule."""
+    """The value as an error message shows it: its repr, with the middle cut out if it is too long."""
     try:
         text = repr(value)
-    except Exception as error:  # a repr may be the user's own, or go down too deep
+    except Exception as error:  # a user's own repr, or a value nested too deep
         return f"a {type(value).__qualname__} whose repr fails with {type(error).__name__}"
     if len(text) <= _SHOWN:
         return text

@@ -1,4 +1,4 @@
-"""What others raise about what a user gave, in words that need no knowledge of Python."""
+"""Turns errors of other libraries into words that need no knowledge of Python."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from json import JSONDecodeError
 
 
 def reason_of(error: BaseException) -> str:
-    """Why a file cannot be read, or a text is no JSON, as the end of a sentence."""
+    """The end of an error message: why a file cannot be read, or a text is not JSON."""
     if isinstance(error, OSError) and error.strerror:
         return _lower(error.strerror)
     if isinstance(error, UnicodeDecodeError):

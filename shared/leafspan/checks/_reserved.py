@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 STRUCTURE_KEY = "leafspan"
-"""The metadata key under which the place of a leaf, or the record of a summary, is stored."""
+"""The metadata key for the place of a leaf, or for the record of a summary."""
 
 RESERVED_KEYS = frozenset({"doc_id", "start", "end", "layer", "covers", "score", "trace", STRUCTURE_KEY})
 """The metadata keys that leafspan sets itself, on stored leaves or on results in LangChain and LlamaIndex."""
@@ -12,7 +12,7 @@ RESERVED_ID_PREFIX = "leafspan:"
 """The first characters of the ids of leafspan's own records."""
 
 GENERATOR = "leafspan"
-"""What a page of HTML that leafspan has written names as its generator, by which it is told from a user's document."""
+"""The generator that leafspan's HTML pages name, which distinguishes them from users' documents."""
 
 
 def is_reserved(key: str) -> bool:

@@ -1,4 +1,4 @@
-"""Values of metadata: what each becomes when it is stored, or compared with what is stored."""
+"""Converts metadata values for storing and for comparing with stored values."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class NotStorable(Exception):
 
 
 def plain_value(value: object) -> object:
-    """A scalar as metadata and filters have it.
+    """A scalar in the form that metadata and filters use.
 
     Dates and times become ISO texts (``2024-05-31``), UUIDs and paths texts, members of an Enum their values, Decimals
-    numbers, and numpy's scalars Python's. Anything else is returned as it is.
+    numbers, and numpy's scalars Python's. Other values stay unchanged.
     """
     if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
         scalar: Any = value
@@ -51,8 +51,8 @@ def _number(value: Decimal) -> int | float:
 
 
 def is_missing(value: object) -> bool:
-    """Whether it says that there is no value. What pandas has in its place, NaN and NaT, alone is not equal to itself."""
-    if value is None or value is getattr(sys.modules.get("pandas"), "NA", None):  # NA is neither equal to itself nor not
+    """Whether it means a missing value. Only pandas' missing values, NaN and NaT, are not equal to themselves."""
+    if value is None or value is getattr(sys.modules.get("pandas"), "NA", None):  # NA == NA is neither True nor False
         return True
     if isinstance(value, Decimal):
         return value.is_nan()
@@ -60,10 +60,10 @@ def is_missing(value: object) -> bool:
 
 
 def stored_value(value: object) -> object:
-    """The value of a field as it is stored. None if it says that there is no value.
+    """The value of a field as it is stored, or None for a missing value.
 
     Raises:
-        NotStorable: if metadata cannot have it.
+        NotStorable: if metadata cannot have the value.
         UnicodeEncodeError: if a text has half of a surrogate pair.
     """
     if not isinstance(value, list | tuple):
@@ -88,12 +88,12 @@ def _stored_scalar(value: object) -> object:
             raise NotStorable(what, "store it as a text, str(...)")
         return int(value)
     nested = isinstance(value, Mapping | list | tuple)
-    remedy = "flatten_metadata=True stores what is in it under keys of its own" if nested else "convert it, or leave it out"
+    remedy = "flatten_metadata=True stores its items under keys of their own" if nested else "convert it, or leave it out"
     raise NotStorable(f"{shown(value)} of type {type(value).__name__}", remedy)
 
 
 def storable_fields(fields: Mapping[Any, object]) -> tuple[dict[str, object], dict[str, str]]:
-    """The fields of a file that can be metadata, as they are stored, and for each of the others why it cannot."""
+    """The fields of a file that can be metadata, as stored, and the reason for each field that cannot."""
     kept: dict[str, object] = {}
     odd: dict[str, str] = {}
     for name, value in fields.items():

@@ -1,6 +1,6 @@
-"""Calls of functions of the user's: what they raise becomes a ``FunctionFailed`` that names them and what they were given.
+"""Calls of users' functions: their errors become a ``FunctionFailed`` that names the function and its argument.
 
-Errors of leafspan's pass as they are, and so does what is no Exception, such as Ctrl-C and the cancellation of a task.
+leafspan's own errors pass unchanged, and so do other exceptions than Exception, such as Ctrl-C and a task's cancellation.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _SHOWN = 60  # characters of a text in a message
 
 @contextmanager
 def calling(role: str, function: object, given: object = None, *, of: str = "") -> Iterator[None]:
-    """A context in which a function of the user's is called.
+    """A context for calling a user's function.
 
     Raises:
-        FunctionFailed: in place of any Exception that is raised inside, which is its cause.
+        FunctionFailed: for any Exception raised inside, which becomes its cause.
     """
     try:
         yield
@@ -32,7 +32,7 @@ def calling(role: str, function: object, given: object = None, *, of: str = "") 
 
 
 def function_failed(role: str, function: object, given: object, error: Exception, *, of: str = "") -> LeafspanError:
-    """The error for a function of the user's that raised an Exception. It is the error itself if that is leafspan's."""
+    """The error for a user's function that raised an Exception, or that Exception itself if it is leafspan's."""
     if isinstance(error, LeafspanError):
         return error
     name = f"{role} {name_of(function)} failed with {type(error).__name__}"
@@ -42,29 +42,29 @@ def function_failed(role: str, function: object, given: object, error: Exception
 
 
 def unusable(role: str, function: object, rule: str, got: object, given: object = None, *, of: str = "") -> UnusableResult:
-    """The error for a function of the user's that returned something else than it must."""
+    """The error for a user's function that returned a wrong value."""
     start = f"{role} {name_of(function)} must {rule}"
     if iscoroutine(got):
-        got.close()  # or Python warns that it was never awaited
+        got.close()  # otherwise Python warns that it was never awaited
     hint = ", which must be awaited: give its coroutine function apart from it" if isawaitable(got) else ""
     return UnusableResult(f"{start}, got {shown(got)}{hint}{_given(given, of)}", f"{start}, got something else")
 
 
 def refuse_coroutine(name: str, answer: object) -> None:
-    """Check that a function did not return what should have been awaited.
+    """Check that a function did not return a coroutine.
 
     Raises:
         UnusableResult: if it did.
     """
     if isawaitable(answer):
         if iscoroutine(answer):
-            answer.close()  # or Python warns that it was never awaited
+            answer.close()  # otherwise Python warns that it was never awaited
         message = f"{name} must not return a coroutine: give the coroutine function as a{name}, and {name} beside it"
         raise UnusableResult(message, message)
 
 
 def name_of(function: object) -> str:
-    """What a message calls a function: its module and its qualified name, or those of its class. A str is a name."""
+    """A function's name for messages: the module and qualified name of the function or its class. A str is a name."""
     if isinstance(function, str):
         return function
     inner = function
@@ -76,7 +76,7 @@ def name_of(function: object) -> str:
 
 
 def beginning(text: object) -> str:
-    """The beginning of a text in quotes, on one line; the start of the repr of what is no text."""
+    """The beginning of a text in quotes, on one line; for other values, the start of their repr."""
     if not isinstance(text, str):
         return shown(text)
     line = " ".join(text[: 4 * _SHOWN].split())
@@ -84,7 +84,7 @@ def beginning(text: object) -> str:
 
 
 def _given(given: Any, of: str = "") -> str:
-    """The end of a message: what the function was given."""
+    """The end of a message: the function's argument."""
     if given is None:
         return ""
     if of:

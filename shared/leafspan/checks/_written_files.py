@@ -1,4 +1,4 @@
-"""Files that are written: whether they can be, before the work whose result they hold, and errors if they cannot."""
+"""Writes files, and checks before long work that its result can be written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leafspan.errors import InvalidArgument
 
 
 def check_can_be_written(path: str | Path) -> None:
-    """Check that a file can be written, as far as that can be told without writing it.
+    """Check that a file can be written, as far as possible without writing it.
 
     Raises:
         InvalidArgument: if it is a folder, its folder does not exist, or this process may not write it.
@@ -20,16 +20,16 @@ def check_can_be_written(path: str | Path) -> None:
     file = Path(path)
     if file.is_dir():
         raise _unwritable(file, "it is a folder")
-    if file.is_symlink() and not file.exists():  # its author would choose which file this process makes
+    if file.is_symlink() and not file.exists():  # otherwise the link's author would choose the file to create
         raise _unwritable(file, "it is a link to a file that does not exist")
     if not file.parent.is_dir():
-        raise _unwritable(file, "there is no such folder; make it first")
+        raise _unwritable(file, "its folder does not exist; create it first")
     if not os.access(file if file.exists() else file.parent, os.W_OK):
         raise _unwritable(file, "permission denied")
 
 
 def write_file(path: str | Path, text: str) -> None:
-    """Write a text to a file in UTF-8. One that is there is replaced.
+    """Write a text to a file in UTF-8. An existing file is replaced.
 
     Raises:
         InvalidArgument: if it cannot be written.
@@ -42,4 +42,4 @@ def write_file(path: str | Path, text: str) -> None:
 
 
 def _unwritable(file: Path, why: str) -> InvalidArgument:
-    return InvalidArgument(f"a file that is written must be one that can be, got {str(file)!r}: {why}")
+    return InvalidArgument(f"cannot write to {str(file)!r}: {why}")

@@ -1,4 +1,4 @@
-"""Filters on the metadata of documents: one language, which Chroma's, Haystack's and LlamaIndex's filters become."""
+"""Filters on the metadata of documents: one language, to which filters of Chroma, Haystack and LlamaIndex are converted."""
 
 from leafspan.filters._builder import F
 from leafspan.filters._changed import with_conditions

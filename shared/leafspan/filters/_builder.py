@@ -64,7 +64,7 @@ class F:
         """A filter: the value equals one of these.
 
         Args:
-            values: Values of one type; ints and floats may be mixed. If there are none, no document matches.
+            values: Values of one type; ints and floats may be mixed. Without values, no document matches.
         """
         return self._filter(lambda: OneOf(self.key, values))  # type: ignore[arg-type]
 
@@ -72,7 +72,7 @@ class F:
         """A filter: the negation of ``in_``. Documents without the key match.
 
         Args:
-            values: Values of one type; ints and floats may be mixed. If there are none, every document matches.
+            values: Values of one type; ints and floats may be mixed. Without values, every document matches.
         """
         return ~self.in_(values)
 
@@ -84,7 +84,7 @@ class F:
         """A filter: the value is a list with one of these members.
 
         Args:
-            members: Values of one type. If there are none, no document matches.
+            members: Values of one type. Without values, no document matches.
         """
         return self._filter(lambda: any_of(Contains(self.key, member) for member in checked_scalars(members)))
 
@@ -92,7 +92,7 @@ class F:
         """A filter: the value is a list with all of these members.
 
         Args:
-            members: Values of one type. If there are none, every document matches.
+            members: Values of one type. Without values, every document matches.
         """
         return self._filter(lambda: all_of(Contains(self.key, member) for member in checked_scalars(members)))
 
@@ -110,12 +110,12 @@ class F:
         return Exists(self.key)
 
     def __invert__(self) -> Never:
-        raise TypeError(f"{self!r} is no filter yet: ~{self!r}.exists() is for documents without this key")
+        raise TypeError(f"{self!r} is not a filter yet: ~{self!r}.exists() is for documents without this key")
 
     def __and__(self, other: object) -> Never:
         raise TypeError(
-            f"{self!r} is no filter yet, or stands beside & or | without parentheses: write "
-            '(F("a") == 1) & (F("b") == 2) with each comparison in its own, or '
+            f"{self!r} is not a filter yet, or lacks parentheses beside & or |: write "
+            '(F("a") == 1) & (F("b") == 2) with each comparison in parentheses, or '
             f"{self!r}.exists() for documents with this key"
         )
 

@@ -10,7 +10,7 @@ from leafspan.filters._logic import all_of, any_of
 
 
 def with_conditions(where: Where, change: Callable[[Condition], Where]) -> Where:
-    """The same filter, with another one in place of each of its conditions."""
+    """The filter with each condition replaced by ``change(condition)``."""
     if isinstance(where, And):
         return all_of(with_conditions(part, change) for part in where.parts)
     if isinstance(where, Or):

@@ -15,7 +15,7 @@ from leafspan.filters._values import is_number
 
 
 def from_chroma(where: Mapping[object, object]) -> Where:
-    """The filter with the meaning that it has in Chroma, but a little more is allowed.
+    """The filter with its meaning in Chroma; a few more forms are allowed.
 
     One mapping may have several keys or operators, which must all hold. ``$and`` and ``$or`` may have a single part,
     ``$in`` and ``$nin`` an empty list, and ``$eq`` and ``$ne`` a whole list. There is ``$not``.
@@ -23,7 +23,7 @@ def from_chroma(where: Mapping[object, object]) -> Where:
     Ints equal floats by value. Chroma cuts 1.5 to 1 before it compares it with ints.
 
     Raises:
-        InvalidArgument: if the filter breaks a rule. The message shows the part that does.
+        InvalidArgument: if the filter breaks a rule. The message shows the wrong part.
     """
     parts = []
     for key, value in where.items():
@@ -79,7 +79,7 @@ def _conditions(key: str, value: object) -> list[Where]:
 
 
 def _advice(key: str, operator: str, bound: object) -> str:
-    """How to compare what Chroma's dialect does not: texts and dates."""
+    """Advice on comparing texts and dates, which Chroma's dialect cannot."""
     if operator not in _ORDERS or not isinstance(plain_value(bound), str):
         return ""
     return f"texts, such as ISO dates, are compared by F({key!r}) {_ORDERS[operator]} {shown(bound)}"

@@ -30,7 +30,7 @@ class Columns:
         """Mask of the documents that match: ``[filter.matches(metadata, id) for id, metadata in documents]``.
 
         Raises:
-            InvalidArgument: if ``filter`` is no filter made with ``F``.
+            InvalidArgument: if ``filter`` is not a filter made with ``F``.
         """
         if isinstance(filter, Condition):
             return self._column(filter.key).matching(filter)
@@ -50,7 +50,7 @@ class Columns:
 
     def _column(self, key: str) -> Column:
         column = self._columns.get(key)
-        if column is None:  # two threads may both make it, which does no harm
+        if column is None:  # harmless if two threads make it
             column = Column([value_of(key, metadata, document_id) for document_id, metadata in self._documents])
             self._columns[key] = column
         return column

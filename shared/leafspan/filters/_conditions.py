@@ -15,7 +15,7 @@ from leafspan.filters._ordering import COMPARISONS, order_bound
 from leafspan.filters._values import Scalar, Value, canonical, checked_scalar, checked_scalars, checked_value, is_number
 
 DOCUMENT_ID = "doc_id"
-"""The key that stands for a document's id in filters. It is reserved, so no metadata can have it."""
+"""The key of a document's id in filters. It is reserved, so no metadata can have it."""
 
 
 _STORED = frozenset({str, int, bool})
@@ -55,7 +55,7 @@ class Condition(Where):
         """Check the operands, and replace them by plain, immutable values."""
 
     def holds(self, value: object) -> bool:
-        """Whether a document with this value matches. None stands for a missing key, and never matches."""
+        """Whether a document with this value matches. None means a missing key, and never matches."""
         return value is not None and self._holds(value)
 
     @abstractmethod

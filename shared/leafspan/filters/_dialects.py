@@ -1,4 +1,4 @@
-"""Filters from the filters of other libraries."""
+"""Converts the filters of other libraries."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from leafspan.filters._parsing import filter_from_text
 
 
 def to_filter(thing: object) -> Where | None:
-    """The filter that a user gave in any dialect, as a ``Where``. None if it allows every document.
+    """The ``Where`` for a filter in any dialect, or None if the filter allows every document.
 
     Each dialect keeps the meaning of its operators; see docs/filters.md.
 
     Raises:
-        InvalidArgument: if it is none of these, or breaks a rule of its dialect. The message shows the part that does.
+        InvalidArgument: if it is not a filter, or breaks a rule of its dialect. The message shows the wrong part.
     """
     if thing is None or isinstance(thing, Where):
         return thing
@@ -27,7 +27,7 @@ def to_filter(thing: object) -> Where | None:
         return _translated(thing)
     except RecursionError:
         raise InvalidArgument(
-            f"where must have at most {MOST_LEVELS} levels of filters inside each other, got more: put what is joined by "
+            f"where must have at most {MOST_LEVELS} levels of filters inside each other, got more: put filters joined by "
             "the same operator side by side"
         ) from None
 

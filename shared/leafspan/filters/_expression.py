@@ -10,7 +10,7 @@ from typing import ClassVar
 from leafspan.errors import InvalidArgument
 
 MOST_LEVELS = 100
-"""Most levels of ``&``, ``|`` and ``~`` inside each other: whatever reads a filter goes down level by level."""
+"""Most levels of ``&``, ``|`` and ``~`` inside each other: code that reads a filter recurses once per level."""
 
 
 class Where(ABC):
@@ -29,7 +29,7 @@ class Where(ABC):
         """Whether a document matches.
 
         Args:
-            metadata: The document's metadata. None and an empty list count as missing, as they do when a document is added.
+            metadata: The document's metadata. None and an empty list are missing values, as in an added document.
                 A value of a type that the filter does not expect does not match, and is no error.
             document_id: The document's id, for filters on ``doc_id``. Default: empty.
         """
@@ -84,7 +84,7 @@ class Where(ABC):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class And(Where):
-    """A filter: all ``parts`` match. There are two or more, and none is an ``And`` itself."""
+    """A filter: all ``parts`` match. It has two or more, and no part is itself an ``And``."""
 
     parts: tuple[Where, ...]
     _levels: int = field(init=False)
@@ -106,7 +106,7 @@ class And(Where):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Or(Where):
-    """A filter: at least one of the ``parts`` matches. There are two or more, and none is an ``Or`` itself."""
+    """A filter: at least one of the ``parts`` matches. It has two or more, and no part is itself an ``Or``."""
 
     parts: tuple[Where, ...]
     _levels: int = field(init=False)
@@ -161,15 +161,15 @@ class Not(Where):
 
 
 def _levels_above(parts: Iterable[Where]) -> int:
-    """The number of levels of a filter that is made of these.
+    """The number of levels of a filter with these parts.
 
     Raises:
-        InvalidArgument: if they are too many.
+        InvalidArgument: if there are too many levels.
     """
     levels = 1 + max(part.levels for part in parts)
     if levels > MOST_LEVELS:
         raise InvalidArgument(
-            f"a filter must have at most {MOST_LEVELS} levels of &, | and ~ inside each other, got {levels}: put what is "
+            f"a filter must have at most {MOST_LEVELS} levels of &, | and ~ inside each other, got {levels}: put filters "
             "joined by the same operator side by side, or use in_ or contains_any"
         )
     return levels

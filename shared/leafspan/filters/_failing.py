@@ -1,4 +1,4 @@
-"""Which parts of a filter a document does not match."""
+"""Finds the parts of a filter that a document does not match."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def failing_parts(
 ) -> list[tuple[Where, dict[str, object]]]:
     """The smallest parts of a filter that keep a document from matching, each with the document's values of its keys.
 
-    Of parts that are joined by ``&``, these are those that do not match; of parts that are joined by ``|``, all of them. A
-    negation stays whole. A value is None if the document does not have the key. Empty if the document matches.
+    For parts joined by ``&`` these are the parts that do not match; for parts joined by ``|`` all parts. A negation stays
+    whole. A value is None if the document does not have the key. The list is empty if the document matches.
     """
     if where.matches(metadata, document_id):
         return []
@@ -24,7 +24,7 @@ def failing_parts(
 
 
 def _keys(where: Where) -> list[str]:
-    """The keys that a filter asks for, each once."""
+    """The keys of a filter, each once."""
     if isinstance(where, Condition):
         return [where.key]
     parts = where.parts if isinstance(where, And | Or) else (where.part,) if isinstance(where, Not) else ()

@@ -19,22 +19,21 @@ _NO_METADATA = frozenset({"meta", "content", "blob", "score", "embedding", "spar
 
 
 def is_haystack(mapping: Mapping[object, object]) -> bool:
-    """Whether a mapping has at least two of Haystack's four keys. One alone may be a key of the user's metadata."""
+    """Whether a mapping has at least two of Haystack's four keys. A single one may be a key of the user's metadata."""
     return len(_KEYS & mapping.keys()) >= 2
 
 
 def from_haystack(filters: Mapping[object, object]) -> Where:
-    """The filter with the meaning that it has in Haystack.
+    """The filter with its meaning in Haystack.
 
-    True equals 1, None stands for a missing key, NOT matches unless all conditions hold, and two ISO dates are equal if
-    they are the same point in time.
+    True equals 1, None means a missing key, NOT matches unless all conditions hold, and two ISO dates are equal if they are
+    the same point in time.
 
-    It differs from Haystack for dates. Without an offset they are UTC; Haystack gives them the offset of the other side. As
-    a bound, a text that is no ISO date is an error, and as a document's value it does not match; Haystack guesses a date or
-    raises.
+    Dates differ from Haystack. Without an offset they are UTC; Haystack gives them the other side's offset. A bound that is
+    a text but not an ISO date is an error, and such a document's value does not match; Haystack guesses a date or raises.
 
     Raises:
-        InvalidArgument: if the filter breaks a rule. The message shows the part that does.
+        InvalidArgument: if the filter breaks a rule. The message shows the wrong part.
     """
     if surplus := filters.keys() - _KEYS:
         raise refusal(f"unknown key {sorted(map(repr, surplus))[0]}", filters, "one of field, operator, value, conditions")

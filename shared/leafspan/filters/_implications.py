@@ -11,8 +11,8 @@ from leafspan.filters._values import canonical
 def implied(filter: Where | None) -> dict[str, object]:
     """The value of each key that the filter fixes by ``==``, alone or joined by ``&``. Empty without a filter.
 
-    ``in_`` fixes nothing, and neither does anything inside of ``|`` or ``~``. An equality of Haystack or LlamaIndex, for
-    which True equals 1, fixes the value as it was written. Lists are lists. The document's id is under ``doc_id``.
+    ``in_`` fixes no value, and neither does a filter inside ``|`` or ``~``. An equality of Haystack or LlamaIndex, where
+    True equals 1, fixes the value as written. Lists are lists. The document's id is under ``doc_id``.
 
     Raises:
         InvalidArgument: if the filter fixes two different values of one key, so that no document can match.
@@ -31,7 +31,7 @@ def implied(filter: Where | None) -> dict[str, object]:
 
 
 def _equality(part: Where | None) -> Equal | None:
-    """The equality that a part is, also one of Haystack or LlamaIndex, which is an ``Or`` of values equal in Python."""
+    """The part as an equality, or None; an equality of Haystack or LlamaIndex is an ``Or`` of values equal in Python."""
     if isinstance(part, Or):
         first, *others = part.parts
         if isinstance(first, Equal) and all(_same_in_python(first, other) for other in others):

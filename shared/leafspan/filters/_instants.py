@@ -12,13 +12,13 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def instant(text: str) -> int | None:
     """Microseconds since 1970 (UTC) of an ISO date or datetime, None for any other text.
 
-    Without an offset a time is UTC; a date is its first moment. Only the extended format with a full date counts:
-    ``2025-02-03``, ``2025-02-03T10:00``, ``2025-02-03 10:00:00+02:00``. ``2025`` and ``20250203`` may well be something
-    else, and their order as texts is right anyway.
+    Without an offset a time is UTC; a date means its first moment. Only the extended format with a full date is a date:
+    ``2025-02-03``, ``2025-02-03T10:00``, ``2025-02-03 10:00:00+02:00``. ``2025`` and ``20250203`` may be something else,
+    and sort correctly as texts anyway.
     """
     if not _DATE.match(text):
         return None
-    ends_day = text[11:13] == "24"  # 24:00, the end of a day in ISO 8601, which Python reads since version 3.14 only
+    ends_day = text[11:13] == "24"  # 24:00, the end of a day in ISO 8601, which Python reads only since version 3.14
     try:
         moment = datetime.fromisoformat(f"{text[:11]}00{text[13:]}" if ends_day else text)
     except ValueError:

@@ -20,13 +20,13 @@ def is_llamaindex(thing: object) -> bool:
 
 
 def from_llamaindex(thing: Any) -> Where:
-    """The filter with the meaning that it has in LlamaIndex's in-memory store, but groups may be nested.
+    """The filter with its meaning in LlamaIndex's in-memory store; groups may be nested.
 
     ISO dates are compared as points in time; LlamaIndex compares their characters. A document's value for which LlamaIndex
     raises an error does not match.
 
     Raises:
-        InvalidArgument: if the filter breaks a rule. The message shows the part that does.
+        InvalidArgument: if the filter breaks a rule. The message shows the wrong part.
     """
     if _is_single(thing):
         return _comparison(thing)
@@ -51,7 +51,7 @@ def _is_single(thing: object) -> bool:
 
 
 def _member_value(name: Any) -> object:
-    """The value of a member of one of LlamaIndex's enums; any other object as it is."""
+    """The value of a LlamaIndex enum's member; any other object unchanged."""
     return getattr(name, "value", name)
 
 

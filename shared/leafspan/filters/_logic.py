@@ -1,4 +1,4 @@
-"""Filters made of any number of filters, which may be 0."""
+"""Joins any number of filters, also 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters from their text, such as ``F("year") >= 2020``, as files and commands have it. Nothing of a text is run."""
+"""Filters from their text, such as ``F("year") >= 2020``, as in files and commands. The text is never executed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _RULE = 'where, given as a text, must be like (F("year") >= 2020) & ~F("tags").c
 
 
 def filter_from_text(text: str) -> Where:
-    """The filter whose ``repr`` this is, or that is written in the same way.
+    """The filter for its ``repr``, or for a text of the same form.
 
     Raises:
         InvalidArgument: if it is anything else, or no document can have a key or value in it.
@@ -47,17 +47,17 @@ def filter_from_text(text: str) -> Where:
 
 
 def filter_from_option(text: str) -> Where | dict[str, Any]:
-    """The filter of an option ``where`` that can only be a text: a filter's text, or JSON in a dialect, as it is.
+    """The filter of a text option ``where``: from a filter's text, or as JSON in a dialect, unchanged.
 
     Raises:
-        InvalidArgument: if it is neither.
+        InvalidArgument: if the text is neither.
     """
     if text.lstrip().startswith(("F(", "(", "~")):
         return filter_from_text(text)
     try:
         condition = json.loads(text)
     except ValueError as error:
-        reason = f": {reason_of(error)}" if text.lstrip().startswith("{") else ""  # else nobody has meant JSON
+        reason = f": {reason_of(error)}" if text.lstrip().startswith("{") else ""  # else the user did not mean JSON
         raise InvalidArgument(f'where must be JSON, or like F("year") >= 2020, got {shown(text)}{reason}') from None
     except RecursionError:
         raise InvalidArgument(f"where must not be nested so deep, got {shown(text)}") from None
@@ -97,7 +97,7 @@ def _constant(node: ast.expr, text: str) -> Any:
     """A plain value from a part of the text.
 
     Raises:
-        InvalidArgument: if it is a name, a call or anything else that would have to be computed.
+        InvalidArgument: if it is a name, a call or another expression without a constant value.
     """
     try:
         return ast.literal_eval(node)

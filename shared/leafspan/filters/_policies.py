@@ -1,4 +1,4 @@
-"""How the filter that a retriever was made with and the filter of a call become one."""
+"""Joins the filters of a retriever and of a call."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ FilterPolicy: TypeAlias = Literal["replace", "merge"]
 
 
 def apply_policy(own: Where | None, runtime: Where | None, policy: FilterPolicy = "replace") -> Where | None:
-    """The filter of a call to a retriever that has a filter of its own. None if there is neither.
+    """The filter of a call to a retriever with its own filter, or None without both.
 
     Raises:
-        InvalidArgument: if there is no such policy.
+        InvalidArgument: if the policy is unknown.
 
-    With ``"merge"`` a call can only narrow the retriever's own filter: a retriever for tenant A finds nothing of tenant B.
-    So ``"merge"`` can protect a tenant's documents, and ``"replace"`` cannot. Haystack's ``merge`` differs: there a runtime
-    filter on the same field replaces the own one, and a runtime OR drops it.
+    With ``"merge"`` a call can only narrow the retriever's own filter: a retriever for tenant A never finds tenant B's
+    documents. So ``"merge"`` can protect a tenant's documents, and ``"replace"`` cannot. Haystack's ``merge`` differs: a
+    runtime filter on the same field replaces the own one, and a runtime OR drops it.
     """
     if policy not in get_args(FilterPolicy):
         raise InvalidArgument(f"policy must be 'replace' or 'merge', got {shown(policy)}")

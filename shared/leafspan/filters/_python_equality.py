@@ -1,6 +1,6 @@
-"""Conditions as Haystack and LlamaIndex mean them, who compare like Python: True equals 1, and False equals 0.
+"""Conditions as in Haystack and LlamaIndex, which compare like Python: True equals 1, and False equals 0.
 
-LlamaIndex's filters cannot hold a bool, so a number is the only way to ask for one there.
+LlamaIndex's filters cannot hold a bool, so users have to write a number instead.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def contains(key: str, member: object) -> Where:
 
 
 def _python_equals(value: Value) -> Sequence[Value]:
-    """The equal value of another type, if Python knows one: True for 1, and 1 for True."""
+    """The equal value of another type, if Python has one: True for 1, and 1 for True."""
     if isinstance(value, tuple):
         members = [other for item in value for other in _python_equals(item) if not isinstance(other, tuple)]
         return [tuple(members)] if len(members) == len(value) else []

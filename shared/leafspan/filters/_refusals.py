@@ -1,4 +1,4 @@
-"""Errors about a filter in a dialect: they give the rule, and the part of the filter that breaks it."""
+"""Errors about a filter in a dialect: they name the rule, and show the part of the filter that breaks it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def refusal(rule: str, part: object, advice: str = "") -> InvalidArgument:
     """An error with the message ``where: {rule} in {part}; {advice}``. A long part is shortened."""
     try:
         text = repr(part)
-    except Exception as error:  # it may be nested too deep, or its repr be the user's own
+    except Exception as error:  # nested too deep, or a user's own repr fails
         text = f"a part whose repr fails with {type(error).__name__}"
     shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
     return InvalidArgument(f"where: {rule} in {shown}{f'; {advice}' if advice else ''}")

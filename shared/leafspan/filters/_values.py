@@ -1,4 +1,4 @@
-"""The values in filters, and which of them are equal."""
+"""The values in filters, and their equality."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TypeAlias, TypeGuard
 from leafspan.checks import plain_value, shown
 from leafspan.errors import InvalidArgument
 
-_MOST_BITS = 1024  # of an int, which is as much as a float can be
+_MOST_BITS = 1024  # of an int: a float is not larger
 
 Scalar: TypeAlias = str | int | float | bool
 Value: TypeAlias = Scalar | tuple[Scalar, ...]
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether a value is an int or a float, and no bool."""
+    """Whether a value is an int or a float, but not a bool."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -32,7 +32,7 @@ def kind(value: object) -> str:
 
 
 def canonical(value: object) -> Hashable:
-    """A key that is equal for two values exactly if they are equal in filters: 1 equals 1.0, and True does not equal 1."""
+    """A key that is equal for two values only if filters treat them as equal: 1 equals 1.0, and True does not equal 1."""
     if isinstance(value, list | tuple):
         return "list", tuple(canonical(member) for member in value)
     kind_of_value = kind(value)
@@ -45,7 +45,7 @@ def checked_scalar(value: object) -> Scalar:
     Other scalars are converted as in metadata: see ``plain_value``.
 
     Raises:
-        InvalidArgument: if it is anything else, or not finite.
+        InvalidArgument: if it is not a scalar, or not finite.
     """
     value = plain_value(value)
     if isinstance(value, bool | str):
@@ -65,7 +65,7 @@ def checked_scalars(values: object) -> tuple[Scalar, ...]:
     """The values of a list or another collection as plain values of one type. The values of a set are sorted.
 
     Raises:
-        InvalidArgument: if it is no collection, or its values have more than one type; ints and floats may be mixed.
+        InvalidArgument: if it is not a collection, or its values have more than one type; ints and floats may be mixed.
     """
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping) or getattr(values, "ndim", 1) == 0:
         raise InvalidArgument(f"a list of values is needed, got {shown(values)}")
@@ -80,7 +80,7 @@ def checked_value(value: object) -> Value:
     """The value for an equality: a scalar, or a tuple for a list.
 
     Raises:
-        InvalidArgument: if no document can have the value, such as an empty list.
+        InvalidArgument: if the value is impossible in a document, such as an empty list.
     """
     if not isinstance(value, list | tuple):
         return checked_scalar(value)

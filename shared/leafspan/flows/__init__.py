@@ -1,4 +1,4 @@
-"""Runs flows: algorithms written once, without I/O, that a blocking driver and one for asyncio carry out."""
+"""Runs flows: algorithms written once, without I/O, with a blocking driver and an asyncio driver."""
 
 from leafspan.flows._call import Call, Flow, asked_whether_awaited
 from leafspan.flows._concurrent import run_concurrently, run_together

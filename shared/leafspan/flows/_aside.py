@@ -1,4 +1,4 @@
-"""Flows that run aside of an event loop, in threads: what they compute does not hold it up."""
+"""Runs flows in threads beside an event loop, so that their computing does not block the loop."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from leafspan.flows._threads import CORES, in_thread
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """A flow is done. A StopIteration cannot be passed from a thread to an event loop.
+    """The end of a flow, since a thread cannot pass a StopIteration to an event loop.
 
     Attributes:
-        value: What it has returned.
+        value: The flow's return value.
     """
 
     value: Any
 
 
 class Aside:
-    """A flow that goes on in a thread until it asks for something to be waited for, and then in another one.
+    """A flow that runs in a thread until it needs to wait, and then goes on in another thread.
 
-    Calls that only compute are made in the same thread.
+    Calls that only compute run in the same thread.
     """
 
     def __init__(self, flow: Flow[Any]) -> None:
@@ -38,10 +38,9 @@ class Aside:
         self._is_given_up = False
 
     async def advance(self, answer: Any, failure: BaseException | None) -> Call | Sequence[Call] | Returned:
-        """What the flow asks for next, after an answer or a failure, or that it is done.
+        """The flow's next request after an answer or a failure, or its end.
 
-        If the task is cancelled meanwhile, the flow goes no further than the call that it is in, and lets go of what it
-        holds.
+        If the task is cancelled meanwhile, the flow stops after its current call, and releases what it holds.
         """
         future: Future[Any] | None = None
         try:
@@ -56,7 +55,7 @@ class Aside:
                 future.add_done_callback(self._stop)
             raise
         finally:
-            future = failure = None  # an error of theirs knows this frame: see below
+            future = failure = None  # their errors refer to this frame: see below
 
     def _advance(self, answer: Any, failure: BaseException | None) -> Call | Sequence[Call] | Returned:
         try:
@@ -74,9 +73,9 @@ class Aside:
                 except BaseException as error:
                     failure = error
                 if self._is_given_up:
-                    return request  # which nobody looks at
+                    return request  # dropped by the caller
         finally:
-            failure = None  # it knows this frame, and together they would keep what it was about until garbage is collected
+            failure = None  # breaks the reference cycle of the error and this frame
 
     def _stop(self, _: Future[Any] | None = None) -> None:
         self._context.run(stop_flow, self._flow)
@@ -86,7 +85,7 @@ _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = W
 
 
 def _cores_of_loop() -> asyncio.Semaphore:
-    """What limits the threads that compute for an event loop: with more of them than cores, it waits for its turn."""
+    """Limits computing threads of an event loop: with more threads than cores, the loop waits for its turn."""
     loop = asyncio.get_running_loop()
     found = _semaphores.get(loop)
     if found is None:

@@ -1,4 +1,4 @@
-"""What a flow yields: one piece of blocking work."""
+"""Calls: pieces of blocking work that a flow yields."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Call:
 
     @property
     def name(self) -> str:
-        """Who or what is waited for; empty for a call that only waits for others, or for the package's own code."""
+        """What the call waits for; empty if it only waits for other calls or for leafspan's own code."""
         if self.what is not None:
             return self.what
         function = self.function or self.native
@@ -39,7 +39,7 @@ Flow = Generator[Call | Sequence[Call], Any, T]
 
 
 def asked_whether_awaited() -> Call:
-    """A call whose result says whether the driver awaits calls, so that an event loop must go on meanwhile."""
+    """A call whose result is True if the driver awaits calls, so that an event loop must not block."""
     return Call(_is_blocking, native=_is_awaiting, what="")
 
 

@@ -1,4 +1,4 @@
-"""Flows that run at the same time: ``run_concurrently`` with a timeout each, ``run_together`` for work of our own."""
+"""Runs flows at the same time: ``run_concurrently`` with timeouts, ``run_together`` for leafspan's own work."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from leafspan.flows._threads import in_spare_thread
 def run_together(flows: Sequence[Flow[Any]], *, finish: bool = True) -> Call:
     """A call that runs flows at the same time; its result is a list with the result or the Exception of each.
 
-    It is for work of the package's own that ends soon, or is seldom, and uses threads that stay for the next time. The last
-    flow runs in the caller's thread, and before it every flow for which no thread is free. So calls can nest: no thread
-    waits for a flow that has not begun, and a flow never waits for the one that runs it. The last flow may wait for the
-    others, as for a ``HeadStart``. A cancelled task waits until each flow has let go of what it holds, such as a lock.
+    It is for leafspan's own work that is short or rare, and uses threads that stay for later calls. The last flow runs in
+    the caller's thread, after every flow that found no free thread. So calls can nest: no thread waits for a flow that has
+    not started, and a flow never waits for the flow that runs it. The last flow may wait for the others, as for a
+    ``HeadStart``. A cancelled task waits until each flow has released what it holds, such as a lock.
     """
     return Call(_run_in_spare_threads, (flows, finish), native=_arun_together, what="")
 
@@ -37,7 +37,7 @@ def run_concurrently(flows: Sequence[Flow[Any]], timeouts: Sequence[float | None
     ``run`` uses a thread for each flow, with the context variables of the caller. A late flow goes on in its thread, and
     its result is dropped. ``arun`` uses a task for each flow, and cancels it when it is late or when the caller is
     cancelled; a thread that such a task waits for goes on. A single flow without a timeout runs in the caller's thread.
-    What is no Exception (KeyboardInterrupt, SystemExit, CancelledError) is raised at once.
+    A KeyboardInterrupt, SystemExit or CancelledError is raised at once.
 
     Raises:
         ValueError: if there is not one timeout for each flow.
@@ -54,7 +54,7 @@ class _Limited(NamedTuple):
 
     @property
     def late(self) -> TimeoutError:
-        """The error that is the result of a late flow."""
+        """The error as the result of a late flow."""
         return TimeoutError(f"not done after {self.timeout:g} seconds")
 
 
@@ -85,19 +85,19 @@ def _run_in_own_threads(flows: Sequence[_Limited]) -> list[Any]:
             continue
         if isinstance(result, BaseException) and not isinstance(result, Exception):
             raise result
-        if number in deadlines:  # or it was late, and has its TimeoutError
+        if number in deadlines:  # else it was late, and has its TimeoutError
             del deadlines[number]
             results[number] = result
     return [results[number] for number in range(len(flows))]
 
 
 def _start_thread(number: int, flow: Flow[Any], finished: queue.SimpleQueue[tuple[int, Any]]) -> None:
-    """Run the flow in a thread that reports its number and its outcome."""
+    """Run the flow in a thread that puts its number and outcome into ``finished``."""
 
     def report() -> None:
         try:
             outcome = _outcome(flow)
-        except BaseException as error:  # raised by whoever waits
+        except BaseException as error:  # the waiting caller raises it
             outcome = error
         finished.put((number, outcome))
 
@@ -107,7 +107,7 @@ def _start_thread(number: int, flow: Flow[Any], finished: queue.SimpleQueue[tupl
 
 
 def _seconds_to_first(deadlines: dict[int, float | None]) -> float | None:
-    """How long to wait for the first deadline, None where there is none."""
+    """Seconds until the first deadline, None without deadlines."""
     times = [deadline for deadline in deadlines.values() if deadline is not None]
     return max(0.0, min(times) - time.monotonic()) if times else None
 
@@ -130,7 +130,7 @@ def _run_in_spare_threads(flows: Sequence[Flow[Any]], finish: bool) -> list[Any]
 
 
 def _unless(given_up: threading.Event, flow: Flow[Any]) -> Flow[Any]:
-    """The flow, into which a KeyboardInterrupt is raised in place of its next call when it is given up."""
+    """The flow; once ``given_up`` is set, a KeyboardInterrupt is raised in it instead of its next call."""
     answer: Any = None
     failure: BaseException | None = None
     is_told = False
@@ -140,7 +140,7 @@ def _unless(given_up: threading.Event, flow: Flow[Any]) -> Flow[Any]:
         except StopIteration as stop:
             return stop.value
         answer = failure = None
-        if given_up.is_set() and not is_told:  # only once: what it calls after that lets go of what it holds
+        if given_up.is_set() and not is_told:  # only once: later calls release what the flow holds
             is_told, failure = True, KeyboardInterrupt()
             continue
         try:
@@ -149,7 +149,7 @@ def _unless(given_up: threading.Event, flow: Flow[Any]) -> Flow[Any]:
             failure = error
 
 
-async def _arun_together(flows: Sequence[Flow[Any]], finish: bool) -> list[Any]:  # cancelling ends all of them
+async def _arun_together(flows: Sequence[Flow[Any]], finish: bool) -> list[Any]:  # cancelling ends all flows
     tasks = [asyncio.ensure_future(_aoutcome(_Limited(flow, None))) for flow in flows]
     try:
         return await asyncio.gather(*tasks)
@@ -158,7 +158,7 @@ async def _arun_together(flows: Sequence[Flow[Any]], finish: bool) -> list[Any]:
 
 
 async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Cancel tasks and wait until all have ended, whatever cancels the caller meanwhile: gather waits for one only."""
+    """Cancel tasks and wait until all have ended, even if the caller is cancelled again, unlike gather."""
     for task in tasks:
         task.cancel()
     while running := [task for task in tasks if not task.done()]:
@@ -189,5 +189,5 @@ async def _aoutcome(limited: _Limited) -> Any:
         async with limit:
             return await arun(limited.flow, current_deadline.get())
     except Exception as error:
-        # The flow may have a TimeoutError of its own.
+        # The flow may have raised a TimeoutError itself.
         return limited.late if limit.expired() and isinstance(error, TimeoutError) else error

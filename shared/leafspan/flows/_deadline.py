@@ -1,4 +1,4 @@
-"""The time by which a flow must be done, with all flows that it runs beside each other."""
+"""The deadline of a flow and of all flows that it runs at the same time."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _MOST_CLEANUPS = 100
 
 
 class Stopped(BaseException):
-    """Raised inside a flow that nobody waits for any more, so that it lets go of what it holds. No flow may catch it."""
+    """Raised inside an abandoned flow, so that it releases what it holds. No flow may catch it."""
 
 
 def stop_flow(flow: Flow[object]) -> None:
-    """End a flow that nobody waits for. What it asks for while it lets go is not done."""
+    """End an abandoned flow. Calls that it yields during its cleanup are not made."""
     for _ in range(_MOST_CLEANUPS):
         try:
             flow.throw(Stopped())
@@ -26,7 +26,7 @@ def stop_flow(flow: Flow[object]) -> None:
 
 
 class Deadline:
-    """When a retrieval must be done."""
+    """The deadline of a retrieval."""
 
     __slots__ = ("_at", "_outer", "_seconds", "_stopped", "_waiting")
 
@@ -39,31 +39,31 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds until it is over, >= 0."""
+        """Seconds left, >= 0."""
         left = max(0.0, self._at - time.monotonic())
         return left if self._outer is None else min(left, self._outer.left)
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody waits any more."""
+        """Whether the deadline has passed, or was stopped."""
         if self._stopped or time.monotonic() >= self._at:
             return True
         return self._outer is not None and self._outer.is_over
 
     def stop(self) -> None:
-        """End it before its time, since nobody waits any more."""
+        """Stop the deadline early, since the caller waits no longer."""
         self._stopped = True
 
     def waits(self, flow: object, request: Call | Sequence[Call]) -> None:
-        """Note what a flow waits for."""
+        """Record what a flow waits for."""
         self._waiting[id(flow)] = request
 
     def forget(self, flow: object) -> None:
-        """Note that a flow is done."""
+        """Record the end of a flow."""
         self._waiting.pop(id(flow), None)
 
     def error(self) -> RetrievalTimeout:
-        """The error for what is late. It says what is waited for."""
+        """The error of a late retrieval, which names what it waits for."""
         requests = list(self._waiting.values())
         calls = [call for each in requests for call in ([each] if isinstance(each, Call) else each)]
         names = dict.fromkeys(call.name for call in calls if call.name)

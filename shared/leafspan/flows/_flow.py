@@ -3,13 +3,13 @@
 A flow is a generator that does no I/O itself. The protocol between a flow and its driver:
 
 1. The flow yields a ``Call``, or a sequence of calls that do not depend on each other.
-2. The driver makes the calls. ``run`` makes them here and now, one after the other; ``arun`` awaits them, those of a
-   sequence together, and never blocks the event loop. Flows that only read run in threads then.
+2. The driver makes the calls. ``run`` makes them one after the other in the caller's thread. ``arun`` awaits them (the
+   calls of a sequence together) and never blocks the event loop; flows that only read then run in threads.
 3. The driver sends back the result, or a list of results in the order of the calls. If a call failed, it throws the
-   error into the flow, at the ``yield`` that asked for it.
-4. What the flow returns is the result of ``run`` and ``arun``.
-5. If a deadline is over, the driver makes no further calls. It throws ``Stopped`` into the flow, so that the flow lets go
-   of what it holds; calls that it asks for meanwhile are not made. A cancelled task throws its CancelledError.
+   error into the flow, at the ``yield`` of the call.
+4. The flow's return value is the result of ``run`` and ``arun``.
+5. After the deadline, the driver makes no further calls. It throws ``Stopped`` into the flow, so that the flow releases
+   what it holds; calls that it yields meanwhile are not made. A cancelled task throws its CancelledError.
 
 A flow calls another one by ``yield from``. So every algorithm is written once, runs in a plain script and in an event loop,
 and can be tested without either. httpx does the same with its ``auth_flow``, psycopg with its ``generators``.
@@ -32,11 +32,11 @@ from leafspan.flows._threads import computing, in_thread
 
 T = TypeVar("T")
 
-_MOST_THREADS = 32  # that are waited for in one event loop
+_MOST_THREADS = 32  # threads that one event loop waits for
 
 
 def run(flow: Flow[T], deadline: Deadline | None = None) -> T:
-    """The flow's result. Blocks until it is there.
+    """The flow's result. Blocks until the flow is done.
 
     Raises:
         RetrievalTimeout: if the deadline is over before the flow is done.
@@ -64,7 +64,7 @@ def run(flow: Flow[T], deadline: Deadline | None = None) -> T:
                 stop_flow(flow)
                 raise late
     finally:
-        failure = None  # it knows this frame, and together they would keep what it was about until garbage is collected
+        failure = None  # breaks the reference cycle of the error and this frame
         if deadline is not None:
             deadline.forget(flow)
 
@@ -97,7 +97,7 @@ async def arun(flow: Flow[T], deadline: Deadline | None = None, *, reads: bool =
             except BaseException as error:
                 failure = error
     finally:
-        failure = None  # it knows this frame, and together they would keep what it was about until garbage is collected
+        failure = None  # breaks the reference cycle of the error and this frame
         if deadline is not None:
             deadline.forget(flow)
 
@@ -121,19 +121,19 @@ async def _aperform(call: Call) -> Any:
         return await _finished(asyncio.ensure_future(awaitable))
     if call.function is None:
         raise LeafspanError("a call needs a function or a native coroutine function")
-    # Not asyncio.to_thread: a thread of its pool that hangs keeps asyncio.run from ending, and others from starting.
+    # Not asyncio.to_thread: a hanging thread of its pool keeps asyncio.run from ending, and other threads from starting.
     async with _threads_of_loop():
         future: Future[Any] = in_thread(_with_options, call)
         answer = asyncio.wrap_future(future)
         try:
-            # If the task is cancelled, so is what it awaits. Then nothing is reported of what becomes of the thread.
+            # If the task is cancelled, the awaited future is, too, and the thread's outcome is not reported.
             return await (_finished(answer) if call.finish else answer)
         finally:
-            del future, answer  # their error knows this frame
+            del future, answer  # their error refers to this frame
 
 
 async def _finished(work: asyncio.Future[T]) -> T:
-    """The result of work that is waited for to its end, however often the task is cancelled meanwhile."""
+    """Wait for the end of the work, however often the task is cancelled, and return its result."""
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
@@ -141,7 +141,7 @@ async def _finished(work: asyncio.Future[T]) -> T:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([work])
         if not work.cancelled():
-            work.exception()  # looked at, or asyncio would report it
+            work.exception()  # read it, or asyncio would report it
         raise
 
 
@@ -154,7 +154,7 @@ _semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = W
 
 
 def _threads_of_loop() -> asyncio.Semaphore:
-    """What limits the threads that are waited for in this event loop. Those that nobody waits for any more do not count."""
+    """Limits the threads that this event loop waits for. Abandoned threads do not count."""
     loop = asyncio.get_running_loop()
     found = _semaphores.get(loop)
     if found is None:

@@ -8,17 +8,17 @@ from typing import Any
 
 from leafspan.checks import check_flag
 
-_TICK = 1.0  # seconds after which the bar appears, and then shows the time again
+_TICK = 1.0  # seconds until the bar appears, and between its updates
 _BAR = 10  # columns that a bar needs
-_TIME = 16  # columns of the time gone and the time left, in brackets
+_TIME = 16  # columns for elapsed and remaining time, in brackets
 
 
 class Progress:
-    """A line of text on standard error that says what is being done, and how much of it is done.
+    """A line of text on standard error with the current work and how much of it is done.
 
-    It appears after a second, so that short work shows nothing, and is written again at least each second, so that it is
-    seen to move while a single step takes long. It fits the terminal: in a narrow one the bar and the time are left out
-    first, then the counts. It is text in a notebook, too.
+    It appears after a second, so that short work shows no line. Then it is written at least once a second, so that it moves
+    even while a single step takes long. It fits the terminal: in a narrow one the bar and the time are left out first, then
+    the counts. In a notebook it is text, too.
 
     Raises:
         InvalidArgument: if ``show`` is neither True nor False nor None.
@@ -45,14 +45,14 @@ class Progress:
             threading.Thread(target=self._tick, name="leafspan progress", daemon=True).start()
 
     def advance(self, count: int) -> None:
-        """Count this many more as done."""
+        """Add to the number of done steps."""
         if self._bar is not None:
             self._bar.n += count
             self._layout()
             self._bar.update(0)
 
     def say(self, what: str, counts: str, *, done: int = 0, total: int | None = None) -> None:
-        """Show what is being done now."""
+        """Show the current work."""
         if self._bar is not None:
             self._what, self._counts = what, counts
             self._bar.total = total or None
@@ -61,14 +61,14 @@ class Progress:
             self._bar.update(0)
 
     def close(self) -> None:
-        """Leave the line as it stands."""
+        """End the line as it is."""
         if self._bar is not None:
             with self._closing:
                 self._closed.set()
                 self._bar.close()
 
     def _layout(self) -> None:
-        """Choose what of the line has room."""
+        """Choose the parts of the line that fit."""
         bar = self._bar
         columns = bar.format_dict["ncols"]
         n, total = bar.n, bar.total
@@ -90,15 +90,15 @@ class Progress:
         while not self._closed.wait(_TICK):
             with self._closing:
                 if not self._closed.is_set():
-                    self._bar.delay = 0  # from now on it is shown at the end, too
+                    self._bar.delay = 0  # from now on it also appears at the end
                     self._layout()
                     self._bar.refresh()
 
 
 def _known_size(size: Any) -> Any:
-    """A function from a stream to columns and rows, of tqdm's, which writes nothing where a terminal has no rows.
+    """Wrap tqdm's function for a terminal's columns and rows, so that sizes of 0 are unknown sizes.
 
-    Terminals that nobody has given a size, as in containers and under ``script``, say that they have none.
+    Terminals without a set size, as in containers and under ``script``, report 0, and tqdm would then show no bar.
     """
 
     def known(stream: Any) -> tuple[int | None, int | None]:

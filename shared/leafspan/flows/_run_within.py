@@ -1,4 +1,4 @@
-"""Flows that must be done in time: who waits for one gets an error when the time is over, whatever the flow waits for."""
+"""Runs flows with a time limit: the caller gets an error when the time is over, whatever the flow waits for."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from leafspan.flows._threads import in_thread
 
 T = TypeVar("T")
 
-_GRACE = 0.5  # seconds that a cancelled task gets to let go of what it holds
+_GRACE = 0.5  # seconds for a cancelled task to release what it holds
 
 
 def run_within(flow: Flow[T], seconds: float | None) -> T:
     """The flow's result. Blocks for ``seconds`` at most.
 
-    With a limit, the flow runs in a thread with the context variables of the caller. When it is late, it goes no further
-    than the call that it is in, and its result is dropped. Where this is called by what another flow calls, it goes no
-    further than that one may either.
+    With a limit, the flow runs in a thread with the context variables of the caller. A late flow stops after its current
+    call, and its result is dropped. If this function runs inside another flow's call, the flow also stops when that
+    other flow must stop.
 
     Raises:
         RetrievalTimeout: if the time is over.
@@ -36,18 +36,18 @@ def run_within(flow: Flow[T], seconds: float | None) -> T:
         result: T = future.result(deadline.left)
         return result
     except TimeoutError:
-        if future.done():  # the flow's own
+        if future.done():  # raised by the flow itself
             raise
         error = deadline.error()
         deadline.stop()
         raise error from None
-    except BaseException:  # Ctrl-C, while waiting
+    except BaseException:  # Ctrl-C during the wait
         deadline.stop()
         raise
 
 
 async def arun_within(flow: Flow[T], seconds: float | None) -> T:
-    """Like ``run_within``, without blocking the event loop. A flow that is late is cancelled.
+    """Like ``run_within``, without blocking the event loop. A late flow is cancelled.
 
     Raises:
         RetrievalTimeout: if the time is over.
@@ -57,7 +57,7 @@ async def arun_within(flow: Flow[T], seconds: float | None) -> T:
     deadline = Deadline(seconds, current_deadline.get())
     context = contextvars.copy_context()
     context.run(current_deadline.set, deadline)
-    # A task of its own: what finishes a step or ignores that it is cancelled is not waited for.
+    # A separate task, since this coroutine does not wait for a task that ignores its cancellation.
     task = asyncio.create_task(arun(flow, deadline, reads=True), context=context)
     try:
         done, _ = await asyncio.wait([task], timeout=seconds)
@@ -76,11 +76,11 @@ def _run_by(flow: Flow[T], deadline: Deadline) -> T:
     return run(flow, deadline)
 
 
-_late: set[asyncio.Task[object]] = set()  # asyncio itself keeps no task alive
+_late: set[asyncio.Task[object]] = set()  # keeps the tasks alive, which asyncio does not
 
 
 async def _let_go(task: asyncio.Task[T], deadline: Deadline) -> None:
-    """Cancel a task that nobody waits for. Nothing is reported of what becomes of it."""
+    """Cancel an abandoned task without reporting its outcome."""
     deadline.stop()
     _late.add(task)
     task.add_done_callback(_forget)
@@ -92,4 +92,4 @@ async def _let_go(task: asyncio.Task[T], deadline: Deadline) -> None:
 def _forget(task: asyncio.Task[object]) -> None:
     _late.discard(task)
     if not task.cancelled():
-        task.exception()  # looked at, or asyncio would report it
+        task.exception()  # read it, or asyncio would report it

@@ -1,4 +1,4 @@
-"""Threads that stay, since starting one takes half as long as a search. None of them keeps a process alive."""
+"""Threads for reuse, since starting a thread takes half as long as a search. They keep no process alive."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ T = TypeVar("T")
 _MOST_IDLE = 16
 _MOST_AT_ONCE = 16  # more threads do not make searches faster
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-"""How many cores this process may use."""
+"""The number of cores that this process may use."""
 
-# What appends to a list and pops from it needs no lock.
+# Appending to a list and popping from it need no lock.
 _idle: list[SimpleQueue[_Job]] = []
 _slots: list[None] = [None] * _MOST_AT_ONCE
 _other_cores: list[None] = [None] * (CORES - 1)
@@ -29,11 +29,10 @@ _LONGEST_WAIT = 0.1  # seconds
 def in_thread(function: Callable[..., T], *arguments: Any) -> Future[T]:
     """Start ``function(*arguments)`` in a thread, with the context variables of the caller.
 
-    The thread cannot be stopped. Who no longer waits for it lets go of the future, and nothing is reported of what becomes
-    of it.
+    The thread cannot be stopped. A caller that no longer waits drops the future, and the outcome is not reported.
     """
     future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # so that nobody can cancel it before the thread sets its result
+    future.set_running_or_notify_cancel()  # so that it cannot be cancelled before the thread sets its result
     job = _Job(future, contextvars.copy_context(), function, arguments)
     try:
         inbox = _idle.pop()
@@ -45,23 +44,23 @@ def in_thread(function: Callable[..., T], *arguments: Any) -> Future[T]:
 
 
 def in_spare_thread(function: Callable[..., T], *arguments: Any) -> Future[T] | None:
-    """Like ``in_thread``, but None if sixteen such functions are running: the caller then calls it himself."""
+    """Like ``in_thread``, but None if sixteen such functions are running: the caller then calls it itself."""
     return _in_thread_with(_slots, function, arguments)
 
 
 def on_other_core(function: Callable[..., T], *arguments: Any) -> Future[T] | None:
-    """Like ``in_thread``, but None if as many such functions are running as there are cores beside the caller's.
+    """Like ``in_thread``, but None if such functions already run on all cores except the caller's.
 
-    It is for work that does not hold Python's lock, and that the caller goes on with himself.
+    It is for work that releases Python's lock, while the caller goes on with other work.
     """
     return _in_thread_with(_other_cores, function, arguments)
 
 
 @contextmanager
 def computing() -> Iterator[None]:
-    """What computes goes on in as many threads at a time as there are cores: with more, they mostly hand Python's lock on.
+    """A context for computing, with at most one thread for each core: more threads would mostly pass on Python's lock.
 
-    Nobody waits for a tenth of a second, so that a function of the user's that asks an index itself is not stuck.
+    No thread waits longer than a tenth of a second, so that a user's function that queries an index itself does not hang.
     """
     (slots,) = _computing
     has_slot = slots.acquire(timeout=_LONGEST_WAIT)
@@ -73,7 +72,7 @@ def computing() -> Iterator[None]:
 
 
 def _in_thread_with(slots: list[None], function: Callable[..., T], arguments: tuple[Any, ...]) -> Future[T] | None:
-    """Start the function in a thread if there is a slot, which it gives back at its end."""
+    """Start the function in a thread if a slot is free, and free the slot at its end."""
     try:
         slots.pop()
     except IndexError:
@@ -86,7 +85,7 @@ def _in_thread_with(slots: list[None], function: Callable[..., T], arguments: tu
 
 
 class _Job(NamedTuple):
-    """What a thread is to do, and where its result goes."""
+    """The work of a thread, and the future for its result."""
 
     future: Future[Any]
     context: contextvars.Context
@@ -96,7 +95,7 @@ class _Job(NamedTuple):
 
 def _work(inbox: SimpleQueue[_Job]) -> None:
     while True:
-        _do(inbox.get())  # nowhere else, not even among the thread's arguments: an idle thread keeps nothing alive
+        _do(inbox.get())  # no other reference: an idle thread keeps no job alive
         if len(_idle) >= _MOST_IDLE:
             return
         _idle.append(inbox)
@@ -105,12 +104,12 @@ def _work(inbox: SimpleQueue[_Job]) -> None:
 def _do(job: _Job) -> None:
     try:
         result = job.context.run(job.function, *job.arguments)
-    except BaseException as error:  # raised by whoever waits
+    except BaseException as error:  # the waiting caller raises it
         job.future.set_exception(error)
     else:
         job.future.set_result(result)
     finally:
-        del job  # its error knows this frame, and together they would keep what it was about until garbage is collected
+        del job  # breaks the reference cycle of its error and this frame
 
 
 def _freeing(slots: list[None], function: Callable[..., T], arguments: tuple[Any, ...]) -> T:
@@ -121,7 +120,7 @@ def _freeing(slots: list[None], function: Callable[..., T], arguments: tuple[Any
 
 
 def _forget_threads() -> None:
-    """A forked process has none of them."""
+    """Forget all threads, which a forked process does not have."""
     _computing[:] = [threading.Semaphore(CORES)]
     _idle.clear()
     _slots[:] = [None] * _MOST_AT_ONCE

@@ -1,4 +1,4 @@
-"""Work that may hang, such as a question to a server, in a thread of its own: it is waited for no longer than allowed."""
+"""Runs work that may hang, such as a server request, in its own thread, and waits only for the allowed time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def call_within(seconds: float, name: str, function: Callable[..., T], *arguments: Any) -> T:
-    """What ``function(*arguments)`` returns. Blocks for ``seconds`` at most.
+    """The result of ``function(*arguments)``. Blocks for ``seconds`` at most.
 
     A late function goes on in its thread, and its result is dropped. The thread keeps no process alive.
 
@@ -26,7 +26,7 @@ def call_within(seconds: float, name: str, function: Callable[..., T], *argument
     try:
         return future.result(seconds)
     except TimeoutError:
-        if future.done():  # the function's own
+        if future.done():  # raised by the function itself
             raise
         raise late(name, seconds) from None
 
@@ -38,7 +38,7 @@ async def acall_within(seconds: float, name: str, function: Callable[..., T], *a
         SourceTimeout: if the time is over.
     """
     future = _started(name, function, arguments)
-    # Not asyncio.to_thread: a thread of its pool that hangs keeps asyncio.run from ending.
+    # Not asyncio.to_thread: a hanging thread of its pool keeps asyncio.run from ending.
     answer = asyncio.wrap_future(future)
     try:
         done, _ = await asyncio.wait([answer], timeout=seconds)
@@ -46,25 +46,25 @@ async def acall_within(seconds: float, name: str, function: Callable[..., T], *a
             raise late(name, seconds)
         return answer.result()
     finally:
-        # Work that nobody waits for any more, late or cancelled, tells nobody of its end: the loop may be closed by then.
+        # Late or cancelled work must not report its end: the loop may be closed by then.
         answer.cancel()
 
 
 def late(name: str, seconds: float) -> SourceTimeout:
-    """The error for what did not answer in time."""
+    """The error for work that did not answer in time."""
     return SourceTimeout(
-        f"{name} must answer within {seconds:g} seconds, and has not: see whether it runs, or raise timeout"
+        f"{name} must answer within {seconds:g} seconds, and has not: check whether it runs, or raise timeout"
     )
 
 
 def _started(name: str, function: Callable[..., T], arguments: tuple[Any, ...]) -> Future[T]:
     future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # so that nobody can cancel it before the thread sets its result
+    future.set_running_or_notify_cancel()  # so that it cannot be cancelled before the thread sets its result
 
     def work() -> None:
         try:
             future.set_result(function(*arguments))
-        except BaseException as error:  # raised by whoever waits
+        except BaseException as error:  # the waiting caller raises it
             future.set_exception(error)
 
     context = contextvars.copy_context()

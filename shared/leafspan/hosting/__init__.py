@@ -1,7 +1,7 @@
-"""What an adapter for a host framework is built on. The two adapters import this and ``leafspan``, and nothing else.
+"""The base of the adapters for host frameworks. The two adapters import only this room and ``leafspan``.
 
-A retriever of a host is a strategy with the host's face: it declares the options of the strategy, and ``make_strategy``
-makes the strategy of them. CONTRIBUTING.md has the recipe for a third host.
+A retriever of a host wraps a strategy: it declares the strategy's options, and ``make_strategy`` makes the strategy.
+CONTRIBUTING.md has the recipe for a third host.
 """
 
 from leafspan.agents import (

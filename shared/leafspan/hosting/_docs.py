@@ -1,4 +1,4 @@
-"""The docstrings of a host's retrievers: what their classes say, and each option as the core describes it."""
+"""The docstrings of a host's retrievers: the class's own text, and the core's description of each option."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ F = TypeVar("F", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class HostWords:
-    """What a host says of the options that it adds, or has in a form of its own.
+    """A host's descriptions of the options that it adds, or that take other values there.
 
     Attributes:
         name: Name of the host.
         k: Its name for ``k``.
-        llm: What its language model is, which ``{task}`` is asked for.
-        chooser: What else can choose there.
-        transformer: What else can say there what is searched.
-        reranker: What reorders results there.
+        llm: Its description of a language model; ``{task}`` is what leafspan asks the model for.
+        chooser: Other choosers in this host.
+        transformer: Other ways to rewrite a query in this host.
+        reranker: Its kind of reranker.
         own: Entries of the options that only its retrievers have.
-        prompts: How a prompt can be read and changed there, too. Default: no other way.
-        raises: What a wrong option raises there.
+        prompts: Another way to read and change a prompt in this host. Default: no other way.
+        raises: What a wrong option raises in this host.
     """
 
     name: str
@@ -46,28 +46,28 @@ class HostWords:
 _WIDTH = 120
 _OF_ALL = {
     **dict.fromkeys(CALL_OPTIONS, ""),  # as the core describes them
-    "retrieval_timeout": "Seconds, > 0, after which a call ends with a ``RetrievalTimeout``, whatever it waits for: "
-    "``timeout`` of the core's ``retrieve``. Default: none.",
-    "filter_policy": 'Which filter holds if a call brings one, too: ``"replace"`` for that of the call, ``"merge"`` for '
-    'both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.',
+    "retrieval_timeout": "Seconds, > 0, after which a call ends with a ``RetrievalTimeout``, as with "
+    "``timeout`` of the core's ``retrieve``. Default: no limit.",
+    "filter_policy": 'Which filter holds if a call has one, too: ``"replace"`` for that filter, ``"merge"`` for both '
+    'together. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.',
 }
-_TASKS = {  # by strategy: what its language model is asked for
+_TASKS = {  # by strategy: what leafspan asks its language model for
     "PropertyGraph": "keywords",
     "Router": "names of retrievers",
     "SQL": "SQL",
     "RewriteQuery": "what to search, unless ``how`` is a function",
 }
 _INDEX = "Index to search, or a view of one."
-_NO_INDEX = "Default: none, for what searches other sources only."
+_NO_INDEX = "Default: none, for a retriever that searches other sources only."
 _STRATEGY = (
     'Strategy of the core, or one of your own; its name, such as ``"hybrid"``; or a mapping such as ``Strategy.to_config`` '
-    "gives. Default: that of the index's configuration, or ``RelevantSegments()``."
+    "returns. Default: the strategy of the index's configuration, or ``RelevantSegments()``."
 )
-_BASE = "{host} {retrievers} can take {its} place: one of this package over the same index counts as its strategy, "
-_OF_LEAVES = "and any other has to return leaves of the index."
-_OF_ANYTHING = "and what others return are passages of their own kind, unless they have the ids of leaves of the index."
-_ONLY = {  # by strategy and option: what differs there from the core
-    ("Tree", "base"): "A retriever of this package over the same index can take its place.",
+_BASE = "Or {host} {retrievers}: leafspan treats a retriever of this package over the same index as its strategy. "
+_OF_LEAVES = "Any other has to return leaves of the index."
+_OF_ANYTHING = "Results of others are passages of their own kind, unless they have the ids of leaves of the index."
+_ONLY = {  # by strategy and option: differences from the core
+    ("Tree", "base"): "Or a retriever of this package over the same index.",
     ("Tree", "k"): "Default: 5, or any number if a budget is given, in a traversal, and with ``top_k`` or ``min_score``.",
     ("SQL", "k"): "Default: any number, up to ``row_limit``.",
 }
@@ -88,7 +88,7 @@ class _Docstring:
 
 
 def described(words: HostWords) -> Callable[[T], T]:
-    """A decorator for a retriever of a host, which gives it a docstring that describes each of its options."""
+    """A decorator that gives a host's retriever a docstring with all of its options."""
 
     def decorate(retriever: T) -> T:
         retriever.__doc__ = _Docstring(retriever.__doc__ or "", words)  # type: ignore[assignment]
@@ -98,7 +98,7 @@ def described(words: HostWords) -> Callable[[T], T]:
 
 
 def described_as(like: Callable[..., object], **own: str) -> Callable[[F], F]:
-    """A decorator for a function of a host: its docstring gets the entries of ``like``, after those of its own."""
+    """A decorator that adds the docstring entries of ``like`` to a host's function, after its own entries."""
 
     def decorate(function: F) -> F:
         before, raises, after = inspect.cleandoc(function.__doc__ or "").partition("\n\nRaises:")
@@ -112,7 +112,7 @@ def described_as(like: Callable[..., object], **own: str) -> Callable[[F], F]:
 
 
 def entries_of(docstring: str) -> dict[str, str]:
-    """The entries of the ``Args:`` of a docstring, each in one line, by the names of the options."""
+    """The ``Args:`` entries of a docstring by option, each in one line."""
     _, _, rest = inspect.cleandoc(docstring).partition("\nArgs:\n")
     section = re.split(r"\n(?=\S)", rest, maxsplit=1)[0]
     entries = re.findall(r"^    (\w+): (.*(?:\n {8,}.*)*)", section, re.MULTILINE)
@@ -120,7 +120,7 @@ def entries_of(docstring: str) -> dict[str, str]:
 
 
 def entries_for(retriever: type, words: HostWords) -> dict[str, str]:
-    """The entries of a retriever's options: the index, then those of its strategy, then those of all retrievers."""
+    """The entries of a retriever's options: the index, the strategy's options, then the options of all retrievers."""
     strategy: type | None = getattr(retriever, "kind", None)
     entries = {"index": _INDEX if _needs_index(retriever) else f"{_INDEX} {_NO_INDEX}"}
     of_strategy = {"strategy": _STRATEGY} if strategy is None else entries_of(strategy.__doc__ or "")
@@ -141,13 +141,13 @@ def _needs_index(retriever: type) -> bool:
 
 
 def _here(name: str, text: str, retriever: type, words: HostWords) -> str:
-    """An entry of the core's as it holds for a retriever of the host."""
+    """A core entry, adapted to a retriever of the host."""
     kind = retriever.kind.__name__ if hasattr(retriever, "kind") else ""
     bases = _BASE + (_OF_LEAVES if _needs_index(retriever) else _OF_ANYTHING)
     before, _, default = text.partition(" Default:")
     more = {
-        "base": bases.format(host=f"A {words.name}", retrievers="retriever", its="its"),
-        "rerank": f"Or a {words.reranker}: what it leaves out is left out, and its order is kept.",
+        "base": bases.format(host=f"a {words.name}", retrievers="retriever"),
+        "rerank": f"Or a {words.reranker}: its order is kept, and results that it leaves out are left out.",
         "choose": words.chooser,
         "how": words.transformer,
         "prompt": words.prompts,
@@ -158,7 +158,7 @@ def _here(name: str, text: str, retriever: type, words: HostWords) -> str:
     elif more:
         text = f"{before} {_ONLY.get((kind, name), more)}" + (f" Default:{default}" if default else "")
     elif name in ("retrievers", "targets"):
-        text = f"{text} {bases.format(host=words.name, retrievers='retrievers', its='their')}"
+        text = f"{text} {bases.format(host=words.name, retrievers='retrievers')}"
     replaced = {"see above": f"see the core's ``{kind}``", "4 * k": f"4 * {words.k}", "``k``": f"``{words.k}``"}
     for word, here in replaced.items():
         text = text.replace(word, here)
@@ -166,7 +166,7 @@ def _here(name: str, text: str, retriever: type, words: HostWords) -> str:
 
 
 def _wrapped(entry: str) -> list[str]:
-    """An entry in lines, with no break in what stands between backticks."""
+    """An entry in lines, without a break between backticks."""
     whole = re.sub(r"``.*?``", lambda code: code[0].replace(" ", "\0"), entry)
     options = {"break_long_words": False, "break_on_hyphens": False}
     lines = textwrap.wrap(whole, _WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 8, **options)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Which of the results that a host was given one of its own results is."""
+"""Recognises the results of a host's reranker among the results that it got."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Given:
 
     Attributes:
         thing: The object.
-        id: Its id, None if it has none.
+        id: Its id, None without one.
         text: Its text.
         metadata: Its metadata.
     """
@@ -30,9 +30,9 @@ class Given:
 
 
 def place_among(given: Sequence[Given], returned: Given) -> int | None:
-    """The place in ``given``, from 0, of what was returned, which may be a copy with more metadata or another text.
+    """The place in ``given``, from 0, of a returned thing, which may be a copy with more metadata or another text.
 
-    It is the same object, or else has the same id, place in a document, text or metadata. None if it is none of them.
+    It is the same object, or has the same id, place in a document, text or metadata. None if ``given`` does not have it.
     """
     same: list[Callable[[Given], bool]] = [
         lambda each: each.thing is returned.thing,
@@ -45,7 +45,7 @@ def place_among(given: Sequence[Given], returned: Given) -> int | None:
 
 
 def _place(given: Given) -> tuple[object, ...] | None:
-    """Its place in a document of an index, None if it has none."""
+    """Its place in a document of an index, or None without one."""
     if not all(key in given.metadata for key in _PLACE):
         return None
     return tuple(given.metadata[key] for key in _PLACE)
@@ -54,16 +54,16 @@ def _place(given: Given) -> tuple[object, ...] | None:
 def recognised(
     name: str, things: str, given: Sequence[Given], returned: Iterable[tuple[Given, float | None]]
 ) -> list[Reranked]:
-    """What a host's reranker of this ``name`` returned, with its scores, as places among the ``things`` that it was given.
+    """The results of a host's reranker called ``name``, with its scores, as places among the given ``things``.
 
     Raises:
-        InvalidArgument: if one is none of them.
+        InvalidArgument: if a result is not one of the given ``things``.
     """
     results = []
     for each, score in returned:
         place = place_among(given, each)
         if place is None:
-            raise InvalidArgument(f"{name} must return {things} that it was given, got one of the text {shown(each.text)}")
+            raise InvalidArgument(f"{name} must return {things} that it was given, got the text {shown(each.text)}")
         note = "" if each.text == given[place].text else "the text that it changed stays as it is"
         results.append(Reranked(place, score, note))
     return results

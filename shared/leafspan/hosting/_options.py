@@ -1,4 +1,4 @@
-"""From the options of a host's retriever to a strategy."""
+"""Makes a strategy from the options of a host's retriever."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from leafspan.view import View
 S = TypeVar("S", bound=Strategy)
 
 LIMITS = ("k", "candidates", "budget", "where")
-"""Options of ``View.retrieve`` that a strategy may have, too. Its retriever has those of the call."""
+"""Options of ``View.retrieve`` that a strategy may have, too. For a retriever they are options of the call."""
 
 CALL_OPTIONS = (*LIMITS, "min_score", "per_document")
 """The options of a call of ``View.retrieve``."""
 
 
 def make_strategy(kind: type[S], retriever: object, converted: Mapping[str, object]) -> S:
-    """The strategy that a retriever stands for.
+    """The strategy of a retriever.
 
     Raises:
         InvalidArgument: if an option is out of its range.
@@ -36,7 +36,7 @@ def make_strategy(kind: type[S], retriever: object, converted: Mapping[str, obje
 def plain_options(
     kind: type[Strategy], retriever: object, strategy: Strategy, converted: Collection[str]
 ) -> dict[str, Any]:
-    """The options of a retriever as its strategy has them, which understands other names and types for some."""
+    """The options of a retriever in the strategy's form, which differs for some names and types."""
     if not isinstance(strategy, kind):
         return {}
     return {name: getattr(strategy, name) for name in _plain_names(kind, retriever, converted)}
@@ -49,7 +49,7 @@ def _plain_names(kind: type[Strategy], retriever: object, converted: Collection[
 
 @cache
 def _own_names(kind: type[Strategy]) -> tuple[str, ...]:
-    """The options of a strategy but for those of the call. Kept, since a retriever makes its strategy for each question."""
+    """The strategy's options without the call's options. Cached, since a retriever makes its strategy for each question."""
     return tuple(each.name for each in fields(kind) if each.name not in LIMITS)  # type: ignore[arg-type]
 
 
@@ -67,14 +67,14 @@ def to_strategies(retrievers: object, to_strategy: Callable[[str, object], Strat
 
 
 def to_named_strategies(one: str, given: object, to_strategy: Callable[[str, object], Strategy]) -> object:
-    """The retrievers of a router, or the targets of references, as strategies by their names."""
+    """The retrievers of a router, or the targets of references, as strategies by name."""
     if not isinstance(given, Mapping):
         return given
     return {name: to_strategy(f"{one} {name!r}", each) if isinstance(name, str) else each for name, each in given.items()}
 
 
 def check_index(index: object, strategy: Strategy | None = None) -> None:
-    """Check that an option is an index or a view of one, or None, and one that the strategy can be asked over.
+    """Check that an option is an index, a view or None, and that the strategy can search it.
 
     Raises:
         InvalidArgument: if it is not.
@@ -87,10 +87,10 @@ def check_index(index: object, strategy: Strategy | None = None) -> None:
 
 
 def check_base_retriever(name: str, thing: object, host: str) -> Strategy:
-    """A strategy that was given as a base, which is no retriever of the host.
+    """A base that must be a strategy, since it is not a retriever of the host.
 
     Raises:
-        InvalidArgument: if it is no strategy.
+        InvalidArgument: if it is not a strategy.
     """
     if not isinstance(thing, Strategy):
         hint = what_makes_one(thing, ["as_strategy", "as_retriever"])
@@ -99,5 +99,5 @@ def check_base_retriever(name: str, thing: object, host: str) -> Strategy:
 
 
 def is_plain(retriever: object, base: type, methods: Collection[str]) -> bool:
-    """Whether a retriever has these methods from ``base``, so that it does nothing but what its strategy does."""
+    """Whether a retriever inherits these methods from ``base``, so that it only runs its strategy."""
     return all(getattr_static(retriever, name) is getattr_static(base, name) for name in methods)

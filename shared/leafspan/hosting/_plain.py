@@ -38,12 +38,12 @@ def write_options(
 def read_options(
     kind: type[Strategy] | None, options: Mapping[str, Any], given: Mapping[str, object] | None = None
 ) -> dict[str, Any]:
-    """The options of a retriever, of which some may be plain values. What is none, or needs nothing, stays as it is.
+    """A retriever's options, made from plain values. Values that are not plain stay unchanged.
 
     Raises:
-        InvalidArgument: if a name is not known, or an option is out of its range; the message says where it is.
+        InvalidArgument: if a name is unknown, or an option is out of its range; the message says where.
     """
-    # What a call of its own checks, such as a filter, is left to that, unless it was written here.
+    # The call itself checks options such as a filter, unless ``write_options`` wrote them.
     hints = ({} if kind is None else hints_of(kind)) if given is None else _hints(kind)
     return {name: read_option(value, hints.get(name, Any), given, Place((name,))) for name, value in options.items()}
 
@@ -66,10 +66,10 @@ def write_retriever(
 def read_retriever(
     retriever: type, kind: type[Strategy] | None, data: object, given: Mapping[str, object] | None
 ) -> dict[str, Any]:
-    """The options in what ``write_retriever`` has made of a retriever of this class.
+    """The options from the plain values that ``write_retriever`` made of a retriever of this class.
 
     Raises:
-        InvalidArgument: if it is something else, or of another class, or something in it is wrong.
+        InvalidArgument: if ``data`` is anything else, belongs to another class, or has an error in it.
     """
     options = data.get(_OPTIONS) if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(options, Mapping) or data.get(_TYPE) != _name(retriever):
@@ -83,13 +83,13 @@ def _name(retriever: type) -> str:
 
 
 def _same(value: object, default: object) -> bool:
-    with suppress(Exception):  # a comparison may be anybody's, such as that of an array
+    with suppress(Exception):  # a comparison may be foreign code, such as an array's
         return value is default or (isinstance(value, bool) == isinstance(default, bool) and bool(value == default))
     return False
 
 
 def _each(value: object, change: Callable[[object], object]) -> object:
-    """A value, or each one of a list or mapping, as ``change`` makes it."""
+    """Apply ``change`` to a value, or to each value of a list or mapping."""
     if isinstance(value, Mapping):
         return {name: change(each) for name, each in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):

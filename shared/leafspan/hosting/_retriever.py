@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 
 
 class StrategyRetriever:
-    """A retriever of a host that stands for a strategy."""
+    """A retriever of a host that runs a strategy."""
 
     index: View | None
 
     @classmethod
     def _kind(cls) -> type[Strategy] | None:
-        """Class of the strategy that the retriever stands for, None for any."""
+        """Class of the retriever's strategy, None for any."""
         return getattr(cls, "kind", None)
 
     @abstractmethod
     def _as_strategy(self, name: str, thing: Any) -> Strategy:
-        """A base, called ``name`` in errors, as a strategy."""
+        """A base as a strategy; errors call the base ``name``."""
 
     @abstractmethod
     def _asked(self, query: Any) -> tuple[Any, Strategy, CallOptions]:
-        """What is asked for a query of the host's: the core's query, the strategy, and the options of the call."""
+        """The core's query, the strategy and the call's options for a host's query."""
 
     @abstractmethod
     def _with_defaults(self) -> Mapping[str, tuple[object, object]]:
-        """The options that plain values have, each with its default."""
+        """The options to write as plain values, each with its default."""
 
     def to_dict(self, *, given: Mapping[str, object] | None = None) -> dict[str, Any]:
-        """The retriever as plain values, which ``from_dict`` makes an equal one of. The index is not among them.
+        """The retriever as plain values, from which ``from_dict`` makes an equal one. They do not include the index.
 
         Args:
-            given: Objects that cannot be written, such as functions, by the names that stand for them. Default: none.
+            given: Objects that cannot be written, such as functions, by the names to write instead. Default: none.
 
         Raises:
             InvalidArgument: if an option cannot be written, such as a function that is not among ``given``.
@@ -55,15 +55,15 @@ class StrategyRetriever:
     def from_dict(
         cls, data: Mapping[str, Any], *, index: View | None = None, given: Mapping[str, object] | None = None
     ) -> Self:
-        """The retriever that ``to_dict`` has made plain values of, over an index.
+        """Make a retriever over an index from plain values of ``to_dict``.
 
         Args:
             data: The plain values.
-            index: Index to search, or a view of one. Default: none, for what searches other sources only.
-            given: Objects for the names that stand for them as ``{"given": name}``. Default: none.
+            index: Index to search, or a view of one. Default: none, for a retriever that searches other sources only.
+            given: Objects for the names in ``{"given": name}``. Default: none.
 
         Raises:
-            InvalidArgument: if it is not what ``to_dict`` of this class gives, or something in it is wrong.
+            InvalidArgument: if ``data`` is not from ``to_dict`` of this class, or has an error in it.
         """
         return cls(index=index, **read_retriever(cls, cls._kind(), data, given))  # type: ignore[call-arg]
 
@@ -71,12 +71,12 @@ class StrategyRetriever:
         """Like ``leafspan.lab.explain``, but with the retriever's own strategy and limits.
 
         Args:
-            query: What the retriever is asked.
-            piece: ``document_id``, and ``text`` or ``start`` and ``end``, of what is not returned. Default: none, what is
-                returned is explained.
+            query: The query, as for the retriever.
+            piece: ``document_id``, and ``text`` or ``start`` and ``end``, of a missing passage to explain. Default: none, and
+                the returned passages are explained.
 
         Raises:
-            DocumentNotFound: if there is no document of that id, or the view does not show it.
+            DocumentNotFound: if no document has that id, or the view does not show it.
             InvalidArgument: if the retriever has no index, or the piece is not in the document.
         """
         from leafspan.lab import explain
@@ -92,7 +92,7 @@ class StrategyRetriever:
         return await aexplain(self._explained(piece), asked, strategy, **options, **piece)
 
     def _own_options(self) -> dict[str, Any]:
-        """The options that differ from their defaults, with strategies in the place of retrievers."""
+        """The options that differ from their defaults, with strategies instead of retrievers."""
         return own_options(self._with_defaults(), self._unwrapped)
 
     def _unwrapped(self, value: object) -> object:
@@ -102,7 +102,7 @@ class StrategyRetriever:
         check_option_names("explanation", piece, ("document_id", "start", "end", "text"))
         if self.index is None:
             raise InvalidArgument(
-                "a retriever must have an index to be explained, got one that searches other sources alone"
+                "a retriever must have an index to be explained, got one that searches other sources only"
             )
         return self.index
 
@@ -114,7 +114,7 @@ class NamedStrategyRetriever(StrategyRetriever):
 
     @abstractmethod
     def _converted(self, asked: Any) -> dict[str, Any]:
-        """The options that the strategy has in another form, such as a language model."""
+        """The options that the strategy needs in another form, such as a language model."""
 
     def _strategy(self, asked: Any = None) -> Strategy:
         return make_strategy(self.kind, self, self._converted(asked))

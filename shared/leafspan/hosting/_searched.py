@@ -1,4 +1,4 @@
-"""What a host's retriever searches: an index or a view of one, or other sources alone."""
+"""Runs a host's retriever over an index, a view, or other sources only."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from leafspan.view import View
 
 
 def search(index: View | None, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str) -> list[Passage]:
-    """What ``View.retrieve`` returns, or without an index ``leafspan.retrieve``.
+    """The result of ``View.retrieve``, or of ``leafspan.retrieve`` without an index.
 
     Raises:
-        InvalidArgument: if it is no query; for a list of them, the message says to call ``for_several``.
+        InvalidArgument: if ``query`` is not a query; for a list, the message suggests ``for_several``.
     """
     query = query if index is None else index._readable(query)
     to_query(query, needed=strategy.needs_query, for_several=for_several)
@@ -32,7 +32,7 @@ async def asearch(
 
 
 def search_many(index: View | None, queries: Any, strategy: Strategy, options: CallOptions) -> list[list[Passage]]:
-    """What ``View.retrieve_many`` returns, or without an index ``leafspan.retrieve_many``."""
+    """The result of ``View.retrieve_many``, or of ``leafspan.retrieve_many`` without an index."""
     return (retrieve_many if index is None else index.retrieve_many)(queries, strategy, **options)
 
 
@@ -50,7 +50,7 @@ def searched_index(index: View | None) -> View:
     """The index of a retriever that becomes a tool.
 
     Raises:
-        InvalidArgument: if it has none, since it searches other sources only.
+        InvalidArgument: if ``index`` is None, since the retriever searches other sources only.
     """
     if index is None:
         raise InvalidArgument("retriever must have an index to become a tool, got one that searches other sources only")
@@ -58,20 +58,20 @@ def searched_index(index: View | None) -> View:
 
 
 def is_elsewhere(own: View | None, other: View | None) -> bool:
-    """Whether what a retriever of ours finds comes from another index, so that its ids mean nothing in this one."""
+    """Whether a leafspan retriever's results come from another index, whose ids do not exist in this one."""
     return own is not None and other is not None and not own.is_of_same_index(other)
 
 
 def searches_the_same(own: View | None, other: View | None) -> bool:
-    """Whether what a base finds can be taken as it is: it searches the same index, or none."""
+    """Whether a base's results can stay as they are, since it searches the same index or no index."""
     return other is None or other == own
 
 
 def strategy_of(index: View | None, strategy: object) -> Strategy:
-    """The strategy of a retriever: one, its name or its configuration, or None for the one that the index is asked by.
+    """The strategy from a strategy, a name or a configuration, or the index's own strategy for None.
 
     Raises:
-        InvalidArgument: if it is none of these.
+        InvalidArgument: if ``strategy`` is anything else.
     """
     if strategy is None and index is not None:
         return index.default_strategy

@@ -1,4 +1,4 @@
-"""A document cut into leaves as an index would, without an index."""
+"""Cuts a document into leaves as an index would, without an index."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from leafspan.values import Document, Leaf
 
 
 def split_into_leaves(document: Document, splitter: Splitter) -> list[Leaf]:
-    """The leaves that an index with this splitter makes of the document: same texts, same places, same ids."""
+    """The leaves that an index with this splitter would make, with the same texts, places and ids."""
     settings = IndexSettings.made(OpenOptions(splitter))
     return list(split_document(document, content_hash(document), settings).leaves)

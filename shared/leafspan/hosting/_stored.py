@@ -1,4 +1,4 @@
-"""Documents of a host's vector store: each under an id, as it was added or as a passage of it."""
+"""Documents of a host's vector store, by the id of a document or of a passage."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def to_documents(
     flatten_metadata: bool,
     volatile_keys: Collection[str] = (),
 ) -> list[Document]:
-    """What a host adds, as it will be stored.
+    """The documents to store for what a host adds.
 
     Raises:
         InvalidArgument: if there are more or fewer ids than documents.
-        InvalidDocument: if one cannot be stored.
+        InvalidDocument: if leafspan cannot store a document.
     """
     check_flag("flatten_metadata", flatten_metadata)
     things = [given] if is_single(given) else list(given)
@@ -44,10 +44,10 @@ def to_documents(
 
 
 def with_ids(view: View, ids: Iterable[str]) -> list[Document | Passage]:
-    """The documents and passages with these ids, those that there are, in the order of the ids.
+    """The existing documents and passages with these ids, in the order of the ids.
 
     Raises:
-        InvalidArgument: if ``ids`` is no list of strings.
+        InvalidArgument: if ``ids`` is not a list of strings.
     """
     found = [_with_id(view, id_) for id_ in _distinct(ids)]
     return [each for each in found if each is not None]
@@ -66,8 +66,8 @@ def _with_id(view: View, id_: str) -> Document | Passage | None:
         if not _is_of_leaves(id_):
             return None
     try:
-        return replace(view.surroundings(id_, before=0, after=0), outline=None)  # it has the id that was asked for
-    except (DocumentNotFound, InvalidArgument):  # replaced since, or never there
+        return replace(view.surroundings(id_, before=0, after=0), outline=None)  # the passage has the requested id
+    except (DocumentNotFound, InvalidArgument):  # replaced, or never there
         return None
 
 
@@ -84,11 +84,11 @@ async def _awith_id(view: View, id_: str) -> Document | Passage | None:
 
 
 def delete(view: View, ids: Iterable[str] | None, where: object) -> None:
-    """Delete documents by their ids or by a filter. Ids that are not there are ignored.
+    """Delete documents by their ids or by a filter. Missing ids are ignored.
 
     Raises:
-        InvalidArgument: if not exactly one of the two is given, ``ids`` is no list of strings, or one of them is the id of
-            a passage: then nothing is deleted.
+        InvalidArgument: if not exactly one of the two is given, ``ids`` is not a list of strings, or an id is the id of a
+            passage: then leafspan deletes no document.
     """
     listed = None if ids is None else _distinct(ids)
     if passages := [id_ for id_ in listed or () if _is_of_leaves(id_)]:
@@ -105,12 +105,12 @@ async def adelete(view: View, ids: Iterable[str] | None, where: object) -> None:
 
 
 def _check_are_documents(ids: Sequence[str], there: Sequence[str]) -> None:
-    """Check that what looks like the id of a passage is that of a document."""
+    """Check that each id that looks like a passage's id is a document's id."""
     wrong = next((id_ for id_ in ids if id_ not in there), None)
     if wrong is not None:
         of = wrong.rsplit("#", 2)[0]
         raise InvalidArgument(
-            f"ids must be those of documents, got that of a passage, {shown(wrong)}: delete its document {shown(of)}"
+            f"ids must be document ids, got the passage id {shown(wrong)}: delete its document {shown(of)}"
         )
 
 

@@ -1,4 +1,4 @@
-"""Choosing retrievers by a language model: the prompt, and the names in its answer."""
+"""Chooses retrievers by a language model: the prompt, and the names in the answer."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def fill_choosing_prompt(prompt: str, question: str, descriptions: Mapping[str, 
 
 
 def read_names(answer: str, names: Sequence[str], most: int) -> list[str]:
-    """The names in an answer of a language model, in its order; none if it cannot be told which ones are meant.
+    """The names in an answer of a language model, in the answer's order; empty if the answer is ambiguous.
 
-    A name counts where it stands alone in a line or between commas, also in quotes, in brackets, behind a number, or on
-    one side of a colon. If there is none, names within sentences count, if they mention at most ``most`` of them. Case
-    does not matter, unless two names differ in nothing else.
+    A name counts if it is alone in a line or between commas, also in quotes, in brackets, after a number, or on one side of
+    a colon. Without such a name, names within sentences count, if the sentences mention at most ``most`` of them. Case does
+    not matter, unless two names differ only in case.
     """
     parts = [part for line in answer.splitlines() for part in _parts(line)]
     alone = _known([each for part in parts for each in _spellings(part)], names)
@@ -55,7 +55,7 @@ def read_names(answer: str, names: Sequence[str], most: int) -> list[str]:
 
 
 def _known(texts: Sequence[str], names: Sequence[str]) -> list[str]:
-    """The names that texts are, each once: exactly, or in another case if no other name is spelt like this."""
+    """The names that equal one of the texts, each once; case may differ if no other name has the same letters."""
     folded = [_folded(name) for name in names]
     in_any_case = {key: name for key, name in zip(folded, names, strict=True) if folded.count(key) == 1}
     meant = [text if text in names else in_any_case.get(_folded(text)) for text in texts]
@@ -63,12 +63,12 @@ def _known(texts: Sequence[str], names: Sequence[str]) -> list[str]:
 
 
 def _parts(line: str) -> list[str]:
-    """A line as a whole, and what stands between its commas and semicolons."""
+    """A whole line, and its parts between commas and semicolons."""
     return list(dict.fromkeys([line, *re.split(r"[,;]", line)]))
 
 
 def _spellings(part: str) -> list[str]:
-    """What could be a name in a part of an answer: all of it, what stands before its colon, and what stands after it."""
+    """The possible names in a part of an answer: the whole part, and the text before and after its colon."""
     text = _NUMBER.sub("", part)
     before, colon, _ = text.partition(":")
     _, _, after = text.rpartition(":")

@@ -1,4 +1,4 @@
-"""The identity of a function or an object: the same in every process, and different if it holds something else."""
+"""The identity of a function or an object: the same in every process, and different for different content."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _DEEPEST = 4
 def identity_of(thing: object) -> str:
     """The name of a function or an object, and a digest of its content, such as ``answer#1a2b3c4d``.
 
-    What counts as content:
+    The content is:
 
     - of a function: the texts and names in its code, its defaults, and the outer variables that it uses;
     - of a ``functools.partial`` or a bound method: the bound values as well;
     - of a number, a text, a tuple or a frozen dataclass: its value;
-    - of any other object: its attributes that are texts. Others may be counters or connections.
+    - of any other object: its attributes that are texts. Other attributes may be counters or connections.
 
-    So two functions made by one factory from different values differ, and so do two lambdas with different texts. A
-    function whose statements only change their order stays the same. The content may be secret: it cannot be read from the
-    digest.
+    So two functions that one factory made from different values differ, and so do two lambdas with different texts. A
+    function whose statements only change their order stays the same. The content may be secret: the digest does not reveal
+    it.
     """
     content = "\n".join(_content(thing, 0))
     return f"{_name(thing)}#{hashlib.sha256(content.encode(errors='surrogatepass')).hexdigest()[:8]}"
@@ -41,7 +41,7 @@ def _name(thing: object) -> str:
 
 
 def _content(thing: object, depth: int) -> Iterator[str]:
-    """The content of a thing, piece by piece, down to a limited depth, since a thing may hold itself."""
+    """The content of a thing, piece by piece, down to a limited depth, since a thing may contain itself."""
     yield _name(thing)
     if depth > _DEEPEST:
         return
@@ -78,13 +78,13 @@ def _function_content(function: FunctionType, depth: int) -> Iterator[str]:
 
 
 def _is_frozen(thing: object) -> bool:
-    """Whether it is a frozen dataclass."""
+    """Whether a thing is a frozen dataclass."""
     options: Any = getattr(type(thing), "__dataclass_params__", None)
     return options is not None and bool(options.frozen)
 
 
 def _named_content(values: Mapping[str, object], depth: int) -> Iterator[str]:
-    """Names and values, in the order of the names."""
+    """Names and values, sorted by name."""
     for name, value in sorted(values.items()):
         yield name
         yield from _content(value, depth + 1)

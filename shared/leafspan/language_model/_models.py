@@ -12,7 +12,7 @@ from leafspan.language_model._identity import identity_of
 
 
 class GenerateOptions(TypedDict, total=False):
-    """The options by which a strategy gets a language model.
+    """The options that pass a language model to a strategy.
 
     Attributes:
         generate: Function from a prompt to a text.
@@ -33,12 +33,12 @@ class LanguageModel:
 
     @property
     def options(self) -> GenerateOptions:
-        """The options by which a strategy gets this model."""
+        """The options that pass this model to a strategy."""
         return {"generate": self.generate, "agenerate": self.agenerate}
 
 
 def find_language_model(thing: object) -> LanguageModel | None:
-    """A ``LanguageModel`` from a model of LangChain or LlamaIndex, None if it is neither."""
+    """A ``LanguageModel`` from a model of LangChain or LlamaIndex, or None if ``thing`` is neither."""
     if isinstance(thing, LanguageModel):
         return thing
     if isinstance(thing, type):
@@ -72,13 +72,13 @@ def from_llamaindex(model: Any) -> LanguageModel:
     async def agenerate(prompt: str) -> str:
         return text_of(await model.acomplete(prompt))
 
-    # Models that run in this process inherit a coroutine function that blocks the event loop; they are run in a thread.
+    # Models in this process inherit a coroutine function that blocks the event loop, so they run in a thread.
     blocks = getattr(type(model).acomplete, "__module__", None) == "llama_index.core.llms.custom"
     return LanguageModel(model_name(model), generate, None if blocks else agenerate)
 
 
 def text_of(answer: Any) -> str:
-    """The text of a message, a completion or a list of content blocks. Anything else, such as a text, as it is."""
+    """The text of a message, a completion or a list of content blocks. Other answers, such as texts, stay unchanged."""
     text: Any = getattr(answer, "text", None)
     if not isinstance(text, str):
         text = getattr(answer, "content", answer)
@@ -106,10 +106,10 @@ def model_name(thing: Any) -> str:
     kind = type(thing).__qualname__
     if label:
         return f"{kind}({label})"
-    # A model has state that changes, so a digest of it would differ from call to call.
+    # A model's state changes, so its digest would differ from call to call.
     return kind if _has(thing, "invoke") or _has(thing, "complete") else identity_of(thing)
 
 
 def _has(thing: object, *methods: str) -> bool:
-    """Whether it has all of these methods."""
+    """Whether a thing has all of these methods."""
     return all(callable(getattr(thing, method, None)) for method in methods)

@@ -37,14 +37,14 @@ def fill_prompt(prompt: str, question: str, count: int) -> str:
 
 
 def read_phrasings(answer: str, *, known: Iterable[str], count: int) -> list[str]:
-    """The phrasings in an answer that has one in each line, without numbering and quotes, or is a JSON list of them.
+    """The phrasings in an answer: one in each line, without numbering and quotes, or the texts of a JSON list.
 
-    Lines without a letter or digit are left out. So are lines that end with a colon or begin a fence, since they only
-    introduce others, and repetitions, whatever their case. A JSON list may stand in a fence, or in an object by itself.
+    Lines without a letter or digit are left out. So are lines that end with a colon or start a fence, which only introduce
+    other lines, and repetitions in any case. A JSON list may be inside a fence, or be the only list in an object.
     """
     seen = {_key(text) for text in known}
     phrasings: list[str] = []
-    # Text that is not valid Unicode cannot be embedded.
+    # An embedder rejects text that is not valid Unicode.
     valid = answer.encode(errors="ignore").decode()
     fenced = _FENCE.search(valid)
     listed = _in_json(fenced[2] if fenced else valid)
@@ -59,7 +59,7 @@ def read_phrasings(answer: str, *, known: Iterable[str], count: int) -> list[str
 
 
 def _lines(answer: str) -> list[str]:
-    """The lines of an answer but those that begin or end a fence."""
+    """The lines of an answer without the lines that start or end a fence."""
     return [line for line in answer.splitlines() if not _EDGE_OF_FENCE.fullmatch(line.strip())]
 
 

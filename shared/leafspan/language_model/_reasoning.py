@@ -1,21 +1,21 @@
-"""What a model thinks before it answers, and the answer without it."""
+"""Removes a model's thoughts from its answer."""
 
 from __future__ import annotations
 
 import re
 
-# Models that reason, such as DeepSeek-R1 and Qwen3, think aloud within these tags. Where the template of the chat ends with
-# the first tag, an answer has only the second one; where the answer was cut off, only the first.
+# Reasoning models, such as DeepSeek-R1 and Qwen3, think aloud within these tags. If the chat template ends with the first
+# tag, an answer has only the second one; if the answer was cut off, only the first.
 _END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
 _BEGINNING = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 _MOST_READ = 100_000  # characters
 
 
 def without_reasoning(answer: str) -> str:
-    """An answer of a language model without the thoughts before it; "" if it has nothing but thoughts.
+    """An answer of a language model without the thoughts before it; "" if it has only thoughts.
 
-    Every answer is read through this function. Of a longer one, the first 100,000 characters after the thoughts are read:
-    a model that goes on and on would otherwise keep its readers busy for minutes.
+    All answers pass through this function. It keeps the first 100,000 characters after the thoughts: an endless answer
+    would otherwise keep its readers busy for minutes.
     """
     ends = [end.end() for end in _END.finditer(answer)]
     if ends:

@@ -1,4 +1,4 @@
-"""What is searched in place of a question: prompts for a language model, and the texts in its answers."""
+"""Prompts with which a language model rewrites a question, and the texts in its answers."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ Question: {question}
 
 
 def read_texts(how: Transformation, answer: str, *, known: Iterable[str], count: int) -> list[str]:
-    """The texts in an answer, at most ``count``: one in each line, or of a single passage the whole answer."""
+    """The texts in an answer, at most ``count``: one in each line, or the whole answer for a single passage."""
     if how != "hyde" or count > 1:
         return read_phrasings(answer, known=known, count=count)
-    passage = answer.encode(errors="ignore").decode().strip()  # text that is not valid Unicode cannot be embedded
+    passage = answer.encode(errors="ignore").decode().strip()  # without invalid Unicode, which an embedder rejects
     return [passage] if any(map(str.isalnum, passage)) else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from leafspan.values import Passage
 
 SHOWN_TO_MODELS = ("title", "headings")
-"""The keys of a citation that say what the text is about. The others only say where it is."""
+"""The keys of a citation that say what the text is about. The other keys only say where it is."""
 
 
 def citation(passage: Passage) -> dict[str, object]:
@@ -14,8 +14,8 @@ def citation(passage: Passage) -> dict[str, object]:
 
     A summary also has its ``layer`` (above 0), and ``covers``, a list of [doc_id, start, end]. If it covers more than one
     document, it has no ``doc_id``, ``start`` and ``end``. The headings are one text such as ``"Tea > Brewing"``, since few
-    stores take lists. A passage of another source only has its ``kind``. What is not known is left out, and so is what the
-    user's own metadata has under the same key.
+    stores take lists. A passage of another source only has its ``kind``. Unknown values are left out, and so are keys that
+    the user's own metadata has, too.
     """
     if passage.document_id == "" and passage.summary is None:
         return {} if "kind" in passage.metadata else {"kind": passage.kind}

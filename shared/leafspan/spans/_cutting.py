@@ -1,4 +1,4 @@
-"""Cutting a run of leaves that is too long to the leaves around its best hit."""
+"""Cuts a run of leaves that is too long to the leaves around its best hit."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from leafspan.values import Candidate
 
 
 def cut_to_fit(found: Candidate, limit: int, count: Callable[[str], int], texts: Mapping[str, str]) -> Candidate:
-    """The longest part of a run around its best hit that fits into a limit; the leaf of this hit, even if it does not fit.
+    """The longest part of a run around its best hit that fits into a limit, but at least this hit's leaf.
 
-    Leaves are added behind it and before it in turns, until the next one on either side does not fit.
+    Leaves are added after and before it in turns, until the next leaf on either side does not fit.
     """
     span = found.span
     if span.size == 1:
@@ -35,10 +35,10 @@ def cut_to_fit(found: Candidate, limit: int, count: Callable[[str], int], texts:
 
 
 def _best_hit(found: Candidate) -> int:
-    """The ordinal of the best leaf that was found, by its probability where there is one; else the first leaf."""
+    """The ordinal of the best found leaf, by its probability or else its score; without one, the first leaf."""
     scores = [(each.probability, each.ordinal) for each in found.trace.calibrated]
     if not scores:
-        # The scores of different searches cannot be compared, so only those of the first one count.
+        # Scores of different searches cannot be compared, so only the first search's scores count.
         hits = found.trace.hits
         scores = [(hit.score, hit.ordinal) for hit in hits if (hit.source, hit.query) == (hits[0].source, hits[0].query)]
     inside = [(-score, ordinal) for score, ordinal in scores if found.span.first <= ordinal <= found.span.last]

@@ -1,4 +1,4 @@
-"""A span that grows by the leaves around it."""
+"""Grows a span by the leaves around it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Mapping
 def grown_within(first: int, last: int, lowest: int, highest: int, words: Mapping[int, int], limit: int) -> tuple[int, int]:
     """The leaves from ``first`` to ``last``, grown on both sides for as long as they fit into a number of words.
 
-    The side that has grown by fewer words grows next; of equal ones, that before. A side ends at the first leaf that does
-    not fit.
+    The side that has grown by fewer words grows next; if both are equal, the side before the span. A side ends at the first
+    leaf that does not fit.
     """
     left = limit - sum(words[each] for each in range(first, last + 1))
     before = after = 0

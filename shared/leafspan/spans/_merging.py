@@ -21,9 +21,9 @@ class _Node:
     """A hit, leaves that fill a gap, or a merged parent.
 
     Attributes:
-        found: It as a candidate.
-        leaf: Any of its leaves, whose ancestors are known.
-        children: Number of children of its parent that it stands for.
+        found: The node as a candidate.
+        leaf: Any of its leaves, to get its ancestors.
+        children: Number of its parent's children that it covers.
     """
 
     found: Candidate
@@ -32,14 +32,14 @@ class _Node:
 
 
 class _Finished(NamedTuple):
-    """What was not merged any further, and what makes a step for its trace that says why."""
+    """A candidate that was not merged further, and a function that makes the trace step with the reason."""
 
     found: Candidate
     apart: Callable[[], KeptApart | None] | None
 
     @property
     def traced(self) -> Candidate:
-        """The candidate, whose trace has that step."""
+        """The candidate with that step in its trace."""
         found, step = self.found, self.apart() if self.apart else None
         if step is None:
             return found
@@ -59,11 +59,11 @@ def auto_merge(
     score: str,
     traced: int | None = None,
 ) -> list[Candidate]:
-    """The hits, with a parent in place of its children if enough of them were found.
+    """The hits, with a parent instead of its children if enough of them were found.
 
     Gaps between two hits of one parent are filled first, with the mean of the two scores. Then parents replace their
-    children, level by level. Whatever else lies inside of a merged parent, since it was not merged at a lower level,
-    becomes part of the parent without changing its score. Leaves that fill a gap are dropped if their parent is not merged.
+    children, level by level. Candidates inside a merged parent that were not merged at a lower level become part of the
+    parent without changing its score. Leaves that fill a gap are dropped if their parent is not merged.
     """
     nodes = [_Node(hit, hit.leaf) for hit in hits if hit.leaf is not None]
     finished: list[_Finished] = []
@@ -98,12 +98,12 @@ def auto_merge(
 
 
 def _apart(level: int, parent: Ancestor, present: int, option: str, limit: float) -> KeptApart:
-    """A node at this level that does not take the place of its children."""
+    """The trace entry of a parent at this level that does not replace its children."""
     return KeptApart(level, parent.first, parent.last, present, parent.children, parent.words, option, limit)
 
 
 def _stopped(leaf: Leaf, level: int) -> KeptApart | None:
-    """The next larger node above what was merged as far as may be, if there is one."""
+    """The trace entry of the next larger node above ``level``, the highest level allowed, if any."""
     for number, parent in enumerate(leaf.ancestors[level:], start=level + 1):
         if parent.children > 1:
             return _apart(number, parent, 1, "max_level", level)
@@ -111,7 +111,7 @@ def _stopped(leaf: Leaf, level: int) -> KeptApart | None:
 
 
 def fill(siblings: Sequence[_Node], limit: int) -> list[_Node]:
-    """Leaves of one parent, in the order of the text, with a node for each gap of at most ``limit`` leaves between two."""
+    """Leaves of one parent, in the order of the text, with a node for each gap of at most ``limit`` leaves between them."""
     ordered = sorted(siblings, key=lambda node: node.found.span.first)
     filled = list(ordered[:1])
     for before, after in itertools.pairwise(ordered):
@@ -149,8 +149,8 @@ def _merged(
     level: int,
     combine: Callable[[Sequence[float]], float],
 ) -> _Node:
-    """The parent that replaces its children ``nodes``, and the candidates inside of it that were not merged before."""
-    # A filled gap of several leaves stands for that many children, and its score counts that many times.
+    """The parent that replaces its children ``nodes`` and the unmerged candidates inside of it."""
+    # A filled gap counts once for each of its leaves, and so does its score.
     score = combine([node.found.score for node in nodes for _ in range(node.children)])
     trace = sum((found.trace for found in (*(node.found for node in nodes), *inside)), EMPTY_TRACE)
     present = sum(node.children for node in nodes)

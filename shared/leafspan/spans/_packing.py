@@ -1,4 +1,4 @@
-"""Keeping results within a number of passages and a budget of words or tokens."""
+"""Keeps results within a number of passages and a budget of words or tokens."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Budget:
         """The length of a text.
 
         Raises:
-            FunctionFailed: if ``count`` fails, or does not give a whole number >= 0.
+            FunctionFailed: if ``count`` fails, or does not return a whole number >= 0.
         """
         try:
             length = self.count(text)
@@ -72,9 +72,9 @@ def longest_prefix(items: Iterable[T], sizes: Iterable[int], limit: int, *, leas
 
 
 def few_of_each(found: Iterable[Candidate], most: int | None) -> list[Candidate]:
-    """The candidates without those of a document of which as many came before them. None: any number.
+    """The candidates with at most ``most`` of each document, in their order. None: any number.
 
-    What is of no single document, such as a summary of several, is not counted.
+    Candidates without a single document, such as summaries of several documents, all stay.
     """
     if most is None:
         return list(found)
@@ -91,13 +91,13 @@ def few_of_each(found: Iterable[Candidate], most: int | None) -> list[Candidate]
 def shortlist(found: Sequence[Candidate], k: int | None, budget: Budget | None) -> tuple[list[Candidate], bool]:
     """The candidates that may be returned, decided before any text is fetched; and whether the budget left some out.
 
-    These are the first ``k``. If the budget counts words, candidates beyond it are left out, as far as lengths are known,
-    but for the first one that can be cut to what is left. A summary that does not fit is passed over.
+    These are the first ``k``. If the budget counts words, candidates over the budget are left out where lengths are known,
+    except for the first one that can be cut to the rest. A summary that does not fit is skipped.
     """
     if budget is None:
         return list(found[:k]), False
     if budget.count is not count_words:
-        # Which summaries are too long is not known yet: they come besides the first k.
+        # Some summaries may turn out too long, so they come in addition to the first k.
         ranks = accumulate(each.summary is None for each in found)
         return [each for each, rank in zip(found, ranks, strict=True) if k is None or rank <= k], False
     kept: list[Candidate] = []
@@ -116,10 +116,10 @@ def shortlist(found: Sequence[Candidate], k: int | None, budget: Budget | None) 
 def within_budget(
     found: Sequence[Candidate], budget: Budget | None, texts: Mapping[str, str]
 ) -> tuple[list[Candidate], bool]:
-    """The candidates up to the first that does not fit into the budget, and whether there is no room for another.
+    """The candidates up to the first that does not fit into the budget, and whether the budget has no room for another.
 
-    That one is cut to the leaves around its best hit that do fit. If it is the first of all, at least one leaf is kept even
-    if it is over the budget. A summary that does not fit is passed over.
+    That candidate is cut to the leaves around its best hit that fit. If it is the first candidate, at least one leaf stays
+    even if the leaf is over the budget. A summary that does not fit is skipped.
     """
     if budget is None:
         return list(found), False
@@ -143,7 +143,7 @@ def _can_be_cut(found: Candidate) -> bool:
 def _part(
     found: Candidate, left: int, count: Callable[[str], int], texts: Mapping[str, str], *, needed: bool
 ) -> list[Candidate]:
-    """What of a passage fits into what is left of a budget; if it is needed, one leaf at least."""
+    """The part of a passage that fits into the rest of a budget; at least one leaf if ``needed``."""
     if not _can_be_cut(found):
         return [found] if needed else []
     part = cut_to_fit(found, max(left, 1), count, texts)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from leafspan.trace import EMPTY_TRACE
 from leafspan.values import Ancestor, Candidate, Span
 
-_Key = tuple[str, str, int, int]  # a span without its anchor, which is compared sooner
+_Key = tuple[str, str, int, int]  # a span without its anchor, which compares faster
 
 
 def parents_of(hits: Sequence[Candidate], *, level: int | None, max_words: int | None = None) -> list[Candidate]:

@@ -1,4 +1,4 @@
-"""Relevant segments: the runs of leaves whose relevance is worth their words."""
+"""Relevant segments: runs of leaves whose relevance is worth their words."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Run:
 
 
 class RelevantLeaves:
-    """The leaves of a document with their relevance and their words, of which runs are chosen for any price of a word."""
+    """A document's leaves with their relevance and words; chooses runs for any price of a word."""
 
     def __init__(self, values: Sequence[float], words: Sequence[int]) -> None:
         """Keep the leaves.
@@ -45,7 +45,7 @@ class RelevantLeaves:
         for number in words:
             if not isinstance(number, int) or number < 0:
                 raise InvalidArgument(f"words must be whole numbers >= 0, got {shown(number)}")
-        # Sums are whole numbers of 1 / scale, so that nothing is rounded: the denominator of a float is a power of two, so
+        # Sums are whole multiples of 1 / scale, so no sum is rounded: the denominator of a float is a power of two, so
         # the largest denominator is a multiple of all others.
         relevant = [place for place, value in enumerate(values) if value > 0]
         fractions = [values[place].as_integer_ratio() for place in relevant]
@@ -53,7 +53,7 @@ class RelevantLeaves:
         amounts = [numerator * (self._scale // denominator) for numerator, denominator in fractions]
         relevance_up_to = [0, *accumulate(amounts)]
         words_up_to = [0, *accumulate(words)]
-        # For each leaf with a relevance: itself, its words, and the relevance and the words before it and up to its end.
+        # For each leaf with relevance: its relevance and words, and the sums of both before it and up to its end.
         self._relevant = [
             (place, words[place], *relevance_up_to[number : number + 2], *words_up_to[place : place + 2])
             for number, place in enumerate(relevant)
@@ -63,14 +63,14 @@ class RelevantLeaves:
         """The runs of leaves with the highest total value, best first, then by position.
 
         The value of a run is the relevance of its leaves, less ``cost`` for each of its words, less ``run_cost``. Runs do
-        not overlap, and no other choice of runs has a higher total value. A run begins and ends with a leaf that is worth
-        more than it costs. Other leaves are part of a run only if bridging this gap costs less than a further run.
+        not overlap, and no other choice of runs has a higher total value. A run starts and ends with a leaf that is worth
+        more than its cost. Other leaves join a run only if bridging this gap costs less than a further run.
 
         Raises:
             InvalidArgument: if a number is out of its range or not finite.
 
-        Of choices with the same total value, it is the one with fewer words, then with fewer runs (so only ``max_words``
-        keeps touching runs apart), then the one whose runs start earlier, then the one whose runs are longer.
+        Among choices with the same total value, fewer words win, then fewer runs (so only ``max_words``
+        keeps touching runs apart), then earlier starts, then longer runs.
 
         Source: relevant segment extraction in dsRAG, which takes the best run, then the best of the rest, and so on. This
         solution is exact, and its time grows with the number of leaves.
@@ -83,7 +83,7 @@ class RelevantLeaves:
         scale = max(self._scale, *(denominator for _, denominator in costs))
         of_word, of_run = (numerator * (scale // denominator) for numerator, denominator in costs)
         of_value = scale // self._scale
-        # Only a leaf that is worth more than it costs can begin or end a run: any other would make the run no better.
+        # Only a leaf that is worth more than its cost can start or end a run: any other leaf adds no value.
         leaves = [
             _Worth(
                 place,
@@ -108,7 +108,7 @@ class RelevantLeaves:
 
 
 class _Worth:
-    """A leaf that is worth more than it costs, with the values and the words of all leaves before it and up to its end."""
+    """A leaf worth more than its cost, with the sums of values and words before it and up to its end."""
 
     __slots__ = ("place", "value_after", "value_before", "words_after", "words_before")
 
@@ -125,17 +125,17 @@ def _best_choice(leaves: Sequence[_Worth], run_cost: int, max_words: int | None)
     size = len(leaves)
     if not size:
         return []
-    # One number compares value, then words, then runs: all words and runs together weigh less than one unit of value, and
-    # all runs together less than one word.
+    # One number compares value, then words, then runs: all words and runs weigh less than one unit of value, and
+    # all runs weigh less than one word.
     word_weight = size + 1
     value_weight = word_weight * (leaves[-1].words_after + 1)
     run_weight = value_weight * run_cost + 1
     limit = inf if max_words is None else max_words
 
     best = [0] * (size + 1)  # at index i: the highest total of the leaves from i on
-    lasts: list[int | None] = [None] * size  # the last leaf of the best run from i on, None if none should begin there
-    # Possible last leaves of a run from i on, with their totals, best first. A worse one is kept only if it is nearer to i,
-    # for when the better ones are too far away.
+    lasts: list[int | None] = [None] * size  # the last leaf of the best run from i on, None for no run
+    # Possible last leaves of a run from i on, with their totals, best first. A worse leaf stays only if it is nearer to i,
+    # in case the better leaves are too far away.
     ends: deque[tuple[int, int]] = deque()
     for i in reversed(range(size)):
         leaf = leaves[i]

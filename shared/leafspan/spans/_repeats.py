@@ -1,4 +1,4 @@
-"""No text twice: a summary is left out if all of its leaves are among the results."""
+"""Drops a summary if all of its leaves are among the results, so that no text comes twice."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from leafspan.values import Candidate
 def without_repeats(found: Sequence[Candidate], *, results: int | None = None, words: int | None = None) -> list[Candidate]:
     """The results in their order, without the summaries whose leaves are all among them.
 
-    A caller that will use only the first results says so by ``results`` and ``words``. No summary is then left out because
-    of leaves behind the first result that does not fit. So the results that are used do not depend on later ones.
+    A caller that will use only the first results passes ``results`` and ``words``. Then leaves after the first result that
+    does not fit never remove a summary, so the used results do not depend on later ones.
     """
     kept: dict[str, Candidate] = {}
     leaves: set[str] = set()
@@ -21,7 +21,7 @@ def without_repeats(found: Sequence[Candidate], *, results: int | None = None, w
     full = False
     for each in found:
         missing: set[str] = set()
-        # A summary of more leaves than there are among the results cannot repeat them, so its leaves are not listed.
+        # A summary with more leaves than the results have cannot repeat them, so its leaves are not listed.
         if each.summary is not None and each.summary.size <= leaf_count:
             missing.update(each.summary.leaf_ids)
             missing -= leaves
@@ -45,20 +45,20 @@ def without_repeats(found: Sequence[Candidate], *, results: int | None = None, w
 
 
 class _KeptSummaries:
-    """The summaries that were kept, and which of their leaves are not among the results yet."""
+    """The kept summaries, with their leaves that are not among the results yet."""
 
     def __init__(self) -> None:
         self._missing: dict[str, set[str]] = {}  # by summary
         self._summaries_of: dict[str, list[str]] = {}  # by missing leaf
 
     def add(self, summary: str, missing: Iterable[str]) -> None:
-        """Add a summary with its missing leaves. Without any, it is never completed."""
+        """Add a summary with its missing leaves. Without missing leaves it is never completed."""
         self._missing[summary] = set(missing)
         for leaf in self._missing[summary]:
             self._summaries_of.setdefault(leaf, []).append(summary)
 
     def completed_by(self, leaves: Iterable[str]) -> Iterator[str]:
-        """The summaries that have no missing leaf any more once these leaves are among the results."""
+        """The summaries whose last missing leaves these are."""
         for leaf in leaves:
             for summary in self._summaries_of.pop(leaf, ()):
                 self._missing[summary].discard(leaf)

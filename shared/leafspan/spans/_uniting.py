@@ -1,4 +1,4 @@
-"""Uniting: runs of leaves that overlap become one, so that no text is returned twice."""
+"""Unites runs of leaves that overlap, so that no text comes twice."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from leafspan.values import Candidate
 
 
 def unite(found: Iterable[Candidate], *, touching: bool = False) -> list[Candidate]:
-    """The runs, with overlapping runs of one document united. A united run has their best score and all of their traces.
+    """The runs, with overlapping runs of one document united. A united run has the best score and all traces.
 
     Args:
         found: Runs of leaves.
-        touching: Whether to unite runs too that follow each other without a gap. Default: False.
+        touching: Whether to also unite runs that follow each other without a gap. Default: False.
 
     Returns:
         The runs, sorted by score, then document, then position.
@@ -29,7 +29,7 @@ def unite(found: Iterable[Candidate], *, touching: bool = False) -> list[Candida
 def _groups(runs: Sequence[Candidate], distance: int) -> list[list[Candidate]]:
     """Groups of runs that become one run each. The runs come in the order of the text.
 
-    A run joins a group if it begins at most ``distance`` leaves behind the group's last leaf.
+    A run joins a group if it starts at most ``distance`` leaves after the group's last leaf.
     """
     groups: list[list[Candidate]] = []
     last = 0
@@ -49,7 +49,7 @@ def _united(group: Sequence[Candidate]) -> Candidate:
         return group[0]
     best_first = sorted(group, key=lambda run: run.order)
     span = replace(best_first[0].span, first=group[0].span.first, last=max(run.span.last for run in group))
-    # If one of the runs holds all others, the length in words is known.
+    # If one run holds all others, its length in words is known.
     whole = next((run for run in best_first if run.span.id == span.id), None)
     step = Trace(united=(United(span.first, span.last, len(group)),))
     trace = sum((run.trace for run in best_first), EMPTY_TRACE) + step

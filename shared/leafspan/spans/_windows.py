@@ -22,7 +22,7 @@ def windows_around(
     """The window around each hit: the leaf with its neighbours in its document.
 
     Hits get their windows best first, until the next hit does not fit into the budget. Windows of one document that overlap
-    or touch become one, with the best score among their hits. Where a window or the union of two would be too long, it ends
+    or touch become one, with the best score among their hits. If a window or a union of two would be too long, it ends
     before the leaf that does not fit, and windows that touch stay apart.
     """
     ordered = sorted((hit for hit in hits if hit.leaf is not None), key=lambda hit: hit.order)
@@ -45,7 +45,7 @@ class _Window:
 
 
 class _Windows:
-    """The windows of all documents, no two of which share a leaf."""
+    """The windows of all documents. Windows share no leaf."""
 
     def __init__(self, before: int, after: int, max_words: float, budget: float, words: Mapping[str, int]) -> None:
         self._before = before
@@ -59,7 +59,7 @@ class _Windows:
         return _leaf_of(hit) in self._window_of
 
     def add(self, hit: Candidate) -> bool:
-        """Give a hit its window. False if the hit does not fit into the budget any more."""
+        """Add a hit's window, and return False if the hit does not fit into the budget any more."""
         leaf = _leaf_of(hit)
         window = self._window_of.get(leaf)
         if window is None:
@@ -73,14 +73,14 @@ class _Windows:
         lowest, highest = leaf.ordinal - self._before, leaf.ordinal + self._after
         lowest, highest = max(0, lowest), min(hit.leaf.ancestors[-1].last, highest)
         grows = True
-        while grows:  # behind the window and before it in turns, so that the hit is in the middle where it is cut
+        while grows:  # after and before the window in turns, so that a cut keeps the hit in the middle
             behind = self._take(window, leaf._replace(ordinal=window.last + 1), window.last < highest)
             ahead = self._take(window, leaf._replace(ordinal=window.first - 1), window.first > lowest)
             grows = behind or ahead
         return True
 
     def _take(self, window: _Window, leaf: LeafId, wanted: bool) -> bool:
-        """Add a leaf next to a window: with the whole window that has it, or else only if it is wanted."""
+        """Add an adjacent leaf: with the whole window that holds it, or otherwise only if ``wanted``."""
         other = self._window_of.get(leaf)
         if other is None and not wanted:
             return False

@@ -14,7 +14,7 @@ from leafspan.trace import Filled, Trace
 from leafspan.values import Candidate, leaf_ids
 
 _CHARACTERS_A_WORD = 10
-_ABOVE = 1 + 1e-9  # a factor of more than what rounding can take off
+_ABOVE = 1 + 1e-9  # a factor larger than any rounding error
 
 
 def runs_within_budget(
@@ -27,9 +27,9 @@ def runs_within_budget(
 ) -> tuple[list[Candidate], list[Candidate]]:
     """The runs of hits with the highest total score that fit into the budget, and the hits that are in no run.
 
-    Runs are chosen for a price of a word. The prices are the scores of the hits for a word, and the lowest is taken at
-    which the runs fit into the budget. If the runs fit at all of these, the price falls until each hit is worth a run of
-    its own. If all runs at a price are too long together, and there are none at any higher price, the run with the best
+    Runs are chosen for a price of a word. The prices are the hits' scores divided by their words. leafspan takes the lowest
+    price at which the runs fit into the budget. If they fit at all of these prices, the price falls until each hit is worth
+    a run of its own. If all runs at a price are too long together, and no higher price has a run, the run with the best
     leaf comes first, and others follow as far as they fit. The rest of the budget is filled with the best other hits, up to
     the first that does not fit. A hit that touches a run joins it.
     """
@@ -53,10 +53,10 @@ def _filled(ordinal: int) -> Trace:
 def _best_fitting_runs(
     hits: Sequence[Candidate], budget: int, max_words: int | None, run_cost: float
 ) -> list[list[Candidate]]:
-    """The runs at the lowest price of a word at which they fit into the budget, found by bisection."""
+    """The runs at the lowest price of a word that fits the budget, found by bisection."""
     gapless = [_Gapless.of(run) for run in _gapless_runs(hits)]
     paying = [(hit.score, hit.words) for hit in hits if hit.words and hit.score > 0]
-    # A little more, so that rounding does not decide whether a leaf is worth its own price.
+    # A little more, so that rounding cannot decide whether a leaf is worth its own price.
     prices = sorted({score / words * _ABOVE for score, words in paying}, reverse=True)
     fitting: list[tuple[_Gapless, Run]] = []
     low, high = 0, len(prices)
@@ -70,7 +70,7 @@ def _best_fitting_runs(
     chosen = _hits_in(fitting)
     if high < len(prices):
         return chosen or _with_those_that_fit(chosen, gapless, budget, prices[high], max_words, run_cost)
-    # No price of 0, at which a run would cost nothing and so no gap be bridged.
+    # No price of 0: then runs would be free, and no gap would be bridged.
     lowest = min((score / (words + run_cost) for score, words in paying), default=0.0) / 2
     if not lowest:
         return chosen
@@ -88,12 +88,12 @@ def _with_those_that_fit(
     max_words: int | None,
     run_cost: float,
 ) -> list[list[Candidate]]:
-    """The chosen runs, and of the runs at a lower price the best that fit into the budget beside them or around them."""
+    """The chosen runs, and the best runs at a lower price that fit into the budget beside or around them."""
     runs = list(chosen)
     taken = {hit.span.id for hit in chain.from_iterable(chosen)}
     left = budget - _words(chain.from_iterable(chosen))
     longest = max(1, left if max_words is None else min(left, max_words))
-    # The words of what is chosen are paid for.
+    # The words of chosen runs are already paid for.
     more = _hits_in(_runs_at_price((_Gapless.of(some.hits, taken) for some in gapless), price, longest, run_cost))
     for run in sorted(more, key=lambda run: min(hit.order for hit in run)):
         ids = {hit.span.id for hit in run}
@@ -124,7 +124,7 @@ def _joined(runs: Iterable[list[Candidate]], max_words: int | None) -> list[list
 
 
 def _gapless_runs(hits: Sequence[Candidate]) -> Iterator[list[Candidate]]:
-    """The leaves in runs without a gap, in the order of documents and texts."""
+    """The leaves as runs without gaps, by document and position."""
     gapless: list[Candidate] = []
     for hit in sorted(hits, key=_place):
         if gapless and not _follows(gapless[-1], hit):
@@ -141,7 +141,7 @@ def _place(hit: Candidate) -> tuple[str, str, int]:
 
 
 def _follows(one: Candidate, other: Candidate) -> bool:
-    """Whether the other begins right behind the last leaf of the one."""
+    """Whether ``other`` starts right after the last leaf of ``one``."""
     before, after = one.span, other.span
     return (before.document_id, before.version, before.last + 1) == (after.document_id, after.version, after.first)
 
@@ -161,7 +161,7 @@ class _Gapless(NamedTuple):
         return cls(hits, values, words, RelevantLeaves(values, words))
 
     def may_be_worth(self, price: float, run_cost: float) -> bool:
-        """Whether a run may be worth its cost: at most prices, most have none, which takes less to see than to choose."""
+        """Whether a run may be worth its cost: a quick test before the choice, since at most prices no run is."""
         values = [value * _ABOVE - price * words for value, words in zip(self.values, self.words, strict=True)]
         return sum([value for value in values if value > 0]) > run_cost * price
 
@@ -169,7 +169,7 @@ class _Gapless(NamedTuple):
 def _runs_at_price(
     gapless: Iterable[_Gapless], price: float, max_words: int | None, run_cost: float
 ) -> list[tuple[_Gapless, Run]]:
-    """The best runs if a word costs this price, each with what it is a part of."""
+    """The best runs at this price of a word, each with the gapless leaves that it is part of."""
     return [
         (some, run)
         for some in gapless
@@ -183,10 +183,10 @@ def _hits_in(runs: Iterable[tuple[_Gapless, Run]]) -> list[list[Candidate]]:
 
 
 def short_gaps(hits: Sequence[Candidate], words: float) -> list[str]:
-    """The ids of the leaves between two hits of a document where these may have no more than so many words.
+    """The ids of the leaves between two hits of a document if these leaves may have at most ``words`` words.
 
-    The words of leaves that are not loaded are not known, only how many characters lie between two hits. A word has up to
-    ten of them here, with the space behind it, which is more than in most texts of most languages.
+    Unloaded leaves have an unknown number of words, but a known number of characters between two hits. leafspan takes a
+    word as up to ten characters, with the space after it, which is more than in most texts of most languages.
     """
     ids: list[str] = []
     ordered = sorted((hit for hit in hits if hit.leaf is not None), key=_place)

@@ -20,17 +20,17 @@ class RetrievalContext:
     """The context of one retrieval that a strategy gets.
 
     Attributes:
-    candidates: Number of leaves to look at for each query, >= 1. A strategy that finds single leaves returns fewer only
-        if the index has no more. If the results do not fill a budget, leafspan runs it again with more.
+        candidates: Number of leaves to look at for each query, >= 1. A strategy that finds single leaves returns fewer only
+            if the index has no more. If the results do not fill a budget, leafspan runs it again with more.
         where: Filter on the documents, None for all. Pass it on with every request.
-    k: Number of results that the call will use: no more need to be loaded. None if all may be used; a strategy that
-        builds on another one uses all of its results.
-    words: Most words in all results together, None if the call has no budget. An estimate where the budget counts
-        tokens. A longer result is useless unless it is a single leaf.
+        k: Number of results that the call will use: no more need to be loaded. None if all may be used; a strategy that
+            builds on another one uses all of its results.
+        words: Most words in all results together, None if the call has no budget. An estimate where the budget counts
+            tokens. A longer result is useless unless it is a single leaf.
         embedder: Name of the embedder that the index was made with, None before its first document.
-    exactly: Whether the call itself set the number of candidates, so that no strategy looks at more. Default: False.
-    private: Whether a private view is searched, where pseudonyms replace the entities in queries and documents.
-        Default: False.
+        exactly: Whether the call itself set the number of candidates, so that no strategy looks at more. Default: False.
+        private: Whether a private view is searched, where pseudonyms replace the entities in queries and documents.
+            Default: False.
     """
 
     candidates: int

@@ -67,12 +67,12 @@ class FusedLeaves:
     """Leaves with a fused score, and their neighbours, in the order of documents and positions.
 
     Attributes:
-    known_as: The meaning of the numbers.
-    numbers: The number of each leaf.
-    fused: Its fused score, or 0 for a leaf without one.
-    are_found: Whether the leaf has a fused score. A leaf without one is a neighbour, or has a bonus for another reason.
-    bonuses: The bonus for the better neighbour.
-    sums: The leaf's score with all bonuses.
+        known_as: The meaning of the numbers.
+        numbers: The number of each leaf.
+        fused: Its fused score, or 0 for a leaf without one.
+        are_found: Whether the leaf has a fused score. A leaf without one is a neighbour, or has a bonus for another reason.
+        bonuses: The bonus for the better neighbour.
+        sums: The leaf's score with all bonuses.
     """
 
     known_as: LeafNumbers

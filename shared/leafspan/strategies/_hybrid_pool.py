@@ -107,17 +107,17 @@ class Pool:
     Attributes:
         absence: The weight of the case that the index holds no answer.
         fusion: How the scores of BM25 and of vectors become one.
-    leaves: The leaves with their fused scores, and the bonuses from neighbours and summaries.
-    words: The words of the question for soft matches, each with its weight.
-    summaries: Fused score of each summary.
-    summary_bonuses: The bonus of each leaf for the best summary above it.
+        leaves: The leaves with their fused scores, and the bonuses from neighbours and summaries.
+        words: The words of the question for soft matches, each with its weight.
+        summaries: Fused score of each summary.
+        summary_bonuses: The bonus of each leaf for the best summary above it.
         found: What BM25 and vectors found.
-    nodes: The larger nodes that match, None if larger nodes have no weight.
-    in_nodes: The leaves whose scores include the larger nodes.
-    soft: What soft matches add to the best leaves: the rank, the score and the share of each.
-    soft_weight: The share of the best soft match.
-    scales: The share of the best node of each scale.
-    unit: The share for a weight of 1, after the weights of all parts that count are scaled to a sum of 1.
+        nodes: The larger nodes that match, None if larger nodes have no weight.
+        in_nodes: The leaves whose scores include the larger nodes.
+        soft: What soft matches add to the best leaves: the rank, the score and the share of each.
+        soft_weight: The share of the best soft match.
+        scales: The share of the best node of each scale.
+        unit: The share for a weight of 1, after the weights of all parts that count are scaled to a sum of 1.
         neighbour_bonus: Share of the better neighbour's score to add.
         references: What a leaf gets because other leaves mention its document.
     """

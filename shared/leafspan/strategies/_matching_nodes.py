@@ -17,7 +17,7 @@ class NodeHit(NamedTuple):
     """A node that matches the words of a question.
 
     Attributes:
-    first: Number of its first leaf: the number of its document's first leaf (see ``MatchingNodes``), plus its ordinal.
+        first: Number of its first leaf: the number of its document's first leaf (see ``MatchingNodes``), plus its ordinal.
         last: Number of its last leaf.
         rank: Rank among the nodes of its scale, from 1.
         score: Its BM25.

@@ -45,12 +45,12 @@ class OtherIndex(Strategy):
 
     Args:
         view: The other index, or a view of it.
-    strategy: The strategy to run there.
-    k: Most passages from it, >= 1. Default: as many as the call asks for.
-    candidates: Leaves to look at there, in [1, 10000]. Default: as many as the results need.
-    budget: Most words or tokens from it. Default: any number.
-    where: Filter on its documents, in addition to the call's filter. Default: all documents.
-    per_document: Most passages of one of its documents, >= 1. Default: any number.
+        strategy: The strategy to run there.
+        k: Most passages from it, >= 1. Default: as many as the call asks for.
+        candidates: Leaves to look at there, in [1, 10000]. Default: as many as the results need.
+        budget: Most words or tokens from it. Default: any number.
+        where: Filter on its documents, in addition to the call's filter. Default: all documents.
+        per_document: Most passages of one of its documents, >= 1. Default: any number.
 
     Raises:
         InvalidArgument: if ``view`` is not an index or view, or ``strategy`` is not a strategy.

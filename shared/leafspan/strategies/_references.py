@@ -27,12 +27,12 @@ class Referring:
     Attributes:
         found: The passage.
         query: Number of the question that it was found for.
-    names: The referenced names, without the passage's own and those that led to it.
-    origins: The passage's own names, and the names that were followed to find it.
-    way: The notes on the references that led to it.
-    led_to: What its references have led to, in their order.
-    elsewhere: Whether another passage's same reference was followed, and led to something there.
-    notes: Remarks for the trace.
+        names: The referenced names, without the passage's own and those that led to it.
+        origins: The passage's own names, and the names that were followed to find it.
+        way: The notes on the references that led to it.
+        led_to: What its references have led to, in their order.
+        elsewhere: Whether another passage's same reference was followed, and led to something there.
+        notes: Remarks for the trace.
     """
 
     found: Candidate

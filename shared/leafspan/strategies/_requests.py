@@ -114,11 +114,11 @@ class LexicalMatches:
         hits: Leaves with a word of the question, best first.
         ideal: The highest score that any leaf could have for it.
         nodes: The best nodes of each scale. None if ``scales`` is None.
-    among: The hits, and the leaves with the highest sums of weighted shares at all scales, in no order, each with what
-        the nodes add as its score; empty if ``scales`` is None.
-    words: The words of the question for ``SoftMatches``, each with its idf; empty if ``scales`` is None, or the index
-        does not analyse words as English.
-    has_words: Whether the analyzer keeps any word of the question. It leaves out stop words.
+        among: The hits, and the leaves with the highest sums of weighted shares at all scales, in no order, each with what
+            the nodes add as its score; empty if ``scales`` is None.
+        words: The words of the question for ``SoftMatches``, each with its idf; empty if ``scales`` is None, or the index
+            does not analyse words as English.
+        has_words: Whether the analyzer keeps any word of the question. It leaves out stop words.
         leaves: The number of searched leaves.
     """
 

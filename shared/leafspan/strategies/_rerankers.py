@@ -56,9 +56,9 @@ class Reranked:
     """A result that a host's reranker kept.
 
     Attributes:
-    place: Its place in the given results, from 0.
-    score: Its score, None without one.
-    note: A remark for the trace, "" without one.
+        place: Its place in the given results, from 0.
+        score: Its score, None without one.
+        note: A remark for the trace, "" without one.
     """
 
     place: int

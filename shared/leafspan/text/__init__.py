@@ -1,4 +1,4 @@
-"""What holds for any text: its words, one folding of its letters, and how it is shown without obeying what stands in it."""
+"""Tools for any text: its words, folded letters, and a safe display of control characters."""
 
 from leafspan.text._displays import display
 from leafspan.text._folding import INVISIBLE, fold, fold_with_places, normalize, without_invisible

@@ -1,7 +1,7 @@
-"""One folding of text for search, privacy and mentions: two ways to write the same word become equal.
+"""Folds text for search, privacy and mentions, so that different spellings of a word become equal.
 
-Each character is folded by itself, so a long run of combining marks costs time in proportion to its length. Python's own
-``unicodedata.normalize`` takes quadratic time for such a run: text from outside is only normalised here.
+Each character is folded alone, so the time for a long run of combining marks is proportional to its length. Python's
+``unicodedata.normalize`` takes quadratic time for such a run, so only this module normalises text from outside.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import accumulate
 
 _LETTER_WITH = re.compile(r"LATIN (?:SMALL|CAPITAL) LETTER ([A-Z]) WITH ")
 _WITHOUT_DECOMPOSITION = {"ı": "i", "æ": "ae", "œ": "oe", "þ": "th", "ð": "d"}
-_MOST_REPLACED = 40  # different letters; to replace more of them one by one takes longer than to look each up
+_MOST_REPLACED = 40  # different letters; looking up each character is faster for more letters than replacing them
 _ALIKE = {"\u2019": "'", "\u2018": "'", "\u02bc": "'"} | dict.fromkeys("\u2010\u2011\u2212", "-")
 # Unicode's property Default_Ignorable_Code_Point, and the marks of annotations between lines.
 _INVISIBLE = (
@@ -21,9 +21,9 @@ _INVISIBLE = (
     "\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 INVISIBLE = re.compile(f"[{_INVISIBLE}]")
-"""One character that is not seen: a soft hyphen, joiner, zero-width space, direction, variation selector, tag or filler."""
+"""One invisible character: a soft hyphen, joiner, zero-width space, direction, variation selector, tag or filler."""
 
-# Accents, the points of Hebrew and the short vowels of Arabic: writers leave them out.
+# Accents, the points of Hebrew and the short vowels of Arabic: writers may leave them out.
 _OPTIONAL = re.compile(
     "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
@@ -50,7 +50,7 @@ def fold(text: str, *, accents: bool = False) -> str:
 
 
 def fold_with_places(text: str) -> tuple[str, list[tuple[int, int]] | None]:
-    """The folded text, decomposed, and for each of its characters the (start, end) of the text that it comes from.
+    """The folded text, decomposed, and for each of its characters the (start, end) of its source in the text.
 
     Invisible characters and accents belong to the character before them. Texts that ``fold`` makes equal are also equal
     here.
@@ -65,23 +65,23 @@ def fold_with_places(text: str) -> tuple[str, list[tuple[int, int]] | None]:
         starts.setdefault(piece, place)
         stops[piece] = place + 1
     places = [(starts[piece], stops[piece]) for part, piece in zip(parts, ends, strict=True) for _ in part]
-    return _in_order("".join(parts)), places  # marks on one letter all have its place
+    return _in_order("".join(parts)), places  # all marks on a letter have the letter's place
 
 
 def without_invisible(text: str) -> str:
-    """The text without the characters that are not seen."""
+    """The text without invisible characters."""
     return text if text.isascii() else INVISIBLE.sub("", text)
 
 
 def normalize(form: str, text: str) -> str:
-    """``unicodedata.normalize`` in time proportional to the text: of a run of combining marks, the first 30 stay."""
+    """``unicodedata.normalize`` in time proportional to the text: only the first 30 of a run of combining marks stay."""
     if text.isascii():
         return text
     return unicodedata.normalize(form, _too_many_marks().sub(r"\1", text))  # type: ignore[arg-type]
 
 
 class _Folded(dict[str, str]):
-    """What each character becomes, computed when the character is first met."""
+    """The folded form of each character, computed at its first use."""
 
     def __init__(self, accents: bool) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ def _without_stroke(letter: str) -> str:
 
 
 def _in_order(text: str) -> str:
-    """The text with the marks on each letter in Unicode's order, as ``normalize`` has them."""
+    """The text with the marks on each letter in Unicode's order, as in ``normalize``."""
     return _several_marks().sub(lambda run: "".join(sorted(run[0], key=unicodedata.combining)), text)
 
 

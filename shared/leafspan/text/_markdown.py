@@ -1,4 +1,4 @@
-"""Names of others in Markdown, where they stand as they are: they end no cell of a table, and are no markup."""
+"""Escapes foreign names for Markdown, so that they are no markup and end no table cell."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from leafspan.text._visible import visible
 
-_MARKUP = re.compile(r"[\\`*\[<&|~$]|(?<!\w)_|_(?!\w)")  # an underscore within a word is none; notebooks set $ as a formula
+_MARKUP = re.compile(r"[\\`*\[<&|~$]|(?<!\w)_|_(?!\w)")  # _ within a word is no markup; notebooks set $ as a formula
 
 
 def name_in_markdown(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Texts with half of a surrogate pair, which are no Unicode: broken converters and JSON make them."""
+"""Texts with half of a surrogate pair, which are not valid Unicode: broken converters and JSON make them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any, Literal
 
 UnicodeErrors = Literal["strict", "replace"]
-"""What becomes of a text with half of a surrogate pair: it is an error, or each half is replaced by U+FFFD."""
+"""How to treat a text with half of a surrogate pair: raise an error, or replace each half by U+FFFD."""
 
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def without_surrogates(value: Any) -> Any:
-    """The value with U+FFFD in place of each half, also in lists, mappings and dataclasses. Texts keep their length."""
+    """The value with U+FFFD instead of each half, also in lists, mappings and dataclasses. Texts keep their length."""
     if isinstance(value, str):
         return _HALF.sub("\ufffd", value)
     if isinstance(value, list | tuple) and type(value) in (list, tuple):

@@ -1,4 +1,4 @@
-"""Texts of others, safe to look at: what a terminal would obey, or a person could not see, is shown instead."""
+"""Makes foreign texts safe to display: control characters and invisible characters become visible."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 _CONTROL_PICTURES = 0x2400  # the symbol for the control character 0, and so on
 
-# C0, DEL and C1; what changes the direction of writing; separators of lines; what has no width or no ink, and so makes two
+# C0, DEL and C1; changes of the writing direction; line separators; characters without width or ink, which make two
 # names look alike; tags; halves of characters.
 _UNSAFE = (
     r"\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
@@ -18,14 +18,14 @@ _IN_TEXTS = re.compile(f"(?![\n\t\u200c\u200d\xad])[{_UNSAFE}]")
 
 
 def visible(text: str, *, lines: bool = False) -> str:
-    """The text with a symbol, or an escape with a backslash, in place of what a terminal would obey or not show."""
+    """The text with a symbol or a backslash escape for each control character and invisible character."""
     if lines:
         return _IN_TEXTS.sub(_shown, text.replace("\r\n", "\n"))
     return _IN_NAMES.sub(_shown, text)
 
 
 def escaped_in_json(text: str) -> str:
-    """JSON in which these characters are escaped, so that it is printed safely, and read as the same values."""
+    """JSON with these characters escaped, so that it prints safely and still has the same values."""
     return _IN_NAMES.sub(lambda match: match[0] if match[0] == "\n" else _json_escape(match[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""Words: how many a text has, which is the unit of leaves and budgets, and the first of them."""
+"""Counts the words of a text, the unit of leaves and budgets, and finds its first words."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def count_words(text: str) -> int:
 
 
 def end_of_words(text: str, words: int, start: int = 0) -> int:
-    """The end of the first ``words`` words from ``start`` and of the white space behind them, or the text's end."""
+    """The end of the first ``words`` words from ``start``, with the white space after them, or the text's end."""
     for number, match in enumerate(_WORD.finditer(text, start)):
         if number == words:
             return match.start()
@@ -59,7 +59,7 @@ _BEGINNING = 60  # characters
 
 
 def first_words(text: str, most: int = _BEGINNING) -> str:
-    """The beginning of a text as a literal of Python on one line, in which nothing is obeyed by a terminal."""
+    """The start of a text as a one-line Python literal without control characters."""
     line = " ".join(text[: 8 * most].split())
     if len(line) <= most and len(text) <= 8 * most:
         return repr(line)

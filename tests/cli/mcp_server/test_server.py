@@ -158,7 +158,7 @@ async def test_an_error_that_nobody_expected_tells_the_client_nothing_of_itself(
         with caplog.at_level(logging.ERROR):
             failed = await client.call_tool("tool", {})
     assert failed.is_error
-    assert text_of(failed) == "tool failed for a reason that the log of the server has: try again, or something else"
+    assert text_of(failed) == "tool failed for a reason that the server's log shows: try again, or something else"
     assert "ZeroDivisionError" in caplog.text
     assert dangerous(caplog.text) == set()
 

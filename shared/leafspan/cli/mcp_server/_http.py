@@ -70,7 +70,7 @@ def serve_http(
         started(HTTPPlace(url, token))
         try:
             asyncio.run(uvicorn.Server(config).serve(sockets=[listening]))
-        except KeyboardInterrupt:  # uvicorn raises the signals that it has caught again
+        except KeyboardInterrupt:  # uvicorn raises caught signals again
             end_process(128 + signal.SIGINT)
         end_process(0)
 

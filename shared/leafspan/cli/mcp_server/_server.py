@@ -49,7 +49,7 @@ def make_server(tools: Sequence[AgentTool], *, name: str = "leafspan") -> Server
             return _failed(error_text(error))
         except Exception as error:
             _logger.error("%s failed:\n%s", tool.name, visible("".join(traceback.format_exception(error)), lines=True))
-            return _failed(f"{tool.name} failed for a reason that the log of the server has: try again, or something else")
+            return _failed(f"{tool.name} failed for a reason that the server's log shows: try again, or something else")
         return types.CallToolResult(content=[_text(result.text)], structured_content=result.content)
 
     return Server(

@@ -33,5 +33,5 @@ async def _serve(server: Server[Any]) -> NoReturn:
         async with stdio_server() as (received, sent):
             await server.run(received, sent, server.create_initialization_options())
     except* BrokenPipeError:
-        pass  # nobody reads the answers any more
+        pass  # the client reads no more answers
     end_process(0)
