@@ -1,4 +1,4 @@
-"""Runs of the retrievers that a retriever searches through, below its own run."""
+"""Child runs for the retrievers that a retriever uses, below its own run."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from leafspan.hosting import Watched, Watcher
 Configs = RunnableConfig | list[RunnableConfig] | None
 M = TypeVar("M", CallbackManager, AsyncCallbackManager)
 
-_open: WeakKeyDictionary[BaseCallbackManager, list[Any]] = WeakKeyDictionary()  # runs that have begun, by their callbacks
+_open: WeakKeyDictionary[BaseCallbackManager, list[Any]] = WeakKeyDictionary()  # running runs, by their callbacks
 
 
 def with_run(retriever: BaseRetriever, strategy: Strategy, child: BaseCallbackManager | None) -> Strategy:
-    """The strategy of a retriever of ours, whose searches are runs of it for the callbacks ``child``.
+    """The strategy of a leafspan retriever, whose searches become its runs for the callbacks ``child``.
 
-    Where nobody listens, the strategy as it is.
+    Without handlers, the strategy stays unchanged.
     """
     if child is None or not child.handlers:
         return strategy
     runs = _open.setdefault(child, [])
 
     def configured(kind: type[M]) -> M:
-        """The callbacks as ``invoke`` of that retriever would have them, with its own tags and metadata."""
+        """The callbacks that ``invoke`` of that retriever would use, with its own tags and metadata."""
         named = retriever._get_ls_params()
         return kind.configure(
             child, local_tags=retriever.tags, inheritable_metadata={**named}, local_metadata=retriever.metadata
@@ -52,13 +52,13 @@ def with_run(retriever: BaseRetriever, strategy: Strategy, child: BaseCallbackMa
 
     def ends(begun: list[Any], rows: list[list[Passage]]) -> None:
         for run, row in zip(begun, rows, strict=True):
-            if run in runs:  # what is late has been ended already
+            if run in runs:  # a late run has already ended
                 runs.remove(run)
                 run.on_retriever_end([to_document(passage) for passage in row])
 
     async def aends(begun: list[Any], rows: list[list[Passage]]) -> None:
         for run, row in zip(begun, rows, strict=True):
-            if run in runs:  # what is late has been ended already
+            if run in runs:  # a late run has already ended
                 runs.remove(run)
                 await run.on_retriever_end([to_document(passage) for passage in row])
 
@@ -67,7 +67,7 @@ def with_run(retriever: BaseRetriever, strategy: Strategy, child: BaseCallbackMa
 
 @contextmanager
 def all_ended(child: BaseCallbackManager) -> Iterator[None]:
-    """A context after which no run of these callbacks is open: one that is has the error that ended the retrieval."""
+    """A context that ends all open runs of these callbacks with the error that ended the retrieval."""
     try:
         yield
     except Exception as error:
@@ -99,10 +99,10 @@ def _left(child: BaseCallbackManager) -> list[Any]:
 
 
 def _not_done() -> LeafspanError:
-    return LeafspanError("it failed or was late, and its results were left out; or documents were replaced meanwhile")
+    return LeafspanError("it failed or was late, and its results were left out, or documents were replaced meanwhile")
 
 
 def somebody_listens(config: Configs, count: int) -> bool:
-    """Whether any callbacks are told of runs, each of one question: those of the configuration, or a tracer's."""
+    """Whether a callback of the configuration or a tracer listens, so that each question needs its own run."""
     configs = get_config_list(config, count) if isinstance(config, Sequence) else [ensure_config(config)]
     return any(CallbackManager.configure(each.get("callbacks")).handlers for each in configs)

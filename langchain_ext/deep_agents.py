@@ -74,7 +74,7 @@ class IndexBackend(BackendProtocol):
             return LsResult(error=error_text(error))
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
-        """The lines of a document from ``offset`` on, which counts from 0."""
+        """The lines of a document from line ``offset`` on, counted from 0."""
         try:
             return _window(self._index.get(_document_id(file_path)).text, offset, limit)
         except LeafspanError as error:
@@ -150,19 +150,19 @@ class IndexBackend(BackendProtocol):
         return downloaded
 
     def write(self, file_path: str, content: str) -> WriteResult:
-        """Refused."""
+        """Return an error: the files are read-only."""
         return WriteResult(error=f"cannot write {file_path}: {_READ_ONLY}")
 
     def edit(self, file_path: str, old_string: str, new_string: str, replace_all: bool = False) -> EditResult:
-        """Refused."""
+        """Return an error: the files are read-only."""
         return EditResult(error=f"cannot edit {file_path}: {_READ_ONLY}")
 
     def delete(self, file_path: str) -> DeleteResult:
-        """Refused."""
+        """Return an error: the files are read-only."""
         return DeleteResult(error=f"cannot delete {file_path}: {_READ_ONLY}")
 
     def upload_files(self, files: list[tuple[str, bytes]]) -> list[FileUploadResponse]:
-        """Refused."""
+        """Return an error: the files are read-only."""
         return [FileUploadResponse(path=path, error="permission_denied") for path, _ in files]
 
     def _sizes(self) -> dict[str, int]:
@@ -189,7 +189,7 @@ class _Grep:
         return self._stopped
 
     def take(self, path: str, text: str) -> bool:
-        """Search a document; True if it has more lines than were asked for."""
+        """Search a document, and return True if it has more lines than the limit allows."""
         if self._pattern not in text:
             return False
         for number, line in enumerate(_LINE_END.split(text), 1):
@@ -201,12 +201,12 @@ class _Grep:
         return False
 
     def result(self) -> GrepResult:
-        """What was found, with a mark if that is not everything."""
+        """The found lines, with a mark if the search stopped early."""
         return GrepResult(matches=self._found, truncated=self._stopped)
 
 
 def _path(document_id: str) -> str:
-    """The path of a document. Different ids have different paths, and no path leads out of its folder."""
+    """The path of a document. Different ids have different paths, and no path leads out of the folder."""
     return "/" + _CODED.sub(lambda match: quote(match[0], safe="").replace(".", "%2E"), document_id)
 
 
@@ -215,7 +215,7 @@ def _document_id(path: str) -> str:
 
 
 def _folder(path: str | None) -> str:
-    """The folder with a slash at its end."""
+    """The folder with a final slash."""
     return "/" + "".join(f"{part}/" for part in (path or "").split("/") if part)
 
 
@@ -235,10 +235,10 @@ def _listed(sizes: Mapping[str, int], path: str) -> list[FileInfo]:
 
 
 def _matching(sizes: Mapping[str, int], pattern: str | None, path: str | None) -> list[FileInfo]:
-    """The file at the path, or the files below it, whose names match; all of them if there is no pattern.
+    """The file at the path, or the files below it, with matching names; without a pattern, all files.
 
     Raises:
-        ValueError: if the pattern is refused.
+        ValueError: if the pattern is invalid.
     """
     matches = compile_grep_include_glob(pattern) if pattern else lambda name: True
     folder = _folder(path)
@@ -250,7 +250,7 @@ def _matching(sizes: Mapping[str, int], pattern: str | None, path: str | None) -
 
 
 def _window(text: str, offset: int, limit: int) -> ReadResult:
-    """Some lines of a text, ended by a line feed each."""
+    """Some lines of a text, each with a final line feed."""
     offset, limit = max(0, int(offset)), max(0, int(limit))
     if not text.strip():
         return ReadResult(file_data={"content": text, "encoding": "utf-8"})
@@ -258,7 +258,7 @@ def _window(text: str, offset: int, limit: int) -> ReadResult:
         return ReadResult(file_data={"content": "", "encoding": "utf-8"}, no_lines_requested=True)
     lines = _LINE_END.split(text)
     if not lines[-1]:
-        lines.pop()  # what follows the last line end is no line
+        lines.pop()  # no line follows the last line end
     if offset >= len(lines):
         return ReadResult(error=f"offset must be less than the {len(lines)} lines of the document, got {offset}")
     end = min(offset + limit, len(lines))

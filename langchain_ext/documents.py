@@ -29,9 +29,9 @@ def to_document(passage: Passage, *, explain: bool = False) -> Document:
 
 
 def to_stored_document(found: Passage | StoredDocument) -> Document:
-    """What a vector store has, as a Document: a document with the id and the metadata that it was added with.
+    """A vector store's document as a Document with the id and metadata that it was added with.
 
-    A passage that is not all of its document has the metadata of ``to_document`` but for the score.
+    A passage that is not all of its document has the metadata of ``to_document``, without the score.
     """
     if isinstance(found, StoredDocument) or found.whole:
         id_ = found.id if isinstance(found, StoredDocument) else found.document_id
@@ -43,9 +43,9 @@ def to_stored_document(found: Passage | StoredDocument) -> Document:
 
 
 def leaf_documents(index: View) -> list[Document]:
-    """The leaves of the index, to build a retriever of LangChain's own from that can serve as a base of ours.
+    """The leaves of the index, to build a LangChain retriever that can be the base of a leafspan retriever.
 
-    They carry no score: what such a retriever returns counts by rank, unless it gives scores of its own.
+    They carry no score: leafspan scores the results of such a retriever by rank, unless it returns scores of its own.
     """
     documents = [to_document(leaf) for leaf in index.leaves()]
     for document in documents:

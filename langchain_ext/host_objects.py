@@ -1,4 +1,4 @@
-"""Objects of LangChain as what the core takes in their place. They are called with the callbacks ``child``."""
+"""Converts LangChain objects for the core, which calls them with the callbacks ``child``."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from leafspan.hosting import (
 def as_strategy(
     thing: Any, child: BaseCallbackManager | None = None, *, name: str = "base", elsewhere: bool = False
 ) -> Strategy:
-    """The strategy as it is, or a LangChain retriever as one, called ``name`` in errors.
+    """A strategy unchanged, or a LangChain retriever as a strategy, called ``name`` in errors.
 
-    ``elsewhere`` says whether what it finds is of another index, so that its ids mean nothing in this one.
+    ``elsewhere`` says whether the retriever's results come from another index, whose ids do not exist in this one.
 
     Raises:
         InvalidArgument: if it is neither.
@@ -52,20 +52,20 @@ def as_strategy(
 
 
 def as_choice(choose: Any, child: BaseCallbackManager | None = None) -> dict[str, Any]:
-    """Options that ask a Runnable from a question to names; none for anything else."""
+    """Options that ask a Runnable from a question to names; empty for any other object."""
     return dict(zip(("choose", "achoose"), _asking(choose, child), strict=True)) if isinstance(choose, Runnable) else {}
 
 
 def as_transformation(how: Any, child: BaseCallbackManager | None = None) -> dict[str, Any]:
-    """Options that ask a Runnable from a question to the texts to search; none for anything else."""
+    """Options that ask a Runnable from a question to the texts to search; empty for any other object."""
     return dict(zip(("how", "ahow"), _asking(how, child), strict=True)) if isinstance(how, Runnable) else {}
 
 
 def as_generate(llm: Any, child: BaseCallbackManager | None = None) -> GenerateOptions:
-    """Options that ask ``llm``; none without one.
+    """Options that ask ``llm``; empty without one.
 
     Raises:
-        InvalidArgument: if it is no Runnable.
+        InvalidArgument: if ``llm`` is not a Runnable.
     """
     if llm is None:
         return {}
@@ -75,10 +75,10 @@ def as_generate(llm: Any, child: BaseCallbackManager | None = None) -> GenerateO
 
 
 def as_reranker(thing: Any, child: BaseCallbackManager | None = None) -> Any:
-    """A function as it is, or a document compressor as a reranker.
+    """A function unchanged, or a document compressor as a reranker.
 
-    The compressor gets Documents as the retriever would return them. Scores are those in the metadata
-    ``relevance_score``, or else ``score``, which is the base's.
+    The compressor gets Documents as the retriever would return them. It returns its scores in the metadata
+    ``relevance_score``, or else the base's scores in ``score``.
 
     Raises:
         InvalidArgument: if it is neither.
@@ -108,7 +108,7 @@ def _asking(
 
 
 def _results(called: str, returned: Any) -> list[HostResult]:
-    """What a retriever returned, which must be a list of Documents."""
+    """A retriever's results, checked to be a list of Documents."""
     if not isinstance(returned, list | tuple):
         raise InvalidArgument(f"{called} must return a list of LangChain Documents, got {shown(returned)}")
     for each in returned:
@@ -118,7 +118,7 @@ def _results(called: str, returned: Any) -> list[HostResult]:
 
 
 def _recognised(name: str, documents: Sequence[Document], returned: Any) -> list[Reranked]:
-    """Which of the Documents a compressor returned, with their new scores."""
+    """The Documents that a compressor returned, recognised, with their new scores."""
     if not isinstance(returned, Sequence) or not all(isinstance(each, Document) for each in returned):
         raise InvalidArgument(f"{name} must return a list of Documents, got {shown(returned)}")
     key = "relevance_score" if any("relevance_score" in document.metadata for document in returned) else "score"

@@ -1,4 +1,4 @@
-"""What all retrievers of this package have in common."""
+"""The base of all retrievers of this package."""
 
 from __future__ import annotations
 
@@ -45,36 +45,36 @@ from leafspan.hosting import (
 )
 
 INDEX_KEY = "LEAFSPAN_INDEX"
-"""The name that stands for the index in what LangChain's ``dumpd`` writes."""
+"""The name for the index in the output of LangChain's ``dumpd``."""
 
 WORDS = HostWords(
     name="LangChain",
     k="k",
-    llm="LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which is asked for {task}. "
-    "Default: none is asked.",
-    chooser="A Runnable from a question to these can take its place.",
+    llm="LangChain chat model, LLM, or any other Runnable from a prompt to a message or a text, which writes {task}. "
+    "Default: no model.",
+    chooser="Or a Runnable from a question to these.",
     transformer="A Runnable can be the function.",
     reranker="LangChain document compressor",
     own={
         "explain": "Whether each Document has a ``trace`` in its metadata: sentences that say how it was found. "
         "Default: False."
     },
-    raises="ValidationError: if an option is unknown or out of its range. It is pydantic's, and holds the core's "
-    "InvalidArgument.",
+    raises="ValidationError: if an option is unknown or out of its range. pydantic raises it, with the core's "
+    "InvalidArgument in it.",
 )
 documented = described(WORDS)
-"""Gives a retriever a docstring that describes each of its options."""
+"""A decorator that gives a retriever a docstring with all of its options."""
 
 
 class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
     """A strategy over an index or a view of one, as a LangChain retriever.
 
-    Each of its options can also be given to a call, in place of the retriever's own: ``retriever.invoke(question, k=3)``.
-    As a base of another retriever over the same index it counts as its strategy: its ``where`` and ``min_score`` hold
-    beside those of the call; its ``k``, ``candidates``, ``budget`` and ``retrieval_timeout`` do not.
+    Each of its options can also be passed to a call instead of the retriever's own: ``retriever.invoke(question, k=3)``.
+    As the base of another retriever over the same index, it is treated as its strategy: its ``where`` and ``min_score``
+    apply in addition to the call's; its ``k``, ``candidates``, ``budget`` and ``retrieval_timeout`` do not apply.
     """
 
-    # A class is built when it is first used, so that a process does not wait for those that it does not use.
+    # pydantic builds a class at its first use, so that a process does not wait for unused classes.
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid", defer_build=True)
 
     index: View | None = Field(default=None, kw_only=False)
@@ -89,17 +89,17 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
     explain: bool = False
 
     def __init__(self, index: View | None = None, **options: Any) -> None:
-        """Takes the index by position, too, as LlamaIndex's retrievers do."""
+        """Takes the index by position too, like LlamaIndex's retrievers."""
         super().__init__(**options if index is None else {"index": index, **options})
 
     @abstractmethod
     def _strategy(self, child: Any = None) -> Strategy:
-        """The strategy. A base of LangChain's is called with the callbacks ``child``."""
+        """The strategy. A LangChain base is called with the callbacks ``child``."""
 
     def _as_strategy(self, name: str, thing: Any, child: Any = None) -> Strategy:
-        """A base, called ``name`` in errors, as a strategy."""
+        """A base as a strategy; errors call the base ``name``."""
         methods = ("_get_relevant_documents", "_aget_relevant_documents")
-        # A subclass with results of its own is asked like any other retriever.
+        # A subclass with its own results is called like any other retriever.
         if (
             isinstance(thing, BaseSpanRetriever)
             and searches_the_same(self.index, thing.index)
@@ -112,21 +112,21 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
     @model_validator(mode="before")
     @classmethod
     def _check(cls, values: Any) -> Any:
-        """Checks options by the core's rules before pydantic looks at them, so that both hosts raise the same errors."""
+        """Checks options by the core's rules before pydantic does, so that both hosts raise the same errors."""
         return cls._checked(values) if isinstance(values, dict) else values
 
     @classmethod
     def _checked(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """The options as the strategy has them.
+        """The options in the strategy's form.
 
         Raises:
-            InvalidArgument: if one is unknown or out of its range.
+            InvalidArgument: if an option is unknown or out of its range.
         """
         check_option_names(cls.__name__, values, cls.model_fields)
         if values.get("index") is None and cls.model_fields["index"].is_required():
-            raise InvalidArgument(f"{cls.__name__} must have an index to search, got none: {cls.__name__}(index=index)")
+            raise InvalidArgument(f"{cls.__name__} must have an index to search, got no index: {cls.__name__}(index=index)")
         if any(field.is_required() and name not in values for name, field in cls.model_fields.items()):
-            return values  # pydantic says which is missing
+            return values  # pydantic names the missing option
         values = read_options(cls._kind(), values)
         draft = cls.model_construct(**values)
         check_index(draft.index)
@@ -140,7 +140,7 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         return {name: options.get(name, value) for name, value in values.items()}
 
     def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
-        """The options that are the strategy's own, as it has them."""
+        """The strategy's own options, in the strategy's form."""
         return {}
 
     def _with_defaults(self) -> Mapping[str, tuple[object, object]]:
@@ -151,12 +151,12 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
 
     @classmethod
     def is_lc_serializable(cls) -> bool:
-        """Whether LangChain's ``dumpd`` writes it: True."""
+        """True, since LangChain's ``dumpd`` can write it."""
         return True
 
     @property
     def lc_secrets(self) -> dict[str, str]:
-        """What LangChain's ``load`` has to be given: the index, as ``secrets_map={"LEAFSPAN_INDEX": index}``."""
+        """The secrets for LangChain's ``load``: the index, as ``secrets_map={"LEAFSPAN_INDEX": index}``."""
         return {} if self.index is None else {"index": INDEX_KEY}
 
     @property
@@ -187,17 +187,17 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
     ) -> list[list[Document]]:
         """The documents for each question, as ``invoke`` finds them. The chain's own ``batch`` calls it.
 
-        Questions are searched together, which takes less time. Each is searched by itself if a callback or tracer listens,
-        if a model or a retriever of LangChain's takes part, or if the retriever has a ``retrieval_timeout``.
+        Questions are searched together, which takes less time. They are searched one by one if a callback or tracer
+        listens, if a LangChain model or retriever takes part, or if the retriever has a ``retrieval_timeout``.
 
         Args:
             inputs: The questions.
-            config: Configuration of LangChain's, one for all or a list with one for each. Default: none.
-            return_exceptions: Whether an error takes the place of its question's documents. Default: False, it is raised.
-            options: Options of the retriever, in place of its own.
+            config: LangChain configuration: one for all, or a list with one for each. Default: none.
+            return_exceptions: Whether to return an error instead of its question's documents. Default: False, it is raised.
+            options: Options of the retriever, instead of its own.
         """
         if (asked := self._together(inputs, config, options)) is not None:
-            with suppress(Exception):  # each by itself, so that the others are answered
+            with suppress(Exception):  # one by one, so that the other questions get answers
                 return [*map(asked._documents, search_many(self.index, list(inputs), asked._strategy(), asked._limits()))]
         return super().batch(inputs, config, return_exceptions=return_exceptions, **options)
 
@@ -212,14 +212,14 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         return await super().abatch(inputs, config, return_exceptions=return_exceptions, **options)
 
     def _together(self, questions: Sequence[Any], config: Configs, options: Mapping[str, Any]) -> Self | None:
-        """The retriever with the options of a call, if questions can be asked together; None if each is asked by itself."""
+        """The retriever with the options of a call, or None if questions must be asked one by one."""
         methods = ("_get_relevant_documents", "_aget_relevant_documents", "invoke", "ainvoke")
         are_several = len(questions) > 1 and all(isinstance(each, str) for each in questions)
         if not are_several or not is_plain(self, BaseSpanRetriever, methods) or somebody_listens(config, len(questions)):
             return None
         with suppress(LeafspanError):
             asked = self._with(options)
-            asked.to_dict()  # what can be written has nothing of the host's in it
+            asked.to_dict()  # a retriever that can be written has no host objects
             return asked if asked.retrieval_timeout is None else None
         return None
 

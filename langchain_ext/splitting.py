@@ -11,11 +11,11 @@ from leafspan.hosting import shown
 def splitter_from(text_splitter: Any) -> Splitter:
     """Leaves where a LangChain ``TextSplitter`` starts its chunks; use it as ``Index.open(splitter=...)``.
 
-    Overlaps are dropped, since leaves partition the text, and so is nothing else: what the splitter leaves out between
-    two chunks belongs to the former.
+    Overlaps are dropped, since leaves partition the text. All other text stays: text that the splitter leaves out between
+    two chunks belongs to the first one.
 
     Raises:
-        InvalidArgument: if it has no ``split_text``.
+        InvalidArgument: if ``text_splitter`` has no ``split_text``.
     """
     if not callable(getattr(text_splitter, "split_text", None)):
         raise InvalidArgument(f"a LangChain text splitter must have split_text, got {shown(text_splitter)}")

@@ -24,11 +24,11 @@ from leafspan.hosting import (
 )
 
 
-@described_as(agent_tools, index="What they search: an index, or a view of one, such as a tenant's.")
+@described_as(agent_tools, index="The index to search, or a view of one, such as a tenant's.")
 def as_tools(index: View, **options: Unpack[ToolsOptions]) -> list[StructuredTool]:
     """Tools with which an agent finds, reads and cites passages: ``search``, ``read`` and ``outline``.
 
-    They show what the index or view shows, and nothing that a model gives them shows more. A tool's message is JSON
+    They show only what the index or view shows, whatever arguments a model passes. A tool's message is JSON
     with citations, and its artifact has the passages as Documents.
 
     Raises:
@@ -39,8 +39,8 @@ def as_tools(index: View, **options: Unpack[ToolsOptions]) -> list[StructuredToo
 
 @described_as(
     agent_tool,
-    retriever="A retriever of this package over an index, whose strategy, ``where``, ``candidates`` and ``min_score`` hold "
-    "in each call; or an index or view, for the choice of strategies of ``as_tools``.",
+    retriever="A retriever of this package over an index, whose strategy, ``where``, ``candidates`` and ``min_score`` "
+    "apply in each call; or an index or view, for the choice of strategies of ``as_tools``.",
 )
 def as_tool(
     retriever: BaseSpanRetriever | View,

@@ -53,9 +53,9 @@ _RETRIEVERS: Mapping[str, type[BaseSpanRetriever]] = {
     "tree": TreeRetriever,
 }
 _NAMES: Mapping[str, str] = {"filter": "where", "score_threshold": "min_score", "fetch_k": "candidates"}
-"""What options of a search are called in our retrievers."""
+"""Names of search options in leafspan's retrievers."""
 _KINDS: Mapping[str, str] = {"score_threshold": "similarity_score_threshold", "fetch_k": "mmr", "lambda_mult": "mmr"}
-"""The kind of search that an option of LangChain's is for."""
+"""The search type that a LangChain option belongs to."""
 
 Metadatas = Sequence[Mapping[str, Any] | None] | None
 
@@ -96,7 +96,7 @@ class SpanVectorStore(VectorStore):
         split: bool = True,
         **options: Any,
     ) -> Self:
-        """A vector store over an index that is opened or made, to which the texts are added.
+        """Open or create an index, add the texts, and return a vector store over the index.
 
         Args:
             texts: The texts.
@@ -154,18 +154,18 @@ class SpanVectorStore(VectorStore):
 
         Args:
             documents: The Documents. They are not changed.
-            options: ``ids``, an id for each Document, in place of its own. Default: its own id; or else one of its source
+            options: ``ids``, an id for each Document, instead of its own. Default: its own id, or else one of its source
                 and a hash of its text and metadata, so that it can be added again without harm. ``flatten_metadata``,
                 whether nested metadata are flattened; default: False, they are an error. ``volatile_keys``, metadata
-                keys that are no part of that hash: see ``View.add``. ``batch_size``, which LangChain's ``index`` gives,
-                does nothing: the index makes groups itself.
+                keys that are not part of that hash: see ``View.add``. ``batch_size``, which LangChain's ``index`` passes,
+                has no effect: the index makes groups itself.
 
         Returns:
             The ids of the Documents, in their order.
 
         Raises:
             InvalidArgument: if an option is unknown, or there are more or fewer ids than Documents.
-            InvalidDocument: if one cannot be stored, or two different ones have the same id. Nothing is added then.
+            InvalidDocument: if a Document cannot be stored, or two different ones have the same id. No Document is added then.
         """
         made = self._to_add(documents, **options)
         self.index.add(made)
@@ -190,7 +190,7 @@ class SpanVectorStore(VectorStore):
         Args:
             texts: The texts.
             metadatas: Metadata for each text, None for none. Default: none.
-            ids: An id for each text. Default: one of its source and a hash of text and metadata.
+            ids: An id for each text. Default: one made of its source and a hash of text and metadata.
             options: The other options of ``add_documents``.
 
         Raises:
@@ -205,7 +205,7 @@ class SpanVectorStore(VectorStore):
         return await self.aadd_documents(_documents(texts, metadatas), ids=ids, **options)
 
     def delete(self, ids: list[str] | None = None, **options: Any) -> bool:
-        """Delete documents. Ids that are not there are ignored.
+        """Delete documents. Missing ids are ignored.
 
         Args:
             ids: Ids of documents, as ``add_documents`` returns them. Give either this or ``where``.
@@ -215,8 +215,8 @@ class SpanVectorStore(VectorStore):
             True.
 
         Raises:
-            InvalidArgument: if not exactly one of ``ids`` and ``where`` is given: nothing is deleted that was not named. Or
-                if one of the ids is that of a passage, and not of a document; then nothing is deleted either.
+            InvalidArgument: if not exactly one of ``ids`` and ``where`` is given, or an id belongs to a passage, not to a
+                document. Then nothing is deleted.
         """
         check_option_names(f"delete of {type(self).__name__}", options, ("where",))
         delete(self.index, ids, options.get("where"))
@@ -229,10 +229,10 @@ class SpanVectorStore(VectorStore):
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """The Documents with these ids, those that there are, in the order of the ids: whole ones, and passages of them.
+        """The existing Documents with these ids, in the order of the ids: whole documents and passages.
 
         Raises:
-            InvalidArgument: if ``ids`` is no list of strings.
+            InvalidArgument: if ``ids`` is not a list of strings.
         """
         return [to_stored_document(found) for found in with_ids(self.index, ids)]
 
@@ -241,13 +241,13 @@ class SpanVectorStore(VectorStore):
         return [to_stored_document(found) for found in await awith_ids(self.index, ids)]
 
     def similarity_search(self, query: str, k: int = 4, filter: object = None, **options: Any) -> list[Document]:
-        """The Documents and passages that are nearest to a question, best first.
+        """The Documents and passages nearest to a question, best first.
 
         Args:
             query: The question.
             k: Most results, >= 1. Default: 4.
             filter: Filter on the documents' metadata, in any dialect. Default: all documents.
-            options: None; an error says what was meant.
+            options: None; an error suggests the right option.
 
         Raises:
             InvalidArgument: if an option is out of its range, or the question is blank.
@@ -261,7 +261,7 @@ class SpanVectorStore(VectorStore):
     def similarity_search_with_score(
         self, query: str, k: int = 4, filter: object = None, **options: Any
     ) -> list[tuple[Document, float]]:
-        """Like ``similarity_search``, each with its score: a cosine similarity in [-1, 1]. A higher one is better."""
+        """Like ``similarity_search``, with scores: cosine similarities in [-1, 1], where higher is better."""
         self._check_search(options)
         found = self.index.retrieve(Query(query), Vector(), k=k, where=filter)
         return [(to_stored_document(each), each.score) for each in found]
@@ -275,12 +275,12 @@ class SpanVectorStore(VectorStore):
         return [(to_stored_document(each), each.score) for each in found]
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
-        return lambda similarity: min(1.0, max(0.0, similarity))  # as other stores have it of a cosine distance
+        return lambda similarity: min(1.0, max(0.0, similarity))  # as in other stores with cosine distance
 
     def similarity_search_by_vector(
         self, embedding: list[float], k: int = 4, filter: object = None, **options: Any
     ) -> list[Document]:
-        """Like ``similarity_search``, but for a vector, as long as those of the index."""
+        """Like ``similarity_search`` for a vector, which must be as long as the index's vectors."""
         return self._found(_of(embedding), {"strategy": Vector(), "k": k, "where": filter}, options)
 
     async def asimilarity_search_by_vector(
@@ -292,16 +292,16 @@ class SpanVectorStore(VectorStore):
     def max_marginal_relevance_search(
         self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, filter: object = None, **options: Any
     ) -> list[Document]:
-        """Like ``similarity_search``, but without results that are all alike: maximal marginal relevance.
+        """Like ``similarity_search``, but with varied results: maximal marginal relevance.
 
         Args:
             query: The question.
             k: Most results, >= 1. Default: 4.
-            fetch_k: Number of the nearest among which they are chosen, >= 1. Default: 20.
-            lambda_mult: Weight in [0, 1] of being near to the question, against that of being unlike the results before.
+            fetch_k: Number of nearest passages to choose from, >= 1. Default: 20.
+            lambda_mult: Weight in [0, 1] of nearness to the question, against difference from earlier results.
                 Default: 0.5.
             filter: Filter on the documents' metadata, in any dialect. Default: all documents.
-            options: None; an error says what was meant.
+            options: None; an error suggests the right option.
 
         Raises:
             InvalidArgument: if an option is out of its range, or the question is blank.
@@ -326,7 +326,7 @@ class SpanVectorStore(VectorStore):
         filter: object = None,
         **options: Any,
     ) -> list[Document]:
-        """Like ``max_marginal_relevance_search``, but for a vector, as long as those of the index."""
+        """Like ``max_marginal_relevance_search`` for a vector, which must be as long as the index's vectors."""
         return self._found(_of(embedding), _diverse(k, fetch_k, lambda_mult, filter), options)
 
     async def amax_marginal_relevance_search_by_vector(
@@ -356,7 +356,7 @@ class SpanVectorStore(VectorStore):
         check_option_names(owner, options, ("k", "filter"))
 
     def search(self, query: str, search_type: str, **options: Any) -> list[Document]:
-        """What ``as_retriever`` with this ``search_type`` returns; the options are its ``search_kwargs``."""
+        """The results of ``as_retriever`` with this ``search_type``, and the options as its ``search_kwargs``."""
         if search_type in _HOSTS_OWN:
             return super().search(query, search_type, **options)
         return self.as_retriever(search_type=search_type, search_kwargs=options).invoke(query)
@@ -367,7 +367,7 @@ class SpanVectorStore(VectorStore):
             return await super().asearch(query, search_type, **options)
         return await self.as_retriever(search_type=search_type, search_kwargs=options).ainvoke(query)
 
-    def as_retriever(self, **options: Any) -> BaseRetriever:  # type: ignore[override]  # there, one of the host's own
+    def as_retriever(self, **options: Any) -> BaseRetriever:  # type: ignore[override]  # there, a host's own retriever
         """A retriever that searches this store.
 
         Args:
@@ -376,11 +376,11 @@ class SpanVectorStore(VectorStore):
                 ``"auto-merging"``, ``"sentence-window"``, ``"parent-document"`` or ``"tree"``, for the retriever of this
                 package, such as ``HybridRetriever``. ``search_kwargs``: options of each search, such as ``k``, ``filter``,
                 ``fetch_k``, ``lambda_mult`` and ``score_threshold``; for a retriever of this package, its options, where
-                ``filter``, ``score_threshold`` and ``fetch_k`` count as ``where``, ``min_score`` and ``candidates``. And
-                those of any retriever, such as ``tags``.
+                ``filter``, ``score_threshold`` and ``fetch_k`` mean ``where``, ``min_score`` and ``candidates``. Options of
+                any retriever, such as ``tags``, also work.
 
         Raises:
-            InvalidArgument: if ``search_type`` is none of these, or a retriever of this package has no such option.
+            InvalidArgument: if ``search_type`` is something else, or a retriever of this package has no such option.
         """
         kind = options.get("search_type", _HOSTS_OWN[0])
         check_choice("search_type", kind, (*_HOSTS_OWN, *_RETRIEVERS))
@@ -416,22 +416,22 @@ def _documents(texts: Iterable[str], metadatas: Metadatas) -> list[Document]:
     given = metadatas or [None] * len(listed)
     for own in given:
         if own is not None and not isinstance(own, Mapping):
-            raise InvalidArgument(f"each of metadatas must be a mapping, or None for none, got {shown(own)}")
+            raise InvalidArgument(f"each of metadatas must be a mapping, or None without metadata, got {shown(own)}")
     return [Document(page_content=text, metadata=dict(own or {})) for text, own in zip(listed, given, strict=True)]
 
 
 def _diverse(k: int, fetch_k: int, lambda_mult: float, where: object) -> dict[str, Any]:
-    """The strategy of maximal marginal relevance, and the options of its call."""
+    """The strategy of maximal marginal relevance, and the call's options."""
     check_whole("k", k, 1)
     check_whole("fetch_k", fetch_k, 1)
     check_number("lambda_mult", lambda_mult, at_least=0, at_most=1)
     base = Vector(k=fetch_k)
-    # With 0, too, the first result is the nearest one, and being near decides between those that are equally unlike.
+    # With 0, too, the first result is the nearest one, and nearness decides between equally different results.
     strategy: Strategy = Rerank(base=base, diversity=1 - lambda_mult) if lambda_mult < 1 else base
     return {"strategy": strategy, "k": min(k, fetch_k), "where": where}
 
 
 def _of(embedding: Any) -> Query:
-    """A question that is a vector. The core refuses what is none."""
+    """A query with this vector. The core refuses anything but a vector."""
     is_list = isinstance(embedding, Sequence) and not isinstance(embedding, str)
     return Query(vector=tuple(embedding) if is_list else embedding)

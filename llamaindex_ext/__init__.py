@@ -1,6 +1,6 @@
 """leafspan's strategies as LlamaIndex retrievers.
 
-``__init__.pyi`` lists the names. A name is imported when it is first asked for.
+``__init__.pyi`` lists the names. A name is imported at its first use.
 """
 
 import lazy_loader

@@ -14,13 +14,13 @@ def to_node(passage: Passage) -> TextNode:
     """The passage as a node: the user's own metadata, plus ``doc_id``, ``start`` and ``end``.
 
     Where they are known, and the user has no such keys, there are also ``title``, ``headings`` (one text such as
-    ``"Tea > Brewing"``), ``start_line`` and ``end_line``. A summary has a ``layer`` and ``covers``, too, and what is of a
-    document only where it is of one; since its text is none of a document's, it has no character indexes.
+    ``"Tea > Brewing"``), ``start_line`` and ``end_line``. A summary has a ``layer`` and ``covers``, too. A summary of one
+    document also has the document's keys, but no character indexes, since its text is not in the document.
 
-    These are for citing, and kept out of what a language model or an embedder is shown, except for title and headings: they
-    say what the text is about, and leafspan's own vectors have them, too. What the document hides is kept out as well
-    (``excluded_llm_metadata_keys``). A passage of another source has a ``kind`` instead. The score is not among them:
-    LlamaIndex tells nodes apart by a hash of text and metadata, and the same passage must be the same node.
+    These keys are for citing. Only title and headings are shown to language models and embedders: they say what the text is
+    about, and leafspan's own vectors contain them, too. Keys that the document hides are hidden as well
+    (``excluded_llm_metadata_keys``). A passage of another source has a ``kind`` instead. The score is not in the metadata:
+    LlamaIndex identifies nodes by a hash of text and metadata, and the same passage must be the same node.
     """
     ours = citation(passage)
     hidden = [*passage.hidden, *(key for key in ours if key not in SHOWN_TO_MODELS)]
@@ -49,7 +49,7 @@ class NodeWithTrace(NodeWithScore):
 def to_scored_node(passage: Passage, *, explain: bool = False, objects: Container[str] = ()) -> NodeWithScore:
     """The passage as a node with its score, and with ``explain`` its trace.
 
-    It is an ``IndexNode`` if its ``reference`` is among the names of ``objects``, so that LlamaIndex goes on to the object.
+    It is an ``IndexNode`` if its ``reference`` is a name in ``objects``, so that LlamaIndex follows it to the object.
     """
     if explain:
         return NodeWithTrace(node=_node(passage, objects), score=passage.score, trace=passage.trace.explain())
@@ -57,7 +57,7 @@ def to_scored_node(passage: Passage, *, explain: bool = False, objects: Containe
 
 
 def _node(passage: Passage, objects: Container[str]) -> BaseNode:
-    """The node of another retriever as it is."""
+    """The node; another retriever's node stays unchanged."""
     if isinstance(passage.origin, BaseNode):
         return passage.origin
     node, referred = to_node(passage), passage.metadata.get("reference")
@@ -65,5 +65,5 @@ def _node(passage: Passage, objects: Container[str]) -> BaseNode:
 
 
 def leaf_nodes(index: View) -> list[TextNode]:
-    """The leaves of the index, to build a retriever of LlamaIndex's own from that can serve as a base of ours."""
+    """The leaves of the index, to build a LlamaIndex retriever that can be the base of a leafspan retriever."""
     return [to_node(leaf) for leaf in index.leaves()]

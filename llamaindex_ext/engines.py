@@ -27,23 +27,23 @@ _CHAT_ENGINES: Mapping[str, Callable[..., BaseChatEngine]] = {
 
 
 class AnsweringRetriever(BaseRetriever):
-    """A retriever, a dataclass, over which LlamaIndex's engines can be made as over an index of LlamaIndex."""
+    """A retriever (a dataclass) that makes LlamaIndex engines, like a LlamaIndex index."""
 
     @abstractmethod
     def with_options(self, **options: Any) -> Self:
         """A copy of this retriever with other options."""
 
     def as_query_engine(self, llm: BaseLLM | None = None, **options: Any) -> RetrieverQueryEngine:
-        """A query engine of LlamaIndex, which answers questions from what this retriever finds.
+        """A LlamaIndex query engine that answers questions from this retriever's results.
 
         Args:
-            llm: LlamaIndex LLM that writes the answers. Default: that of LlamaIndex's ``Settings``.
-            options: Those of ``RetrieverQueryEngine.from_args``, such as ``response_mode``, ``node_postprocessors`` and
-                ``streaming``; and those of this retriever, for a copy of it with others, such as ``similarity_top_k``.
+            llm: LlamaIndex LLM that writes the answers. Default: the LLM of LlamaIndex's ``Settings``.
+            options: Options of ``RetrieverQueryEngine.from_args``, such as ``response_mode``, ``node_postprocessors`` and
+                ``streaming``; and options of this retriever, such as ``similarity_top_k``, for a copy of the retriever.
 
         Raises:
-            InvalidArgument: if an option is unknown, one of the retriever's is out of its range, or ``llm`` is no LLM of
-                LlamaIndex.
+            InvalidArgument: if an option is unknown, a retriever's option is out of its range, or ``llm`` is no LlamaIndex
+                LLM.
         """
         _check_llm(llm)
         maker = RetrieverQueryEngine.from_args
@@ -55,23 +55,23 @@ class AnsweringRetriever(BaseRetriever):
     def as_chat_engine(
         self, chat_mode: str = "condense_plus_context", llm: BaseLLM | None = None, **options: Any
     ) -> BaseChatEngine:
-        """A chat engine of LlamaIndex, which answers from what this retriever finds, and remembers what was said.
+        """A LlamaIndex chat engine that answers from this retriever's results, and remembers the conversation.
 
         Args:
-            chat_mode: What is looked up: ``"condense_plus_context"`` (or ``"best"``) for a question that the language model
-                makes of the conversation, ``"context"`` for each message as it is, ``"condense_question"`` for such a
+            chat_mode: What it searches for: ``"condense_plus_context"`` (or ``"best"``) for a question that the model
+                writes from the conversation, ``"context"`` for each message unchanged, ``"condense_question"`` for such a
                 question through a query engine. Default: ``"condense_plus_context"``.
-            llm: LlamaIndex LLM that writes the answers. Default: that of LlamaIndex's ``Settings``.
-            options: Those of ``from_defaults`` of that chat engine, such as ``memory``, ``system_prompt`` and
-                ``node_postprocessors``; and those of this retriever, for a copy of it with others, such as
-                ``similarity_top_k``. With ``"condense_question"`` also those of ``as_query_engine``.
+            llm: LlamaIndex LLM that writes the answers. Default: the LLM of LlamaIndex's ``Settings``.
+            options: Options of that chat engine's ``from_defaults``, such as ``memory``, ``system_prompt`` and
+                ``node_postprocessors``; and options of this retriever, such as ``similarity_top_k``, for a copy of the
+                retriever. With ``"condense_question"`` also options of ``as_query_engine``.
 
         Raises:
-            InvalidArgument: if an option is unknown or out of its range, or ``llm`` is no LLM of LlamaIndex.
+            InvalidArgument: if an option is unknown or out of its range, or ``llm`` is not a LlamaIndex LLM.
         """
         check_choice("chat_mode", chat_mode, _CHAT_ENGINES)
         _check_llm(llm)
-        mode = str.__str__(chat_mode)  # which may be a ChatMode
+        mode = str.__str__(chat_mode)  # may be a ChatMode
         maker = _CHAT_ENGINES[mode]
         through = _options_of(RetrieverQueryEngine.from_args) if mode == _THROUGH_QUERY_ENGINE else []
         others, given = self._divided("as_chat_engine", options, _options_of(maker), also=through)
@@ -85,7 +85,7 @@ class AnsweringRetriever(BaseRetriever):
     def _divided(
         self, owner: str, options: Mapping[str, Any], of_engine: Collection[str], *, also: Collection[str] = ()
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The options of this retriever or of what stands ``also`` between, and those of the engine."""
+        """The options of this retriever (or with a name in ``also``), and the engine's options."""
         own = [each.name for each in fields(self)]  # type: ignore[arg-type]  # a subclass is a dataclass
         check_option_names(f"{owner} of {type(self).__name__}", options, [*of_engine, *also, *own])
         others = {name: value for name, value in options.items() if name not in of_engine}
@@ -96,7 +96,7 @@ class AnsweringRetriever(BaseRetriever):
 
 
 def _options_of(maker: Callable[..., object]) -> list[str]:
-    """The names of the options of an engine, beside what it asks and the language model."""
+    """The names of an engine's options, without the retriever or engine that it asks and the language model."""
     named = (each for each in signature(maker).parameters.values() if each.kind is not each.VAR_KEYWORD)
     return [each.name for each in named if each.name not in ("retriever", "query_engine", "llm")]
 

@@ -1,4 +1,4 @@
-"""What LlamaIndex's instrumentation is told, beside what it is told by every retriever."""
+"""Events for LlamaIndex's instrumentation, in addition to the events of every retriever."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class RetrievalTraceEvent(BaseEvent):
 
 
 def say(events: Iterable[BaseEvent]) -> None:
-    """Hand events to LlamaIndex's instrumentation."""
+    """Send events to LlamaIndex's instrumentation."""
     for event in events:
         DISPATCHER.event(event)
 
 
 def say_traces(passages: Sequence[Passage]) -> None:
-    """Hand out why passages were returned, if anybody listens."""
+    """Send the traces of passages, if a handler listens."""
     if _is_heard():
         say([RetrievalTraceEvent(traces={passage.id: passage.trace.explain() for passage in passages})])
 

@@ -1,4 +1,4 @@
-"""Objects of LlamaIndex as what the core takes in their place."""
+"""Converts LlamaIndex objects for the core."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from llamaindex_ext.documents import to_scored_node
 
 
 def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "base", elsewhere: bool = False) -> Strategy:
-    """The strategy as it is, or a LlamaIndex retriever as one, called ``name`` in errors.
+    """A strategy unchanged, or a LlamaIndex retriever as a strategy, called ``name`` in errors.
 
-    It is asked the whole ``bundle`` where the question is that of the bundle, and other phrasings as texts. ``elsewhere``
-    says whether what it finds is of another index, so that its ids mean nothing in this one.
+    The retriever gets the whole ``bundle`` for the bundle's own question, and other phrasings as texts. ``elsewhere`` says
+    whether the retriever's results come from another index, whose ids do not exist in this one.
 
     Raises:
         InvalidArgument: if it is neither.
@@ -42,7 +42,7 @@ def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "b
         return check_base_retriever(name, thing, "LlamaIndex")
 
     def asked(question: str) -> QueryBundle:
-        # A copy for each retriever: some write their vector of the question into what they are asked.
+        # A copy for each retriever, since some write the question's vector into their bundle.
         return copy(bundle) if bundle is not None and bundle.query_str == question else QueryBundle(question)
 
     def ask(question: str) -> list[HostResult]:
@@ -56,14 +56,14 @@ def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "b
 
 def _result(scored: NodeWithScore) -> HostResult:
     node = scored.node
-    # What an index node refers to counts as metadata, under the key by which references are followed by default.
+    # An index node's target becomes metadata, under the default key of FollowReferences.
     refers = {"reference": node.index_id} if isinstance(node, IndexNode) else {}
     metadata, hidden = {**refers, **node.metadata}, tuple(node.excluded_llm_metadata_keys)
     return HostResult(node.node_id, node.get_content(), scored.score, metadata, origin=node, hidden=hidden)
 
 
 def as_reranker(thing: Any, bundle: QueryBundle | None = None) -> Any:
-    """A function as it is, or a node postprocessor as a reranker, which is given the whole ``bundle``, or another phrasing.
+    """A function unchanged, or a node postprocessor as a reranker, which gets the whole ``bundle``, or another phrasing.
 
     The postprocessor gets nodes as the retriever would return them, with the base's scores.
 
@@ -93,7 +93,7 @@ def as_reranker(thing: Any, bundle: QueryBundle | None = None) -> Any:
 
 
 def _copy(passage: Passage) -> NodeWithScore:
-    """The passage as a node of its own, since postprocessors change nodes in place."""
+    """A new node for the passage, since postprocessors change nodes in place."""
     scored = to_scored_node(passage)
     return NodeWithScore(node=scored.node.model_copy(deep=True), score=scored.score)
 
@@ -111,10 +111,10 @@ def _given(scored: NodeWithScore) -> Given:
 
 
 def as_generate(llm: Any) -> GenerateOptions:
-    """Options that ask ``llm``; none without one, and never LlamaIndex's default.
+    """Options that ask ``llm``; empty without one, and never LlamaIndex's default LLM.
 
     Raises:
-        InvalidArgument: if it is no LLM of LlamaIndex's.
+        InvalidArgument: if ``llm`` is not a LlamaIndex LLM.
     """
     if llm is None:
         return {}
@@ -124,7 +124,7 @@ def as_generate(llm: Any) -> GenerateOptions:
 
 
 def as_choice(choose: Any, retrievers: object, descriptions: object) -> dict[str, Any]:
-    """Options that ask a selector, which is shown the names and descriptions of retrievers; none for anything else."""
+    """Options that ask a selector, which gets the names and descriptions of retrievers; empty for any other object."""
     if not isinstance(choose, BaseSelector) or not isinstance(retrievers, Mapping):
         return {}
     names = list(retrievers)
@@ -132,7 +132,7 @@ def as_choice(choose: Any, retrievers: object, descriptions: object) -> dict[str
     choices = [ToolMetadata(description=str(about.get(name, name)), name=str(name)) for name in names]
 
     def chosen(result: SelectorResult) -> list[Any]:
-        # A number that none has is left as it is, and refused: as an index, -1 would be the last one.
+        # A number without a name stays and is refused later: as a list index, -1 would be the last name.
         return [names[each.index] if 0 <= each.index < len(names) else each.index for each in result.selections]
 
     def ask(question: str) -> list[Any]:
@@ -145,7 +145,7 @@ def as_choice(choose: Any, retrievers: object, descriptions: object) -> dict[str
 
 
 def as_transformation(how: Any) -> dict[str, Any]:
-    """Options that ask a query transform, such as a ``HyDEQueryTransform``; none for anything else."""
+    """Options that ask a query transform, such as a ``HyDEQueryTransform``; empty for any other object."""
     if not isinstance(how, BaseQueryTransform):
         return {}
 
@@ -156,7 +156,7 @@ def as_transformation(how: Any) -> dict[str, Any]:
 
 
 def to_query(bundle: QueryBundle) -> str | Query:
-    """A QueryBundle as the core's question, with its vector or the texts to embed."""
+    """A QueryBundle as the core's query, with its vector or the texts to embed."""
     if bundle.embedding is None and not bundle.custom_embedding_strs:
         return bundle.query_str
     vector = None if bundle.embedding is None else tuple(bundle.embedding)

@@ -26,9 +26,9 @@ class SpanNodeParser(NodeParser):
     unit: str | Callable[[str], int] = "words"
 
     def __init__(self, **options: Any) -> None:
-        """Checks the names of options: LlamaIndex itself would drop an unknown one without a word."""
-        check_option_names(type(self).__name__, options, (*type(self).model_fields, "class_name"))  # which a dump has
-        # LlamaIndex writes the name of this function, and cannot read that. Here it is not called: ids are those of leaves.
+        """Checks the names of options: LlamaIndex itself would silently drop an unknown option."""
+        check_option_names(type(self).__name__, options, (*type(self).model_fields, "class_name"))  # a dump has class_name
+        # LlamaIndex writes this function's name, and cannot read it. This class never calls it: nodes have the leaves' ids.
         if isinstance(options.get("id_func"), Mapping):
             del options["id_func"]
         super().__init__(**options)
@@ -64,5 +64,5 @@ class SpanNodeParser(NodeParser):
         return parsed
 
     def _postprocess_parsed_nodes(self, nodes: list[BaseNode], parent_doc_map: dict[str, Document]) -> list[BaseNode]:
-        # The base class would look for each text in the document, and take the wrong place where it occurs twice.
+        # The base class would search each text in the document, and find the wrong place for a repeated text.
         return nodes

@@ -1,4 +1,4 @@
-"""What all retrievers of this package have in common."""
+"""The base of all retrievers of this package."""
 
 from __future__ import annotations
 
@@ -50,22 +50,22 @@ from llamaindex_ext.host_objects import as_generate, as_strategy, to_query
 WORDS = HostWords(
     name="LlamaIndex",
     k="similarity_top_k",
-    llm="LlamaIndex LLM that is asked for {task}; never the one of ``Settings``. Default: none is asked.",
-    chooser="A selector of LlamaIndex can take its place.",
+    llm="LlamaIndex LLM that writes {task}; never the LLM of ``Settings``. Default: no model.",
+    chooser="Or a LlamaIndex selector.",
     transformer="A query transform of LlamaIndex can be the function.",
     reranker="LlamaIndex node postprocessor",
     own={
         "explain": "Whether each result is a ``NodeWithTrace``, with sentences that say how it was found. Default: False.",
         "callback_manager": "Callback manager of LlamaIndex. Default: one without handlers.",
-        "object_map": "Objects that index nodes stand for, by id, as in any retriever of LlamaIndex. Default: none.",
-        "objects": "Index nodes with their objects, in place of ``object_map``. Default: none.",
-        "verbose": "Whether LlamaIndex prints from which objects it retrieves. Default: False.",
+        "object_map": "Objects of index nodes, by id, as in any LlamaIndex retriever. Default: none.",
+        "objects": "Index nodes with their objects, instead of ``object_map``. Default: none.",
+        "verbose": "Whether LlamaIndex prints the objects that it retrieves from. Default: False.",
     },
     raises="InvalidArgument: if an option is unknown or out of its range.",
     prompts="``get_prompts`` reads it, and ``update_prompts`` changes it.",
 )
 documented = described(WORDS)
-"""Gives a retriever a docstring that describes each of its options."""
+"""A decorator that gives a retriever a docstring with all of its options."""
 
 _OF_LLAMAINDEX = ("callback_manager", "object_map", "objects", "verbose")
 _OPEN: dict[str, Any] = {
@@ -93,10 +93,10 @@ class FilteredQueryBundle(QueryBundle):
 class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
     """A strategy over an index or a view of one, as a LlamaIndex retriever.
 
-    LlamaIndex's calls take no options: ``with_options`` gives a copy with others, and a ``FilteredQueryBundle`` brings a
-    filter. As a base of another retriever over the same index it counts as its strategy: its ``where`` and ``min_score``
-    hold beside those of the other one; its ``similarity_top_k``, ``candidates``, ``budget`` and ``retrieval_timeout`` do
-    not.
+    LlamaIndex's calls take no options: ``with_options`` returns a copy with other options, and a ``FilteredQueryBundle``
+    has a filter. As the base of another retriever over the same index, it is treated as its strategy: its ``where`` and
+    ``min_score`` apply in addition to the other retriever's; its ``similarity_top_k``, ``candidates``, ``budget`` and
+    ``retrieval_timeout`` do not apply.
     """
 
     index: View | None = field(default=None, kw_only=False)
@@ -115,9 +115,9 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
     verbose: bool = False
 
     def __new__(cls, *_: object, **options: object) -> Self:
-        """Checks the names of options, before the generated ``__init__`` does without saying what was meant."""
+        """Checks the names of options before the generated ``__init__``, which would not suggest the right name."""
         maker = next(kind for kind in cls.__mro__ if "__init__" in vars(kind))
-        if maker.__module__.partition(".")[0] == __name__.partition(".")[0]:  # not that of a subclass of the user's
+        if maker.__module__.partition(".")[0] == __name__.partition(".")[0]:  # not the __init__ of a user's subclass
             check_option_names(cls.__name__, options, [each.name for each in fields(cls)])
         return super().__new__(cls)
 
@@ -125,7 +125,7 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
         super().__init__(self.callback_manager, self.object_map, self.objects, self.verbose)
         if self.index is None and next(each for each in fields(self) if each.name == "index").default is MISSING:
             kind = type(self).__name__
-            raise InvalidArgument(f"{kind} must have an index to search, got none: {kind}(index)")
+            raise InvalidArgument(f"{kind} must have an index to search, got no index: {kind}(index)")
         check_index(self.index)
         vars(self).update(read_options(self._kind(), {each.name: getattr(self, each.name) for each in fields(self)}))
         strategy = self._strategy()
@@ -146,7 +146,7 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
         return f"{type(self).__name__}({', '.join(f'{each.name}={shown(getattr(self, each.name))}' for each in given)})"
 
     def with_options(self, **options: Any) -> Self:
-        """A copy of this retriever with other options. A ``where`` joins this one's as its ``filter_policy`` says.
+        """A copy of this retriever with other options. Its ``filter_policy`` says how a ``where`` joins its own.
 
         Raises:
             InvalidArgument: if an option is unknown or out of its range.
@@ -164,7 +164,7 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
 
     @DISPATCHER.span
     def retrieve_many(self, queries: Sequence[QueryType]) -> list[list[NodeWithScore]]:
-        """What ``retrieve`` returns for each of several queries, searched in one call."""
+        """The results of ``retrieve`` for several queries, searched in one call."""
         bundles, asked = self._many(queries)
         say(RetrievalStartEvent(str_or_query_bundle=bundle) for bundle in bundles)
         rows = [self._nodes(row) for row in search_many(self.index, *asked)]
@@ -189,10 +189,10 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
     def _many(
         self, queries: Sequence[QueryType]
     ) -> tuple[list[QueryBundle], tuple[list[str | Query], Strategy, CallOptions]]:
-        """Several queries as bundles, and what is asked for them.
+        """Several queries as bundles, with the core's queries, strategy and options.
 
         Raises:
-            InvalidArgument: if one of them brings a filter of its own.
+            InvalidArgument: if a query has its own filter.
         """
         if isinstance(queries, str | QueryBundle) or not isinstance(queries, Sequence):
             raise InvalidArgument(f"queries must be a list of questions or QueryBundles, got {shown(queries)}")
@@ -205,15 +205,15 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
 
     @abstractmethod
     def _strategy(self, bundle: QueryBundle | None = None) -> Strategy:
-        """The strategy. A base of LlamaIndex's is asked ``bundle``."""
+        """The strategy. A LlamaIndex base gets ``bundle``."""
 
     def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
-        """The options that are the strategy's own, as it has them."""
+        """The strategy's own options, in the strategy's form."""
         return {}
 
     def _as_strategy(self, name: str, thing: Any, bundle: QueryBundle | None = None) -> Strategy:
-        """A base, called ``name`` in errors, as a strategy."""
-        # One with results of its own, a subclass or one that has objects, is asked like any other retriever.
+        """A base as a strategy; errors call the base ``name``."""
+        # A retriever with its own results (a subclass, or with objects) is called like any other retriever.
         if (
             isinstance(thing, BaseSpanRetriever)
             and searches_the_same(self.index, thing.index)
@@ -265,11 +265,11 @@ class NamedRetriever(NamedStrategyRetriever, BaseSpanRetriever):
         return {name: PromptTemplate(text) for name, text in self._prompts().items() if text is not None}
 
     def _update_prompts(self, prompts_dict: PromptDictType) -> None:
-        # What is filled in beforehand (partial_format) is kept, and our own fields stay open.
+        # Values that were filled in before (partial_format) are kept, and leafspan's fields stay open.
         changed: dict[str, Any] = {
             name: prompts_dict[name].format(**_OPEN) for name in self._prompts() if name in prompts_dict
         }
-        replace(self, **changed)  # which checks them
+        replace(self, **changed)  # checks them
         vars(self).update(changed)
 
 

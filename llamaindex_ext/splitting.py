@@ -21,7 +21,7 @@ def splitter_from(node_parser: NodeParser) -> Splitter:
     the text.
 
     Raises:
-        InvalidArgument: if it is no node parser.
+        InvalidArgument: if ``node_parser`` is not a node parser.
     """
     if not isinstance(node_parser, NodeParser):
         raise InvalidArgument(f"a LlamaIndex node parser must be a NodeParser, got {shown(node_parser)}")
@@ -38,12 +38,12 @@ class _NodeParserSplitter:
         return cuts_at([[self._start(node, by_id) for node in level] for level in _levels(nodes)], text)
 
     def describe(self) -> str:
-        """What is recorded in an index that was made with this splitter."""
+        """The text that an index made with this splitter records."""
         options = self.node_parser.model_dump(include={"chunk_size", "chunk_sizes", "chunk_overlap", "window_size"})
         return f"{type(self.node_parser).__name__}({', '.join(f'{k}={v}' for k, v in sorted(options.items()))})"
 
     def _start(self, node: BaseNode, by_id: Mapping[str, BaseNode]) -> int:
-        """The character of the text at which the node starts. LlamaIndex says where it starts in the node above it."""
+        """The node's first character in the text; LlamaIndex knows its place in the node above."""
         if not isinstance(node, TextNode) or node.start_char_idx is None:
             name = type(self.node_parser).__name__
             raise InvalidDocument(f"{name} changed the text: its node {node.get_content()[:40]!r} has no place in it")

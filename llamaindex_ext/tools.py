@@ -27,11 +27,11 @@ from llamaindex_ext.host_objects import as_reranker
 from llamaindex_ext.retriever import BaseSpanRetriever
 
 
-@described_as(agent_tools, index="What they search: an index, or a view of one, such as a tenant's.")
+@described_as(agent_tools, index="The index to search, or a view of one, such as a tenant's.")
 def as_tools(index: View, **options: Unpack[ToolsOptions]) -> list[SpanTool]:
     """Tools with which an agent finds, reads and cites passages: ``search``, ``read`` and ``outline``.
 
-    They show what the index or view shows, and nothing that a model gives them shows more. The output of a
+    They show only what the index or view shows, whatever arguments a model passes. The output of a
     tool is JSON with citations, and its ``raw_output`` has the passages as nodes with scores.
 
     Raises:
@@ -42,10 +42,10 @@ def as_tools(index: View, **options: Unpack[ToolsOptions]) -> list[SpanTool]:
 
 @described_as(
     agent_tool,
-    retriever="A retriever of this package over an index, whose strategy, ``where``, ``candidates`` and ``min_score`` hold "
-    "in each call; or an index or view, for the choice of strategies of ``as_tools``.",
-    node_postprocessors="Node postprocessors of LlamaIndex that choose and reorder what is found, one after the other, "
-    "before it is cut to ``k`` and ``budget``. Not for an index or view alone. Default: none.",
+    retriever="A retriever of this package over an index, whose strategy, ``where``, ``candidates`` and ``min_score`` "
+    "apply in each call; or an index or view, for the choice of strategies of ``as_tools``.",
+    node_postprocessors="Node postprocessors of LlamaIndex that choose and reorder results, one after the other, "
+    "before the cut to ``k`` and ``budget``. Not for an index or view alone. Default: none.",
 )
 def as_tool(
     retriever: BaseSpanRetriever | View,
@@ -55,8 +55,7 @@ def as_tool(
 ) -> SpanTool:
     """A retriever as a tool that searches, or the tool ``search`` of an index or view alone.
 
-    The output of a
-    tool is JSON with citations, and its ``raw_output`` has the passages as nodes with scores.
+    The output of a tool is JSON with citations, and its ``raw_output`` has the passages as nodes with scores.
 
     Raises:
         InvalidArgument: if an option is unknown or out of its range, or the retriever has no index.
@@ -76,7 +75,7 @@ def as_tool(
 
 
 class SpanTool(AsyncBaseTool):
-    """A tool of an agent over an index: see ``as_tools``. What it refuses is an output with ``is_error``."""
+    """A tool of an agent over an index: see ``as_tools``. A refused call returns an output with ``is_error``."""
 
     def __init__(self, tool: AgentTool) -> None:
         self._tool = tool
@@ -88,7 +87,7 @@ class SpanTool(AsyncBaseTool):
         return self._metadata
 
     def call(self, *only: Any, **arguments: Any) -> ToolOutput:
-        """What the tool does with these arguments; a value without a name is the first argument."""
+        """The tool's result for these arguments; a value without a name is the first argument."""
         given = self._given(only, arguments)
         try:
             result = self._tool.call(given)
@@ -123,7 +122,7 @@ class SpanTool(AsyncBaseTool):
 
 
 def _schema_of(tool: AgentTool) -> type[BaseModel]:
-    """The model that LlamaIndex makes the JSON schema of."""
+    """The model from which LlamaIndex makes the JSON schema."""
     fields: dict[str, Any] = {
         each.name: (each.kind, Field(... if each.required else each.default, json_schema_extra=_exactly(each.schema)))
         for each in tool.parameters
@@ -132,7 +131,7 @@ def _schema_of(tool: AgentTool) -> type[BaseModel]:
 
 
 def _exactly(schema: dict[str, Any]) -> Any:
-    """What makes this the schema of a field, without what pydantic adds."""
+    """Make this the schema of a field, without pydantic's additions."""
 
     def replace(made: dict[str, Any]) -> None:
         made.clear()

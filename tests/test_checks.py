@@ -178,7 +178,7 @@ NAMES_OF_OTHERS = {
     "Index.retrieve has no option 'search_type'; here it is 'strategy'": lambda index: index.retrieve(
         "bees", search_type="bm25"
     ),
-    "Index.retrieve has no option 'search_kwargs'; give what is in it itself, such as k=2": lambda index: index.retrieve(
+    "Index.retrieve has no option 'search_kwargs'; give its content, such as k=2": lambda index: index.retrieve(
         "bees", search_kwargs={"k": 3}
     ),
     "Hybrid has no option 'alpha'; here it is 'weights'": lambda index: Hybrid(alpha=0.5),

@@ -62,7 +62,7 @@ MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
     "a path of another type": (lambda index: Index.open(3), "path must be a string or a pathlib.Path, got 3"),
     "an empty path": (
         lambda index: Index.open(""),
-        "path must be a path, and an empty text is none, got ''; '.' is the current folder",
+        "path must be a path, got an empty text; '.' is the current folder",
     ),
     "an impossible path": (
         lambda index: Index.open("a\0b"),
@@ -128,7 +128,7 @@ MESSAGES: dict[str, tuple[Callable[[Index], Any], str]] = {
     "nested metadata": (
         lambda index: index.add(Document("a", "text", None, {"b": {"c": 1}})),
         "metadata 'b' of document 'a' must be a str, a finite int or float, a bool, a date, or a list of one of these types, "
-        "got {'c': 1} of type dict; flatten_metadata=True stores what is in it under keys of its own",
+        "got {'c': 1} of type dict; flatten_metadata=True stores its items under keys of their own",
     ),
     "two of one id": (
         lambda index: index.add([Document("a", "one"), Document("a", "two")]),

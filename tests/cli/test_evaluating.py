@@ -153,10 +153,20 @@ BEFORE_WORK = {
     ("eval", "graded.jsonl", "--plot", "recall.svg"): "a plot needs questions with answers",
     ("eval", "questions.jsonl", "-o", "nowhere/all.json"): "got 'nowhere/all.json': there is no such folder",
     ("eval", "questions.jsonl", "-o", "folder"): "got 'folder': it is a folder",
-    ("report", "bees", "-o", "nowhere/report.html"): "got 'nowhere/report.html': there is no such folder",
-    ("tune", "questions.jsonl", "-o", "nowhere/tuned.yaml"): "got 'nowhere/tuned.yaml': there is no such folder",
-    ("tune", "questions.jsonl", "--resume", "nowhere/tuning.json"): "got 'nowhere/tuning.json': there is no such folder",
-    ("questions", "nowhere/made.jsonl"): "got 'nowhere/made.jsonl': there is no such folder",
+    ("report", "bees", "-o", "nowhere/report.html"): "cannot write to 'nowhere/report.html': its folder does not exist",
+    (
+        "tune",
+        "questions.jsonl",
+        "-o",
+        "nowhere/tuned.yaml",
+    ): "cannot write to 'nowhere/tuned.yaml': its folder does not exist",
+    (
+        "tune",
+        "questions.jsonl",
+        "--resume",
+        "nowhere/tuning.json",
+    ): "cannot write to 'nowhere/tuning.json': its folder does not exist",
+    ("questions", "nowhere/made.jsonl"): "cannot write to 'nowhere/made.jsonl': its folder does not exist",
 }
 
 

@@ -427,7 +427,10 @@ def test_standard_input_that_is_closed_is_an_error(kb, command):
         (("eval", "nothing.jsonl"), "questions must be a file in UTF-8, got 'nothing.jsonl': no such file or directory"),
         (("eval", "latin.jsonl"), "got 'latin.jsonl': the byte at place 0 is no UTF-8"),
         (("report", "--questions", "nothing.txt"), "cannot use 'nothing.txt': no such file or directory"),
-        (("report", "x", "-o", "nowhere/x.html"), "got 'nowhere/x.html': there is no such folder; make it first"),
+        (
+            ("report", "x", "-o", "nowhere/x.html"),
+            "cannot write to 'nowhere/x.html': its folder does not exist; create it first",
+        ),
     ],
 )
 def test_an_error_needs_no_knowledge_of_python(kb, command, message):

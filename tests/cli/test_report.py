@@ -83,7 +83,7 @@ def test_a_limit_on_scores_leaves_nothing(kb: str):
         ([], "there must be at least one question"),
         (["a", "-s", "hybird"], "hybrid"),
         (["a", "--questions", "nowhere.txt"], "no such file"),
-        (["a", "-o", "nowhere/report.html"], "there is no such folder; make it first"),
+        (["a", "-o", "nowhere/report.html"], "its folder does not exist; create it first"),
         (["a", "-k", "0"], "k must be"),
     ],
 )

@@ -362,7 +362,7 @@ def test_bad_options_are_refused_with_the_same_message(host: Host, shared_index:
 def test_what_langchain_has_within_one_option_is_given_itself(host: Host, shared_index: Index):
     error = host.refusal(lambda: host.make("HybridRetriever", shared_index, search_kwargs={"k": 2}))
     limit = {"LangChain": "k", "LlamaIndex": "similarity_top_k"}[host.name]
-    expected = f"give what is in it itself, such as HybridRetriever(index=index, {limit}=2)"
+    expected = f"give its content, such as HybridRetriever(index=index, {limit}=2)"
     assert str(error) == f"HybridRetriever has no option 'search_kwargs'; {expected}"
 
 

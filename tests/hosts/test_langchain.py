@@ -260,7 +260,7 @@ def test_an_option_that_is_missing_is_named_as_pydantic_does(shared_index: Index
 def test_a_retriever_without_an_index_says_what_to_write(name, given):
     options = {option: value for option, value in needed(name).items() if option != "index"}
     error = HOST.refusal(lambda: getattr(langchain_ext, name)(**options, **given))
-    assert str(error) == f"{name} must have an index to search, got none: {name}(index=index)"
+    assert str(error) == f"{name} must have an index to search, got no index: {name}(index=index)"
 
 
 def test_the_index_may_come_first_without_its_name(shared_index: Index):

@@ -128,7 +128,7 @@ async def test_texts_may_have_none_as_their_metadata(store: SpanVectorStore, tmp
         ({"ids": ["a"]}, r"ids must have one for each of the 2 documents, got 1"),
         ({"ids": "ab"}, r"ids must be a list of strings, got 'ab'; did you mean \['ab'\]\?"),
         ({"metadatas": [{}]}, r"metadatas must have one for each of the 2 texts, got 1"),
-        ({"metadatas": [{}, 5]}, r"each of metadatas must be a mapping, or None for none, got 5"),
+        ({"metadatas": [{}, 5]}, r"each of metadatas must be a mapping, or None without metadata, got 5"),
         ({"idz": ["a", "b"]}, r"no option 'idz'; did you mean 'ids'\?"),
     ],
 )

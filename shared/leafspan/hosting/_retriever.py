@@ -72,8 +72,8 @@ class StrategyRetriever:
 
         Args:
             query: The query, as for the retriever.
-            piece: ``document_id``, and ``text`` or ``start`` and ``end``, of a missing passage to explain. Default: none, and
-                the returned passages are explained.
+            piece: ``document_id``, and ``text`` or ``start`` and ``end``, of a missing passage to explain. Default: none,
+                which explains the returned passages.
 
         Raises:
             DocumentNotFound: if no document has that id, or the view does not show it.

@@ -166,11 +166,11 @@ def test_a_file_that_cannot_be_written_is_an_error_that_says_why(tmp_path: Path)
     result = Evaluation({"q": "?"}, (150,), {"a": {"RR": {"q": 1.0}}})
     writers = [result.save, lambda path: save_questions(path, QUESTIONS), Config(k=3).save]
     for write in writers:
-        with pytest.raises(InvalidArgument, match=r"got '.*nowhere/x': there is no such folder; make it first"):
-            write(tmp_path / "nowhere" / "x")
         with pytest.raises(
-            InvalidArgument, match=r"a file that is written must be one that can be, got .*: it is a folder"
+            InvalidArgument, match=r"cannot write to '.*nowhere/x': its folder does not exist; create it first"
         ):
+            write(tmp_path / "nowhere" / "x")
+        with pytest.raises(InvalidArgument, match=r"cannot write to .*: it is a folder"):
             write(tmp_path)
 
 
