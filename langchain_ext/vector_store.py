@@ -165,7 +165,7 @@ class SpanVectorStore(VectorStore):
 
         Raises:
             InvalidArgument: if an option is unknown, or there are more or fewer ids than Documents.
-            InvalidDocument: if a Document cannot be stored, or two different ones have the same id. No Document is added then.
+            InvalidDocument: if a Document cannot be stored, or two different ones have the same id. Then nothing is added.
         """
         made = self._to_add(documents, **options)
         self.index.add(made)

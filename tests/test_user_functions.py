@@ -352,9 +352,9 @@ def test_a_summarizer_that_should_be_awaited(bees: Index):
 @pytest.mark.parametrize(
     ("chosen", "note"),
     [
-        ("b", "choose returned 'b', which is no retriever here"),
+        ("b", "choose returned 'b'; not a retriever here: 'b'"),
         (3, "choose must return a name, a list of names or None, got 3"),
-        (["a", "b"], "choose returned ['a', 'b'], of which 'b' is no retriever here"),
+        (["a", "b"], "choose returned ['a', 'b']; not a retriever here: 'b'"),
         ([], "choose returned []"),
         ({"a": 1}, "choose must return a name, a list of names or None, got {'a': 1}"),
     ],

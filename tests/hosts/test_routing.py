@@ -219,7 +219,7 @@ async def test_a_selector_of_llamaindex_chooses(shared_index: Index):
         router = LlamaIndex().make("RouterRetriever", shared_index, choose=failing, **options)
         [found] = await LlamaIndex().both(router, QUESTIONS[0])
         assert found.trace[-1] == (
-            f"Router chose words: the default, since choose returned [{choice - 1}], which is no retriever here"
+            f"Router chose words: the default, since choose returned [{choice - 1}]; not a retriever here: {choice - 1}"
         )
 
 

@@ -153,7 +153,7 @@ def test_what_cannot_be_stored_is_an_error_of_the_core(store: SpanVectorStore):
 def test_only_documents_are_deleted_and_only_those_that_were_named(store: SpanVectorStore, kb: Index):
     store.add_documents([LONG, FOX, OWL])
     passage = store.similarity_search(QUESTIONS[0], k=1)[0]
-    with pytest.raises(InvalidArgument, match=r"that of a passage, 'bees#.*: delete its document 'bees'"):
+    with pytest.raises(InvalidArgument, match=r"got the passage id 'bees#.*: delete its document 'bees'"):
         store.delete(["fox", passage.id])
     with pytest.raises(InvalidArgument, match="give either ids or where"):
         store.delete()
@@ -376,7 +376,7 @@ async def test_the_asynchronous_twins_find_and_do_the_same(tmp_path: Path):
         assert await store.amax_marginal_relevance_search_by_vector(vector) == diverse
         ids = ["fox", diverse[0].id, "gone"]
         assert await store.aget_by_ids(ids) == store.get_by_ids(ids)
-        with pytest.raises(InvalidArgument, match="that of a passage"):
+        with pytest.raises(InvalidArgument, match="got the passage id"):
             await store.adelete([store.similarity_search(question, k=1)[0].id])
         assert await store.adelete(["bees", "tea"])
         assert [document.id for document in await store.asimilarity_search(question)] == ["fox"]

@@ -21,8 +21,8 @@ from leafspan.flows._threads import in_spare_thread
 def run_together(flows: Sequence[Flow[Any]], *, finish: bool = True) -> Call:
     """A call that runs flows at the same time; its result is a list with the result or the Exception of each.
 
-    It is for leafspan's own work that is short or rare, and uses threads that stay for later calls. The last flow runs in
-    the caller's thread, after every flow that found no free thread. So calls can nest: no thread waits for a flow that has
+    It is for leafspan's own work that is short or rare, and uses threads that stay for later calls. Flows without a free
+    thread run in the caller's thread, and then the last flow does. So calls can nest: no thread waits for a flow that has
     not started, and a flow never waits for the flow that runs it. The last flow may wait for the others, as for a
     ``HeadStart``. A cancelled task waits until each flow has released what it holds, such as a lock.
     """
@@ -158,7 +158,7 @@ async def _arun_together(flows: Sequence[Flow[Any]], finish: bool) -> list[Any]:
 
 
 async def _cancelled(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Cancel tasks and wait until all have ended, even if the caller is cancelled again, unlike gather."""
+    """Cancel tasks and wait until all have ended, even if the caller is cancelled again. gather would wait for one only."""
     for task in tasks:
         task.cancel()
     while running := [task for task in tasks if not task.done()]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LOOKED_THROUGH = 6
 """The number of best leaves whose texts are searched for mentions."""
 
-_TO_THE_BEST = 0.5  # of a document's amount: the best leaf gets this and the rest, other leaves a part of the rest
+_TO_THE_BEST = 0.5  # the best leaf gets all; another leaf gets (1 - this) * score / best score of it
 
 
 class _Given(NamedTuple):
@@ -293,7 +293,7 @@ def best_of(
 ) -> list[ScoredLeaf]:
     """The best of a pool by score, then document, then position.
 
-    ``count`` of them surely exist. Between them may be guessed neighbours of found leaves, which may not exist.
+    ``count`` of them surely exist. The list may also have guessed neighbours of found leaves, which may not exist.
     """
     leaves = pool.leaves
     # The total leaves out summaries, which must not lower the leaves' probabilities.
