@@ -40,9 +40,10 @@ check: lint types contracts ## Check style, types and the import rules
 audit: .venv/dev ## Look up known vulnerabilities of the installed packages (needs the network)
 	$(BIN)/python tools/audit.py
 
-lint: .venv/dev ## Check style
+lint: .venv/dev ## Check style and sentences
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python tools/plain_english.py
 
 types: .venv/dev ## Check types
 	$(BIN)/mypy

@@ -144,7 +144,7 @@ class RetrievalMiddleware(AgentMiddleware[RetrievalState, Any, Any]):
         if last is None:
             return request
         found = [_source(each) for each in request.state.get("sources", [])]  # type: ignore[attr-defined]
-        text = f"Sources:\n{numbered_sources(found) or 'none were found'}\n\nQuestion:\n"
+        text = f"Sources:\n{numbered_sources(found) or 'no sources were found'}\n\nQuestion:\n"
         messages[last] = _after(text, messages[last])
         before = [] if request.system_message is None else [*request.system_message.content_blocks]
         told: Any = [*before, {"type": "text", "text": f"\n\n{self._instructions}" if before else self._instructions}]

@@ -1,7 +1,6 @@
 """Retrieval over spans of leaves, in one Chroma index, for LangChain, LlamaIndex and plain Python.
 
-What it offers stands in ``__init__.pyi``. A name is imported when it is first asked for, so that a process does not wait
-for what it does not use.
+``__init__.pyi`` lists the names. A name is imported when it is first used, so a process does not wait for the others.
 """
 
 import lazy_loader

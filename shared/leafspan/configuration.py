@@ -96,7 +96,7 @@ class Config:
 
         Args:
             path: The file.
-            given: Objects by name, each of which replaces ``{"given": name}``. Default: none.
+            given: Objects by name; each one replaces ``{"given": name}``. Default: none.
 
         Raises:
             InvalidArgument: if it cannot be read, or something in it is wrong; the message says in which line.
@@ -110,7 +110,7 @@ class Config:
 
         Args:
             plain: The plain values.
-            given: Objects by name, each of which replaces ``{"given": name}``. Default: none.
+            given: Objects by name; each one replaces ``{"given": name}``. Default: none.
 
         Raises:
             InvalidArgument: if something in it is wrong; the message says where.
@@ -168,7 +168,7 @@ class Config:
         return replace(self.options(), **changed)
 
     def defaults(self) -> Defaults:
-        """The strategy and limits for calls of ``retrieve`` that give none."""
+        """The strategy and limits for calls of ``retrieve`` without these options."""
         strategy = DEFAULT if self.strategy is None else self.strategy
         return Defaults(strategy, self.k, self.candidates, self.budget, self.min_score, self.per_document)
 

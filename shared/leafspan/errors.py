@@ -52,7 +52,7 @@ class InvalidDocument(LeafspanError, ValueError):
 
 
 class EmptySource(LeafspanError, ValueError):
-    """A sync would delete documents because its source has none, such as a folder that is not mounted. Catch it to warn."""
+    """A sync would delete documents because its source is empty, such as a folder that is not mounted. Catch it to warn."""
 
 
 class NotALeaf(LeafspanError, ValueError):

@@ -95,15 +95,15 @@ class Index(View):
                 terms, which gets title, headings and text one by one. Default: ``Analyzer()``, which reads each document in
                 its own language.
             bm25: k1, b and the variant of BM25. Default: ``BM25Settings()``.
-            config: A ``Config``, the path of a YAML or JSON file, or a mapping. It sets those of the six options above
-                that are not given here, and the strategy and limits for each ``retrieve`` that gives none. Default:
-                none.
+            config: A ``Config``, the path of a YAML or JSON file, or a mapping. It sets the options above that
+                are not given here, and the strategy and limits for each ``retrieve`` without these options. Default:
+                no configuration.
             cache_dir: Folder for the copies that leafspan makes of an index behind a client. Default: in the user's
                 cache folder.
             embedding_cache: Whether to keep vectors, so that no text is embedded twice, even after a failure; or an
                 ``EmbeddingCache``, which sets folder and size. Default: on, except for embedders that are known to be
                 local: WordLlama, and models with ``encode``.
-            create: Whether to make the index if there is none. Default: True.
+            create: Whether to create the index if it does not exist. Default: True.
             read_only: Whether to only read: leafspan writes nothing in the folder, as if it could not be written. So
                 what ``warm()`` would build must already be there. Default: False.
             timeout: Seconds, >= 0, to wait for another writer, or for one answer of a server, which gets at least a second.
@@ -321,7 +321,7 @@ class Index(View):
             progress: Whether to show a bar. Default: only in a terminal or a notebook, after a second.
 
         Returns:
-            The problems. An empty list if there are none.
+            The problems; an empty list if the index is whole.
 
         Raises:
             InvalidArgument: if an option is of a wrong type, or both ``quick`` and ``verify`` are given.
@@ -346,7 +346,7 @@ class Index(View):
             progress: As in ``check``.
 
         Returns:
-            The problems, each with whether it was repaired. An empty list if there were none.
+            The problems, each with whether it was repaired. An empty list if the index was whole.
 
         Raises:
             InvalidArgument: if an option is of a wrong type, or both ``quick`` and ``verify`` are given.
@@ -545,7 +545,7 @@ def adopt(
         client: A client that chromadb made, for an index behind it.
         name: Name of the index. Default: ``"kb"``.
         collection: Name of the collection, if the source is a folder or a client. Default: the only one there.
-        docstore: LlamaIndex's docstore. It has the texts between nodes, and the nodes above them. Default: that of the
+        docstore: LlamaIndex's docstore. It has the texts between nodes, and the nodes above them. Default: the one of the
             ``StorageContext`` or ``VectorStoreIndex``.
         embedder: The embedder that the collection was made with: see ``Index.open``. A few texts are embedded again, and
             compared with their vectors. Default: that of LangChain's ``Chroma`` or LlamaIndex's ``VectorStoreIndex``,
@@ -568,9 +568,9 @@ def adopt(
         What was done, and which records could not be taken, and why.
 
     Raises:
-        InvalidArgument: if the source is none of these, or an option is out of its range.
+        InvalidArgument: if the source is of another kind, or an option is out of its range.
         IndexNotFound: if the folder or client has no such collection.
-        IndexMismatch: if the collection's vectors are not those of the embedder, or an index of this name was made with
+        IndexMismatch: if the embedder did not make the collection's vectors, or an index of this name was made with
             another embedder or other options.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """

@@ -422,8 +422,8 @@ class Passage:
         metadata: Metadata of the document. Empty for a summary of several documents.
         trace: How the passage was found. ``trace.explain()`` says it in sentences.
         summary: The place of a summary in its tree. None for a piece of a document.
-        title: Title of the document. None if it has none, and for a summary of several documents.
-        headings: The headings that the whole passage stands under, outermost first; the last one is the header of a table
+        title: Title of the document. None without a title, and for a summary of several documents.
+        headings: The headings above the whole passage, outermost first; the last one is the header of a table
             if the passage consists of rows below it. A passage over several sections has those that all of its sections
             have in common.
         lines: Its first and its last line in the document that are not blank, counted from 1. None for a summary, and
@@ -432,7 +432,7 @@ class Passage:
             ``"Sales, rows 5-20"``. None if ``lines`` has the place, or the place is unknown.
         kind: What it is: ``"text"`` for a piece of a document of the index, or ``"summary"``. From another source, such as
             ``"document"``, ``"row"``, ``"table"``, ``"chunk"``, ``"entity"`` or ``"relation"``.
-        origin: The object that a retriever of a host returned for it. None if there is none.
+        origin: The object that a host's retriever returned for it, or None.
         outline: The shape of its document, and the passage's leaves in it. None for a summary of several documents, and
             from another source. ``==`` ignores it.
         hidden: Metadata keys that no language model may see: see ``Document``.

@@ -92,7 +92,7 @@ class View:
 
     @property
     def default_limits(self) -> Limits:
-        """The limits for calls of ``retrieve`` that give none."""
+        """The limits for calls of ``retrieve`` without these options."""
         return self._limits({})
 
     def is_of_same_index(self, other: View) -> bool:
@@ -319,7 +319,7 @@ class View:
         """The document with its full text, as it was added.
 
         Raises:
-            DocumentNotFound: if there is none of that id.
+            DocumentNotFound: if there is no document of that id.
             InvalidArgument: if the id is no string.
         """
         return run(self._get(checked_id("document_id", document_id)))
@@ -561,7 +561,7 @@ class View:
         """Load and build what the first query would: call it when a server starts, so that no user waits for it.
 
         It loads the embedder and checks that the index was made with it, and brings the copies of words, texts and
-        vectors up to date, also those of the trees. Copies of many leaves show a bar in a terminal or a notebook. If
+        vectors up to date, including the trees' copies. Copies of many leaves show a bar in a terminal or a notebook. If
         everything is loaded, it returns at once. Documents that are added later are loaded by the next query.
 
         Raises:

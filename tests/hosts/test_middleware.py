@@ -163,7 +163,7 @@ def test_without_a_question_or_a_source_the_model_is_told_so():
     assert agent.invoke(asked("  "))["sources"] == []
     assert retriever.asked == []
     agent.invoke(asked("Who?"))
-    assert model.sent[1][-1].text == "Sources:\nnone were found\n\nQuestion:\nWho?"
+    assert model.sent[1][-1].text == "Sources:\nno sources were found\n\nQuestion:\nWho?"
     assert agent.get_graph()  # a system message alone is not a question
     alone = create_agent(scripted("ok"), middleware=[RetrievalMiddleware(retriever)]).invoke(asked(AIMessage("Hello.")))
     assert alone["messages"][-1].text == "ok"

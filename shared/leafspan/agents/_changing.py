@@ -50,5 +50,7 @@ def delete_tool(view: View, name: str, *, about: str, timeout: float | None) -> 
         deleted = yield Call(view.delete, ([arguments["document_id"]],), native=view.adelete, what=name)
         return ToolResult({"deleted": deleted})
 
-    description = f"Delete a document from {about}, for good. Returns its id in a list, which is empty if it was not there."
+    description = (
+        f"Delete a document from {about} permanently. Returns its id in a list, or an empty list if it does not exist."
+    )
     return AgentTool(name, description, parameters, delete, timeout, writes=True, deletes=True)

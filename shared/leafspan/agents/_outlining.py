@@ -50,12 +50,12 @@ def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float
             about_it["title"] = shortened(title)
         page = _page("headings", headings[start : start + limit], start, len(headings))
         if not headings:
-            page["note"] = f"The document has no headings: {read} it from its begin."
+            page["note"] = f"The document has no headings: {read} it from its start."
         return ToolResult(about_it | page)
 
     description = (
         f"List {about}: without document_id all documents, with id, title, length and metadata; with document_id the "
-        f"headings of that document, each with its depth and with a citation of what stands below it, which {read} takes. "
+        f"headings of that document, each with its depth and with a citation of the text below it, which {read} takes. "
         f"With summaries=true, summaries of the documents, or of one, top layer first, with citations of what they cover. "
         f"If next_start is there, the list goes on. {DATA}"
     )

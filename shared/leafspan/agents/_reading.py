@@ -30,7 +30,7 @@ def read_tool(
             "Citation of a passage, such as handbook.md:120-480: read it and what surrounds it.",
             most=LONGEST_CITATION,
         ),
-        Parameter("document_id", str, "Id of a document, in place of a citation: read from start on.", most=LONGEST_ID),
+        Parameter("document_id", str, "Id of a document, instead of a citation: read from start on.", most=LONGEST_ID),
         Parameter("start", int, "With document_id: the first character to read.", 0),
         Parameter("end", int, "With document_id: the character to stop before. By default the document's end.", least=1),
         Parameter("budget", int, "Most words to read.", limits.words, least=LEAST_BUDGET, most=max_budget),

@@ -30,7 +30,7 @@ def build(
     max_layers: Annotated[int, typer.Option(help="Most layers of a document's tree, and most layers above the trees.")] = 5,
     max_words: Annotated[
         int | None,
-        typer.Option(help="Most words of a summary, 75 by default. If given, trees with other summaries are built anew."),
+        typer.Option(help="Most words of a summary, 75 by default. If given, trees with other summaries are built again."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and change nothing.")] = False,
     as_json: AsJson = False,

@@ -18,7 +18,7 @@ _PLACES = "a folder, http://host:port/name or postgresql://user@host/database"
 def copy(
     source: Annotated[str, typer.Argument(help=f"The index: {_PLACES}.", parser=named_index, metavar="FROM")],
     target: Annotated[
-        str, typer.Argument(help="The copy, which is made if there is none.", parser=named_index, metavar="TO")
+        str, typer.Argument(help="The copy. It is created if it does not exist.", parser=named_index, metavar="TO")
     ],
     name: Annotated[str, typer.Option("--name", help="Name of the index.")] = "kb",
     to_name: Annotated[str | None, typer.Option("--to-name", help="Name of the copy. By default the index's name.")] = None,

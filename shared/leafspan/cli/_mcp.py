@@ -62,7 +62,7 @@ def mcp(
         typer.Option(
             min=0,
             max=65535,
-            help="Serve streamable HTTP on this port of 127.0.0.1, 0 for any free one, in place of standard input and "
+            help="Serve streamable HTTP on this port of 127.0.0.1, 0 for any free one, instead of standard input and "
             f"output. Clients must send the token in {_TOKEN}, or one that is made and printed.",
         ),
     ] = None,

@@ -52,7 +52,7 @@ KnowledgeBase = Annotated[str, typer.Option("--kb", help=_PLACE, parser=named_in
 
 NewKnowledgeBase = Annotated[
     str,
-    typer.Option("--kb", help=f"{_PLACE} It is created if there is none.", parser=named_index, metavar="FOLDER"),
+    typer.Option("--kb", help=f"{_PLACE} It is created if it does not exist.", parser=named_index, metavar="FOLDER"),
 ]
 """The type of the option ``--kb`` of a command that creates the index."""
 

@@ -37,7 +37,7 @@ def chunks_of(
     """Return documents whose leaves are these chunks, so that windows, parents and merging work across them.
 
     Chunks belong to one document if they were split from the same LlamaIndex or Haystack Document, or if they are
-    LangChain's and have the same metadata (but for ``start_index``). If chunks have a start position, they are sorted
+    LangChain's and have the same metadata (except ``start_index``). If chunks have a start position, they are sorted
     by it, and each leaf is at that place. Text that is missing between two chunks becomes white space. Otherwise chunks
     keep their order, and only neighbouring chunks belong together. Text that two chunks share is stored once. The
     documents have no line numbers, since the line ends between chunks are not known.

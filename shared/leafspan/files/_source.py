@@ -18,7 +18,7 @@ class Files:
     """Files and folders as a source of documents: for ``Index.add``, and for ``Index.sync``.
 
     A folder stands for all files in it and below it whose kind is known: texts (Markdown, reStructuredText, AsciiDoc,
-    Org), data (JSON, YAML, TOML, CSV), notebooks and mail; and with the extra ``files``, or that of the kind, HTML,
+    Org), data (JSON, YAML, TOML, CSV), notebooks and mail; and with the extra ``files``, or the kind's own extra, HTML,
     EPUB, PDF, Word, Excel, PowerPoint, LibreOffice and source code. docs/files-and-sync.md has all suffixes. Hidden
     files and folders are not read, and links are not followed. A linked file is read only in its own place, if that is
     in the folder.
@@ -28,7 +28,7 @@ class Files:
 
     Args:
         paths: A file or a folder, or several. A path that is a link is followed.
-        glob: Patterns, at least one of which a file in a folder must match. ``*`` and ``?`` match within a name, ``**`` any
+        glob: Patterns. A file in a folder must match at least one of them. ``*`` and ``?`` match within a name, ``**`` any
             number of folders. A pattern without a slash is matched against the name, any other one against the path below
             the folder: ``"*.md"``, ``"guide/**/*.md"``. Default: all files.
         exclude: Patterns of files and folders that are left out, such as ``"drafts"``. Default: none.
@@ -42,7 +42,7 @@ class Files:
             nested objects are joined by dots.
         root: Folder that ids are relative to, for files below it. Default: the folder in which the index's folder lies;
             behind a client, none, so that ids are absolute paths.
-        readers: Your own readers by file suffix, such as ``{".xyz": read}``, in place of leafspan's. A reader is a
+        readers: Your own readers by file suffix, such as ``{".xyz": read}``, instead of leafspan's. A reader is a
             function from a ``Path`` to a text, or to one or more Documents of leafspan, LangChain or LlamaIndex; a
             LangChain loader class; or a LlamaIndex reader. A single document has its file's id. Of several, each has
             this id with a number. Default: none.

@@ -51,7 +51,7 @@ class Passages(list[Passage]):
 
     Args:
         passages: The passages.
-        question: The question that they answer. Default: None, there is none, or it is a vector.
+        question: The question that they answer. Default: None, for no question or a vector.
         analyzer: What finds the question's words in texts. Default: None, no words are marked.
         why_empty: Why there are no passages, as the end of a sentence. Default: None, there are passages, or the reason
             is unknown.
@@ -98,7 +98,7 @@ class Passages(list[Passage]):
         return Passages(passages, question=self.question, analyzer=self.analyzer, why_empty=self.why_empty)
 
     def words(self, text: str) -> list[tuple[int, int]]:
-        """Where words of the question stand in a text, as (start, end), in order.
+        """The places of the question's words in a text, as (start, end), in order.
 
         Args:
             text: The text.

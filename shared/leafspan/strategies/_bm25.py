@@ -31,7 +31,7 @@ class BM25(Strategy):
 
     Args:
         k: Most leaves to find, >= 1. Default: as many as are asked for.
-        bm25: k1, b and the variant, as ``BM25Settings``. Default: those of the index.
+        bm25: k1, b and the variant, as ``BM25Settings``. Default: the index's settings.
         scale: Whether a score is the share, in [0, 1], of the highest score that any leaf could have for the query.
             A score below 0 becomes 0. Default: False.
         engine: ``"postings"``, or ``"rank-bm25"`` for the library of that name, which has the same scores for its variant

@@ -26,7 +26,7 @@ class FollowReferences(Strategy):
 
     A passage refers to others by its metadata: under ``key`` is a name, or a list of names. A name of ``targets`` leads
     to what that strategy finds. Any other name is the id of a document or passage of the index or view that is
-    searched, and leads to those of its leaves that are nearest to the query. A document that the view or the filter
+    searched, and leads to its leaves that are nearest to the query. A document that the view or the filter
     does not show leads to nothing. References of what was found are followed in turn.
 
     Each name is followed once for a query, and never back to where a passage comes from, so cycles end. Several passages
@@ -48,7 +48,7 @@ class FollowReferences(Strategy):
     Raises:
         InvalidArgument: if an option is out of its range.
 
-    What a reference leads to has the score of the passage that refers to it, and stands in its place, in the order in
+    What a reference leads to has the score of the passage that refers to it, and takes its rank, in the order in
     which it was found there. Ties of leaves are ordered by position.
     """
 

@@ -76,7 +76,7 @@ class Hybrid(Strategy):
         min_answer_probability: Lowest probability, in [0, 1], that the index holds an answer at all: a query below it
             finds nothing. 0.5 keeps about nine of ten questions that have an answer, and refuses about nine of ten
             questions from another field. Needs calibrated scores. Default: any.
-        bm25: k1, b and the variant of BM25, as ``BM25Settings``. Default: those of the index.
+        bm25: k1, b and the variant of BM25, as ``BM25Settings``. Default: the index's settings.
         instruction: Text before each query when it is embedded. Default: none.
         summaries: Whether to search the summaries of the index's trees as well, as if they were leaves without
             neighbours. Default: False.
@@ -85,7 +85,7 @@ class Hybrid(Strategy):
         references: Share of their score, in [0, 1], that the six best leaves pass on to documents that they mention by
             a rare title, an alias, a link or a path. Default: 0.6. At 0, texts are not searched for mentions.
         aliases: Metadata key under which documents have further names, a text or a list of texts. Default: ``"aliases"``.
-            None: they have none.
+            None: documents have no further names.
 
     Raises:
         InvalidArgument: if an option is out of its range, or needs another one.

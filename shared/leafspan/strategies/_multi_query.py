@@ -41,7 +41,7 @@ class MultiQuery(Strategy):
         phrasings: Texts, vectors or Query values to search in addition to every query. Needed without a language model;
             may be an empty list. Default: none.
         generate: Function from a prompt to a text, which is asked for more phrasings. Needed without ``phrasings``.
-            Default: none is asked.
+            Default: no model.
         agenerate: Its coroutine function.
         include_original: Whether the query itself is searched as well. It always is if there are no phrasings. Default:
             True.

@@ -34,7 +34,7 @@ class Rerank(OverBase):
         arerank: Its coroutine function. Default: none, in an event loop ``rerank`` runs in a thread.
         depth: Most results of the base to reorder for each query, >= 1; the others are left out. Default: all that the base
             finds among the ``candidates`` of the call.
-        diversity: Weight in [0, 1] of being unlike the better results, against that of the score: maximal marginal
+        diversity: Weight in [0, 1] of being unlike the better results, against the score's weight: maximal marginal
             relevance. Default: 0, the scores alone.
         on_failure: What to do if ``rerank`` raises an error. ``"raise"``: the error is raised. ``"keep"``: the results
             keep the order and the scores of the base, and their traces say so. An InvalidArgument is always raised.

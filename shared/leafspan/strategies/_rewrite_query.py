@@ -32,7 +32,7 @@ _DEFAULT_COUNTS: dict[Transformation, int] = {"decompose": 3}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteQuery(OverBase):
-    """What ``base`` finds when something else is searched in place of each query, all in one search.
+    """Search other texts instead of each query with ``base``, all in one search.
 
     If one query is searched in its place, scores are the base's. If several may be, their results are fused. If the
     language model or the function fails, or writes nothing of use, the query itself is searched, and the trace of each

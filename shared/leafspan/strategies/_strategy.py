@@ -108,7 +108,7 @@ class Strategy(ABC):
         Args:
             config: The name of a strategy, such as ``"auto-merging"``; a mapping with the name as ``type``, and the options
                 that differ from their defaults; or the ``pathlib.Path`` of a file in YAML or JSON that has one of these.
-            given: Objects by name, each of which replaces ``{"given": name}``. Default: none.
+            given: Objects by name; each one replaces ``{"given": name}``. Default: none.
 
         Raises:
             InvalidArgument: if a name is unknown, or an option is out of its range; the message says where.

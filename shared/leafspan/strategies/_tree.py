@@ -52,7 +52,7 @@ class Tree(Strategy):
             Default: any.
         start_layer: Highest layer of a traversal, >= 0. Default: the highest there is.
         end_layer: Lowest layer of a traversal, >= 0 (the leaves). Default: 0.
-        expand: Whether to return, in place of a summary, the leaves it covers that are most similar to the query: True for
+        expand: Whether to return, instead of a summary, the leaves it covers that are most similar to the query: True for
             three of them, or a number >= 1. Each leaf comes once, with its similarity as score. Default: False.
         keep_covered_summaries: Whether a summary stays even if all of its leaves are among the results. Default: False.
 

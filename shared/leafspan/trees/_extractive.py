@@ -34,8 +34,8 @@ class Extractive:
     The sentences closest to the group's centroid are chosen, one after the other, as long as one fits into ``max_words``.
     The centroid is the mean of the sentences' unit vectors. What the summary says already counts against a sentence, by
     maximal marginal relevance: its score is (1 - ``diversity``) times its cosine with the centroid, minus ``diversity``
-    times its highest cosine (at least 0) with a sentence chosen before. The chosen sentences stand in their original order,
-    with single spaces in place of white space. A repeated sentence counts once.
+    times its highest cosine (at least 0) with a sentence chosen before. The chosen sentences keep their original order,
+    with single spaces instead of white space. A repeated sentence counts once.
 
     Headings, labels, sentences of fewer than four words, and text that begins with a small letter, as the rest of a cut
     sentence does, are chosen only if there is nothing else. If every sentence is too long, the best one is cut between

@@ -44,7 +44,7 @@ class Question:
 
     Args:
         text: The question.
-        answers: What answers it: ``Answer``s, or texts that stand in one of the documents, such as ``"in 1927"``.
+        answers: What answers it: ``Answer``s, or texts from one of the documents, such as ``"in 1927"``.
         relevant: The documents that are relevant to it: their grades, > 0, by id; or a list of ids or one id, of grade 1
             each. Kept as grades by id.
         needs_all: Whether all answers are needed. Default: False, one is enough.

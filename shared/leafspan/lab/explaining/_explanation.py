@@ -22,7 +22,7 @@ class Obstacle:
         kind: ``"damage"``, ``"empty"`` (a document without a text), ``"filter"``, ``"candidates"``,
             ``"min_score"``, ``"per_document"``, ``"k"`` or ``"budget"``; ``"strategy"`` if no option of the call lets the
             piece in.
-        option: Name of the option of ``retrieve``, such as ``"k"``. "" if there is none.
+        option: Name of the option of ``retrieve``, such as ``"k"``. An empty text if no option is named.
         value: The option's value. None if it was not given.
         needed: The nearest value that lets the piece in. None is no limit at all.
         sentence: The obstacle in a sentence.
@@ -40,7 +40,7 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Where a piece of a document stands in the results of a search or of a strategy inside of the one that was asked.
+    """The rank of a piece of a document in the results of a search, or of a strategy inside the given one.
 
     Attributes:
         source: ``"vector"``, ``"bm25"``, ``"listing"``, ``"comparison"`` (of certain leaves with the query), the name of a
@@ -86,7 +86,7 @@ class Explanation:
         found: How many results the strategy found. ``passages`` are the first of them.
         requests: What the strategy asked for, with the time that each answer took.
         seconds: How long the retrieval took.
-        document_id: Id of the document that the piece is in. None if none was named.
+        document_id: Id of the document that the piece is in. None if no document was given.
         start: First character of the leaves of the piece.
         end: The character after their last one.
         elsewhere: The other places of the text in the document, as (start, end), in order.

@@ -24,7 +24,7 @@ class Tuning:
 
     Attributes:
         base: The configuration before.
-        tuned: The configuration that does best on the questions to fit on. Equal to ``base`` if none does better there.
+        tuned: The configuration that does best on the questions to fit on. Equal to ``base`` if no other does better there.
         changes: The options that differ, by name, each with its value before and after. For weights, the value is the
             share of BM25 in ``Hybrid``, and the multiple of the first retriever's weight in ``Ensemble``.
         evaluation: Both, as ``"base"`` and ``"tuned"``, on the questions that were held out.

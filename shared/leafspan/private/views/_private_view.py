@@ -36,7 +36,7 @@ _ATTEMPTS = 3
 
 
 class PrivateView(View):
-    """An index, or a scoped view of one, with pseudonyms in place of names, addresses and numbers.
+    """An index, or a scoped view of one, with pseudonyms instead of names, addresses and numbers.
 
     Documents, questions, filters and ids are masked before anything else sees them. Results are masked, unless the view
     reveals them. ``private_view`` makes one. Every strategy and every retriever of a host works over it.

@@ -55,7 +55,7 @@ class PropertyGraph(Strategy):
             Default: the bundled one.
         generate: Function from a prompt to a text: a language model that is asked for keywords. Entities that a keyword
             names are treated as named by the question. If the model fails, the search goes on without keywords, and
-            each passage's trace says so. Default: none is asked.
+            each passage's trace says so. Default: no model.
         agenerate: Its coroutine function.
         keywords: Number of keywords to ask for, >= 1. Default: 10.
         prompt: Template with ``{question}`` and ``{count}``. The answer has a keyword on each line.
@@ -65,8 +65,8 @@ class PropertyGraph(Strategy):
         timeout: Most seconds for the graph, and as many for the language model, > 0. Default: 60.
 
     Raises:
-        InvalidArgument: if an option is out of its range, ``graph`` is none of these, or an option for the search is given
-            beside a retriever.
+        InvalidArgument: if an option is out of its range, ``graph`` is of another kind, or an option for the search comes with
+            a retriever.
 
     Ties are ordered as in ``kinds``, then by id. Source: LlamaIndex's ``VectorContextRetriever`` and
     ``LLMSynonymRetriever``, which this combines, also for stores without vectors.
