@@ -31,8 +31,8 @@ class Router(Strategy):
 
     With ``choose`` a function of yours chooses, with ``generate`` a language model, and with neither the cosine of the
     question and the descriptions. If one retriever is chosen, its results are returned as they are. The results of
-    several are fused. If no retriever is chosen, or if choosing fails, the ``default`` is asked. Each passage's trace says what
-    was chosen and why. Each retriever searches all of its questions at once.
+    several are fused. If no retriever is chosen, or if choosing fails, the ``default`` is asked. Each passage's trace says
+    what was chosen and why. Each retriever searches all of its questions at once.
 
     Args:
         retrievers: A strategy for each name.

@@ -65,8 +65,8 @@ class PropertyGraph(Strategy):
         timeout: Most seconds for the graph, and as many for the language model, > 0. Default: 60.
 
     Raises:
-        InvalidArgument: if an option is out of its range, ``graph`` is of another kind, or an option for the search comes with
-            a retriever.
+        InvalidArgument: if an option is out of its range, ``graph`` is of another kind, or an option for the search comes
+            with a retriever.
 
     Ties are ordered as in ``kinds``, then by id. Source: LlamaIndex's ``VectorContextRetriever`` and
     ``LLMSynonymRetriever``, which this combines, also for stores without vectors.
