@@ -32,6 +32,7 @@ from leafspan.cli._options import (
     parse_filter,
 )
 from leafspan.cli._output import Force, check_output, is_standard_output
+from leafspan.cli._port import port
 from leafspan.cli._query import query
 from leafspan.cli._repair import check, repair
 from leafspan.cli._scope import served_view
@@ -139,6 +140,7 @@ for _command in (
     copy,
     check,
     repair,
+    port,
     mcp,
     demo,
 ):
