@@ -1,6 +1,6 @@
 """A service over an index: ask, stream an answer with its sources, sync a folder, and check health.
 
-    pip install ".[files]" fastapi uvicorn
+    pip install ".[files]" -r examples/service/requirements.txt
     LEAFSPAN_INDEX=kb LEAFSPAN_DOCS=docs uvicorn app:app --app-dir examples/service --workers 2
 
 Each worker opens the index at its start. At each question, a worker sees what others have written. Only one writer syncs at
