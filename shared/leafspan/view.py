@@ -607,7 +607,13 @@ class View:
 
     def _intake(self, volatile_keys: object, *, dry_run: bool = False) -> Intake:
         """How one call takes documents in."""
-        check = partial(check_document, volatile_keys=checked_keys(volatile_keys))
+        checked = partial(check_document, volatile_keys=checked_keys(volatile_keys))
+        scope = self._scope
+
+        def check(given: Any, **how: Any) -> Document:
+            """Check the scope, too, so that a sync skips a file of another tenant, like any file that cannot be stored."""
+            return checked(given, **how) if scope is None else scope.checked(checked(given, **how))
+
         return indexing.Intake(FileReading(check, self._store.home))
 
     def _list_documents(self) -> Flow[list[DocumentInfo]]:

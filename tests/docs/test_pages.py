@@ -177,11 +177,15 @@ def test_links_to_elsewhere_load_nothing():
 
 
 def test_pages_are_written_for_language_models(tmp_path: Path):
-    nav = ["index.md", {"Guides": [{"Tea": "tea.md"}, {"All names": "reference/all.md"}]}]
+    nav = [
+        "index.md",
+        {"Guides": [{"Tea": "tea.md"}, {"All names": "reference/all.md"}, {"Again": "reference/langchain.md"}]},
+    ]
     pages = {
         "index.md": "# Start\n\nHere [it](tea.md) begins: now. And goes on.",
         "tea.md": "# Tea\n\n```py\ncode\n```\n\nGreen tea.",
         "reference/all.md": "# Names\n\n::: leafspan.F\n\n::: leafspan.Index",
+        "reference/langchain.md": "# Again\n\n::: langchain_ext.BM25Retriever",
     }
     for_models.write(tmp_path, "leafspan", "What it is", nav, pages)
     assert (tmp_path / "tea.md").read_text() == pages["tea.md"]
@@ -191,7 +195,8 @@ def test_pages_are_written_for_language_models(tmp_path: Path):
     assert "Here it begins: now." in "\n".join(listed)
     whole = (tmp_path / "llms-full.txt").read_text()
     assert pages["index.md"] in whole
-    assert "Index.open" not in whole
+    assert "### Index.open" in whole
+    assert "# Again" not in whole
     reference = (tmp_path / "reference" / "all.md").read_text()
     assert "### Index.open\n\n```python\nopen(path: 'str | Path | None' = None" in reference
     assert ":::" not in reference

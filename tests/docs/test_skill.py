@@ -57,7 +57,7 @@ def test_an_agent_finds_it_by_its_front_matter():
 
 def test_its_lists_name_what_there_is():
     table = SKILL.partition("## Errors")[2].partition("##")[0]
-    for name in re.findall(r"`(\w+)`", re.sub(r"`timeout`", "", table)):
+    for name in re.findall(r"`([A-Z]\w+)`", table):
         assert issubclass(getattr(errors, name), errors.LeafspanError)
     for name in re.findall(r"`([a-z-]+)`", SKILL.partition("Strategies by name")[2].partition("; with options")[0]):
         assert name == "budget" or to_strategy("strategy", name)

@@ -636,3 +636,22 @@ def test_a_pattern_whose_files_were_all_read_before_matches_some(index: Index, t
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(index.add([twice, twice]).added) == 1
+
+
+def test_a_file_of_another_tenant_is_skipped_and_stops_nothing(index: Index, tmp_path: Path):
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+    (folder / "good.md").write_text("Tea.")
+    (folder / "odd.md").write_text("---\ntenant: b\n---\nBees.")
+    a, b = (index.scoped(F("tenant") == name) for name in "ab")
+    synced = a.sync(folder)
+    assert [each.rpartition("/")[2] for each in synced.added] == ["good.md"]
+    (skipped,) = synced.skipped
+    assert skipped.path.endswith("odd.md")
+    assert "must match the filter of this view" in skipped.reason
+    assert b.documents() == []
+    added = a.add(folder)  # a path, so files are skipped there, too
+    assert (added.unchanged, len(added.skipped)) == (1, 1)
+    (folder / "good.md").write_text("---\ntenant: b\n---\nTea.")  # the file no longer fits: what is stored stays
+    assert len(a.sync(folder).skipped) == 2
+    assert [each.id for each in a.documents()] == list(synced.added)

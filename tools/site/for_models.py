@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 _DOCSTRING = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
 _NO_SENTENCE = ("#", "```", "|", "!", "- ")
-_REFERENCE = "reference/"  # the file with all pages leaves these out: they are long and do not need their context
+_REPEATED = ("reference/langchain.md", "reference/llamaindex.md")  # long, with the same options as the core's strategies
 
 
 class Listed(NamedTuple):
@@ -47,7 +47,7 @@ def plain(markdown: str) -> str:
 
 
 def write(folder: Path, name: str, description: str, nav: Sequence[Any], pages: Mapping[str, str]) -> None:
-    """Write each page, the list of pages, and the file with all pages except the reference."""
+    """Write each page, the list of pages, and the file with all pages except the repeated ones."""
     lines, everything = [f"# {name}", "", f"> {description}", ""], []
     before = ""
     for section, title, uri in listed(nav):
@@ -59,7 +59,7 @@ def write(folder: Path, name: str, description: str, nav: Sequence[Any], pages: 
             lines += ["", f"## {section}", ""]
             before = section
         lines.append(f"- [{title}]({uri}): {first_sentence(text)}")
-        if not uri.startswith(_REFERENCE):
+        if uri not in _REPEATED:
             everything.append(text)
     (folder / "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (folder / "llms-full.txt").write_text("\n\n".join(everything), encoding="utf-8")
