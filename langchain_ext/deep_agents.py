@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TypeVar
 from urllib.parse import quote, unquote
 
-from leafspan import InvalidArgument, LeafspanError, MissingExtra, View
+from leafspan import Document, InvalidArgument, LeafspanError, MissingExtra, View
 from leafspan.errors import DocumentNotFound
-from leafspan.hosting import check_index, check_timeout, error_text
+from leafspan.hosting import Call, Flow, arun_within, check_index, check_timeout, error_text, run_within
 
 try:
     from deepagents.backends.protocol import (
@@ -26,7 +28,7 @@ try:
         ReadResult,
         WriteResult,
     )
-    from deepagents.backends.utils import compile_grep_include_glob
+    from deepagents.backends.utils import InvalidGlobPatternError, compile_grep_include_glob
 except ModuleNotFoundError as error:  # pragma: no cover
     raise MissingExtra.of("IndexBackend needs deepagents", "deepagents") from error
 
@@ -61,93 +63,47 @@ class IndexBackend(BackendProtocol):
 
     def ls(self, path: str) -> LsResult:
         """The files and folders directly in a folder."""
-        try:
-            return LsResult(entries=_listed(self._sizes(), path))
-        except LeafspanError as error:
-            return LsResult(error=error_text(error))
+        return _answer(self._ls(path), LsResult)
 
     async def als(self, path: str) -> LsResult:
         """Like ``ls``, without blocking the event loop."""
-        try:
-            return LsResult(entries=_listed(await self._asizes(), path))
-        except LeafspanError as error:
-            return LsResult(error=error_text(error))
+        return await _aanswer(self._ls(path), LsResult)
 
     def read(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
-        """The lines of a document from line ``offset`` on, counted from 0."""
-        try:
-            return _window(self._index.get(_document_id(file_path)).text, offset, limit)
-        except LeafspanError as error:
-            return ReadResult(error=error_text(error))
+        """The lines of a document from ``offset`` on, which counts from 0."""
+        return _answer(self._read(file_path, offset, limit), ReadResult)
 
     async def aread(self, file_path: str, offset: int = 0, limit: int = 2000) -> ReadResult:
         """Like ``read``, without blocking the event loop."""
-        try:
-            return _window((await self._index.aget(_document_id(file_path))).text, offset, limit)
-        except LeafspanError as error:
-            return ReadResult(error=error_text(error))
+        return await _aanswer(self._read(file_path, offset, limit), ReadResult)
 
     def glob(self, pattern: str, path: str | None = None) -> GlobResult:
         """The files whose names match a pattern, such as ``*.md`` or ``notes/**/*.md``."""
-        try:
-            return GlobResult(matches=_matching(self._sizes(), pattern, path))
-        except (LeafspanError, ValueError) as error:
-            return GlobResult(error=error_text(error))
+        return _answer(self._glob(pattern, path), GlobResult)
 
     async def aglob(self, pattern: str, path: str | None = None) -> GlobResult:
         """Like ``glob``, without blocking the event loop."""
-        try:
-            return GlobResult(matches=_matching(await self._asizes(), pattern, path))
-        except (LeafspanError, ValueError) as error:
-            return GlobResult(error=error_text(error))
+        return await _aanswer(self._glob(pattern, path), GlobResult)
 
     def grep(
         self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
     ) -> GrepResult:
         """The lines that contain an exact text, in files below ``path`` whose names match ``glob``."""
-        search = _Grep(pattern, max_count, self._timeout)
-        try:
-            for each in _matching(self._sizes(), glob or None, path):
-                if search.is_late or search.take(each["path"], self._index.get(_document_id(each["path"])).text):
-                    break
-        except (LeafspanError, ValueError) as error:
-            return GrepResult(error=error_text(error))
-        return search.result()
+        return _answer(self._grep(pattern, path, glob, max_count), GrepResult)
 
     async def agrep(
         self, pattern: str, path: str | None = None, glob: str | None = None, *, max_count: int | None = None
     ) -> GrepResult:
         """Like ``grep``, without blocking the event loop."""
-        search = _Grep(pattern, max_count, self._timeout)
-        try:
-            for each in _matching(await self._asizes(), glob or None, path):
-                if search.is_late or search.take(each["path"], (await self._index.aget(_document_id(each["path"]))).text):
-                    break
-        except (LeafspanError, ValueError) as error:
-            return GrepResult(error=error_text(error))
-        return search.result()
+        return await _aanswer(self._grep(pattern, path, glob, max_count), GrepResult)
 
     def download_files(self, paths: list[str]) -> list[FileDownloadResponse]:
         """The texts of documents in UTF-8."""
-        downloaded = []
-        for path in paths:
-            try:
-                text = self._index.get(_document_id(path)).text
-                downloaded.append(FileDownloadResponse(path=path, content=text.encode()))
-            except LeafspanError as error:
-                downloaded.append(_not_downloaded(path, error))
-        return downloaded
+        return [_answer(self._download(path), partial(FileDownloadResponse, path)) for path in paths]
 
     async def adownload_files(self, paths: list[str]) -> list[FileDownloadResponse]:
         """Like ``download_files``, without blocking the event loop."""
-        downloaded = []
-        for path in paths:
-            try:
-                text = (await self._index.aget(_document_id(path))).text
-                downloaded.append(FileDownloadResponse(path=path, content=text.encode()))
-            except LeafspanError as error:
-                downloaded.append(_not_downloaded(path, error))
-        return downloaded
+        return [await _aanswer(self._download(path), partial(FileDownloadResponse, path)) for path in paths]
 
     def write(self, file_path: str, content: str) -> WriteResult:
         """Return an error: the files are read-only."""
@@ -165,11 +121,54 @@ class IndexBackend(BackendProtocol):
         """Return an error: the files are read-only."""
         return [FileUploadResponse(path=path, error="permission_denied") for path, _ in files]
 
-    def _sizes(self) -> dict[str, int]:
-        return {_path(each.id): each.characters for each in self._index.documents()}
+    def _ls(self, path: str) -> Flow[LsResult]:
+        return LsResult(entries=_listed((yield from self._sizes()), path))
 
-    async def _asizes(self) -> dict[str, int]:
-        return {_path(each.id): each.characters for each in await self._index.adocuments()}
+    def _read(self, path: str, offset: int, limit: int) -> Flow[ReadResult]:
+        return _window((yield from self._text(path)), offset, limit)
+
+    def _glob(self, pattern: str, path: str | None) -> Flow[GlobResult]:
+        return GlobResult(matches=_matching((yield from self._sizes()), pattern, path))
+
+    def _grep(self, pattern: str, path: str | None, glob: str | None, most: int | None) -> Flow[GrepResult]:
+        search = _Grep(pattern, most, self._timeout)
+        for each in _matching((yield from self._sizes()), glob, path):
+            if search.is_late or search.take(each["path"], (yield from self._text(each["path"]))):
+                break
+        return search.result()
+
+    def _download(self, path: str) -> Flow[FileDownloadResponse]:
+        try:
+            return FileDownloadResponse(path, (yield from self._text(path)).encode())
+        except DocumentNotFound:
+            return FileDownloadResponse(path, error="file_not_found")
+
+    def _sizes(self) -> Flow[dict[str, int]]:
+        documents = yield Call(self._index.documents, native=self._index.adocuments, what="list")
+        return {_path(each.id): each.characters for each in documents}
+
+    def _text(self, path: str) -> Flow[str]:
+        document: Document = yield Call(self._index.get, (_document_id(path),), native=self._index.aget, what="read")
+        return document.text
+
+
+Result = TypeVar("Result")
+
+
+def _answer(flow: Flow[Result], refused: Callable[..., Result]) -> Result:
+    """The result; an error is a result, too."""
+    try:
+        return run_within(flow, None)
+    except (LeafspanError, InvalidGlobPatternError) as error:
+        return refused(error=error_text(error))
+
+
+async def _aanswer(flow: Flow[Result], refused: Callable[..., Result]) -> Result:
+    """Like ``_answer``."""
+    try:
+        return await arun_within(flow, None)
+    except (LeafspanError, InvalidGlobPatternError) as error:
+        return refused(error=error_text(error))
 
 
 class _Grep:
@@ -270,8 +269,3 @@ def _window(text: str, offset: int, limit: int) -> ReadResult:
         end_line=end,
         next_offset=end if end < len(lines) else None,
     )
-
-
-def _not_downloaded(path: str, error: LeafspanError) -> FileDownloadResponse:
-    missing = isinstance(error, DocumentNotFound)
-    return FileDownloadResponse(path=path, error="file_not_found" if missing else error_text(error))

@@ -17,6 +17,7 @@ from leafspan.agents import (
 from leafspan.checks import changed_options, check_choice, check_flag, check_number, check_option_names, check_whole, shown
 from leafspan.documents import with_any_metadata
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
+from leafspan.flows import Call, Flow, arun_within, run_within
 from leafspan.hosting._docs import HostWords, described, described_as
 from leafspan.hosting._given import Given, recognised
 from leafspan.hosting._options import (
@@ -61,8 +62,10 @@ __all__ = [
     "SHOWN_TO_MODELS",
     "AgentTool",
     "CALL_OPTIONS",
+    "Call",
     "CallOptions",
     "FilterPolicy",
+    "Flow",
     "Fusion",
     "GenerateOptions",
     "Given",
@@ -84,6 +87,7 @@ __all__ = [
     "agent_tool",
     "agent_tools",
     "apply_policy",
+    "arun_within",
     "as_base",
     "asearch",
     "asearch_many",
@@ -111,6 +115,7 @@ __all__ = [
     "numbered_sources",
     "read_options",
     "recognised",
+    "run_within",
     "search",
     "search_many",
     "searched_index",
