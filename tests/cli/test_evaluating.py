@@ -149,10 +149,10 @@ def test_what_is_written_can_be_told_as_json(kb: Path):
 
 BEFORE_WORK = {
     ("eval", "questions.jsonl", "--plot", "recall.xyz"): "a plot must be a file such as recall.svg",
-    ("eval", "questions.jsonl", "--plot", "nowhere/recall.svg"): "there is no such folder; make it first",
+    ("eval", "questions.jsonl", "--plot", "nowhere/recall.svg"): "its folder does not exist; create it first",
     ("eval", "graded.jsonl", "--plot", "recall.svg"): "a plot needs questions with answers",
-    ("eval", "questions.jsonl", "-o", "nowhere/all.json"): "got 'nowhere/all.json': there is no such folder",
-    ("eval", "questions.jsonl", "-o", "folder"): "got 'folder': it is a folder",
+    ("eval", "questions.jsonl", "-o", "nowhere/all.json"): "cannot write to 'nowhere/all.json': its folder does not exist",
+    ("eval", "questions.jsonl", "-o", "folder"): "cannot write to 'folder': it is a folder",
     ("report", "bees", "-o", "nowhere/report.html"): "cannot write to 'nowhere/report.html': its folder does not exist",
     (
         "tune",
