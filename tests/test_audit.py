@@ -55,7 +55,7 @@ def test_a_known_vulnerability_fails(audit, tmp_path: Path, capsys):
 @pytest.mark.parametrize(
     ("report", "stderr"),
     [
-        (None, "requests.exceptions.ConnectionError: Failed to resolve 'pypi.org'"),
+        (None, "requests.exceptions.ConnectionError: Failed to resolve 'index.example'"),
         ({"dependencies": [{"name": "a", "skip_reason": "not found"}]}, ""),
     ],
 )
