@@ -44,11 +44,11 @@ class LeafspanError(Exception):
 
 
 class InvalidArgument(LeafspanError, ValueError):
-    """An option breaks its rule; the message gives the rule and the value. Catch it where options come from users."""
+    """An option has a wrong value. The message has the rule and the value. Catch it where options come from users."""
 
 
 class InvalidDocument(LeafspanError, ValueError):
-    """A document cannot be stored; the message names it. Catch it to skip such documents in an ingestion."""
+    """A document cannot be stored. The message names the document. Catch it to skip such documents."""
 
 
 class EmptySource(LeafspanError, ValueError):
@@ -56,7 +56,7 @@ class EmptySource(LeafspanError, ValueError):
 
 
 class NotALeaf(LeafspanError, ValueError):
-    """A host's retriever, used as a base, returned a result that is not a leaf of this index."""
+    """A base (a retriever of LangChain or LlamaIndex, or a graph) returned a result that is not a leaf of this index."""
 
 
 class DocumentNotFound(LeafspanError, KeyError):
@@ -67,11 +67,11 @@ class DocumentNotFound(LeafspanError, KeyError):
 
 
 class IndexNotFound(LeafspanError, FileNotFoundError):
-    """There is no index at that place, and ``create`` is False."""
+    """There is no index in that folder or on that server, and ``create`` is False."""
 
 
 class IndexMismatch(LeafspanError):
-    """The index was made with another embedder, splitter, weight or format; the message names both."""
+    """The index was made with another embedder, splitter, weight or format. The message has both values."""
 
 
 class DamagedIndex(LeafspanError):
@@ -91,7 +91,7 @@ class StorageFailed(LeafspanError, OSError):
 
 
 class StorageFull(StorageFailed):
-    """There is no space left on the disk. What was written before is whole. Catch it to make space, then try again."""
+    """The disk is full. Documents that were written before are complete. Make space, then try again."""
 
 
 class StorageReadOnly(StorageFailed):
@@ -103,7 +103,7 @@ class ServerTimeout(StorageFailed, TimeoutError):
 
 
 class ForkedProcess(LeafspanError, RuntimeError):
-    """A forked process uses or opens an index while its parent had one open. Open indexes after the fork, or spawn."""
+    """A forked process uses or opens an index, and its parent had one open. Open indexes after the fork, or use spawn."""
 
 
 class RefusedQuery(LeafspanError, ValueError):
@@ -115,7 +115,7 @@ class WriterBusy(LeafspanError, TimeoutError):
 
 
 class WrongKey(LeafspanError):
-    """A vault was locked with another key, or its key was rotated meanwhile. Nothing was changed. Catch it to ask again."""
+    """A vault was locked with another key, or its key was rotated. The vault is unchanged. Open it with the right key."""
 
 
 class DamagedVault(LeafspanError):
@@ -123,16 +123,16 @@ class DamagedVault(LeafspanError):
 
 
 class VaultNotFound(LeafspanError, FileNotFoundError):
-    """There is no vault at that place, and ``create`` is False."""
+    """There is no vault file at that path, and ``create`` is False."""
 
 
 class FunctionFailed(LeafspanError, RuntimeError):
     """A function of yours (splitter, analyzer, embedder, counter, clusterer) raised, or returned something unusable.
 
-    The message names it and what it was given; its own error is the cause.
+    The message names the function and its input. The function's own error is the ``__cause__``.
 
     Attributes:
-        quoting_nothing: The message without quoted text, for logs that must not show any.
+        quoting_nothing: The message without quoted text, for logs that must not show texts of documents.
     """
 
     def __init__(self, message: str = "", quoting_nothing: str = "") -> None:
@@ -141,13 +141,13 @@ class FunctionFailed(LeafspanError, RuntimeError):
 
 
 class UnusableResult(FunctionFailed, InvalidArgument):
-    """A function of yours returned a wrong value; the message gives the rule and the value."""
+    """A function of yours returned a wrong value. The message has the rule and the value."""
 
 
 class FinderFailed(FunctionFailed):
     """A finder of a private view failed, or did not return entities. The message quotes no text.
 
-    The document was not written, or the question not asked. Catch it to try again where the finder asks a service.
+    The document was not written, or the question was not asked. If the finder calls a service, catch it to try again.
     """
 
 
@@ -160,7 +160,7 @@ class RetrievalTimeout(LeafspanError, TimeoutError):
 
 
 class SourceTimeout(LeafspanError, TimeoutError):
-    """A source outside the index, such as a graph, did not answer in time. Catch it to try again, or to go on without."""
+    """A source outside the index, such as a graph, did not answer in time. Catch it to try again or to go on without it."""
 
 
 @cache
@@ -191,7 +191,7 @@ def _remade(ours: Any, theirs: Any, message: str) -> Any:
 
 
 class SourceFailed(LeafspanError, RuntimeError):
-    """A source outside the index failed on a question; the message has its own error. Catch it to go on without it."""
+    """A source outside the index, such as a graph, failed. The message has its error. Catch it to go on without it."""
 
     @classmethod
     def by(cls, message: str, cause: Exception) -> SourceFailed:
@@ -217,7 +217,7 @@ class QueryTimeout(QueryFailed, SourceTimeout):
 
 
 class DatabaseUnavailable(QueryFailed):
-    """A database took no connection, or dropped it. Catch it to try again later."""
+    """A database refused or closed the connection. Catch it to try again later."""
 
 
 class MissingExtra(LeafspanError, ImportError):

@@ -23,7 +23,7 @@ _MAX_SHARE = 0.75  # a part with a larger share of its original rows is bisected
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaptorClusters:
-    """Clusters as in the RAPTOR paper and its official code, whose faults are corrected. ``Bisecting`` is far faster.
+    """Clusters as in the RAPTOR paper, without the faults of its official code. ``Bisecting`` is far faster.
 
     UMAP reduces the vectors to at most ``dimension`` dimensions (cosine distance; the number of neighbours is the square
     root of the number of texts). The reduced vectors are divided by a Gaussian mixture: the one with the lowest Bayesian
@@ -31,7 +31,7 @@ class RaptorClusters:
     once more. A text is in every part to which it belongs with a probability above ``threshold``, so it can be in several
     clusters.
 
-    A part that is longer than a cluster may be is clustered again. ``Bisecting`` divides it instead if it has at most
+    A part that is too long for a cluster is clustered again. ``Bisecting`` divides it instead if it has at most
     ``dimension`` + 1 texts, or more than three quarters of the texts that it was divided from. ``Bisecting`` also divides
     all texts if there would be as many clusters as texts. ``dimension`` + 1 texts or fewer are one cluster if they fit
     together.

@@ -42,12 +42,12 @@ class HasPrivacy(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PIIAware(Strategy):
-    """Leaves that mention a name, address or number of the question, fused with what ``base`` finds for the question.
+    """Leaves that mention a name, address or number from the question, combined with the results of ``base``.
 
-    It needs a private view (``private_view``), which replaces names in texts and questions by pseudonyms. Over anything
-    else it is an error. Among the leaves that have a pseudonym of the question in text, title or headings, those
-    nearest to the question come first. For a question without a pseudonym, only the base is asked. If ``base`` finds
-    spans longer than leaves, those that overlap become one passage.
+    It needs a private view (``private_view``), which replaces names in texts and questions by pseudonyms. Over any other
+    index or view, it raises an error. It finds the leaves that have a pseudonym of the question in text, title or headings,
+    and ranks them by their vectors' distance to the question's vector. For a question without a pseudonym, it asks only the
+    base. If ``base`` finds spans longer than leaves, overlapping spans become one passage.
 
     Args:
         weights: Weights of the leaves with a pseudonym, and of the base, both > 0; only their ratio matters. Default:

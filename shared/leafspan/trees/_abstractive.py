@@ -46,14 +46,15 @@ class Abstractive:
     before the first retry is ``wait`` seconds, and each further pause twice as long, up to a minute. Up to ``wait`` random
     seconds are added, so that calls that failed together are not repeated together. Every Exception is retried, since
     clients report overload in many ways (even as a TypeError), except for NotImplementedError, ImportError and NameError.
-    If all attempts fail, the last error is the group's result. If the first ten groups all fail, the others are not tried.
+    If all attempts fail, the group has no summary, and the build reports the last error. If the first ten groups all fail,
+    leafspan does not try the others.
 
     Args:
         generate: Function from a prompt to a text. Give it, or ``agenerate``, or both. Default: None.
         agenerate: Coroutine function from a prompt to a text, which is used in an event loop. A summarizer that has only
             ``agenerate`` works only in an event loop. Default: None.
-        name: Name of the model in ``identity``. With another name, summaries are made again; so give another one when
-            the model behind the function changes. Default: the name of the function, with a digest of what it holds.
+        name: Name of the model in ``identity``. A build with another name makes all summaries again. So give another name
+            when the model behind the function changes. Default: the name of the function, with a digest of its content.
         prompt: Template with the fields ``{texts}``, for the texts with blank lines between them, and ``{max_words}``. If
             it is None, the functions get the list of texts instead of a prompt. Default: ``DEFAULT_PROMPT``.
         max_words: About how many words a summary has, >= 1. Default: 75.
@@ -64,8 +65,8 @@ class Abstractive:
         wait: Seconds before the first retry, >= 0. Default: 1.
 
     Raises:
-        InvalidArgument: if neither function is given, one of them cannot be called, ``prompt`` is no such template, or an
-            option is out of its range.
+        InvalidArgument: if neither function is given, one of them cannot be called, ``prompt`` is not a template with these
+            fields, or an option is out of its range.
 
     Source: Sarthi et al., RAPTOR, ICLR 2024, section 3.
     """
@@ -105,7 +106,7 @@ class Abstractive:
             options: Options of ``Abstractive``.
 
         Raises:
-            InvalidArgument: if ``thing`` is anything else, or an option is out of its range.
+            InvalidArgument: if ``thing`` is something else, or an option is out of its range.
         """
         if model := find_language_model(thing):
             return cls(**{"generate": model.generate, "agenerate": model.agenerate, "name": model.name} | options)

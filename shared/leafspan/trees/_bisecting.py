@@ -27,17 +27,16 @@ class Bisecting:
     Spherical k-means cuts the texts in two, and each part again, until no piece has more than ``largest_piece`` texts. So
     time grows as n log n. Ward's method clusters each piece, and merges only what fits together.
 
-    A cluster rarely has more than one and a half times ``size`` texts. There are fewer clusters than texts if any two texts
-    fit together. A text is alone only if it fits together with no other cluster of its piece.
+    A cluster rarely has more than one and a half times ``size`` texts. If two texts together are short enough for
+    one cluster, there are fewer clusters than texts. A text stays alone only if it would make every other cluster of its piece too long.
 
-    With a ``margin``, a text can be in several clusters. On real text this found no more answers, and the paper's mixtures
-    put no text into several clusters either; so the default is 0.
+    With a ``margin``, a text can be in several clusters. On real texts, this found no more answers, so the default is 0.
 
     Args:
         size: Average number of texts of a cluster, >= 2. Default: 8.
         margin: Largest difference of cosines, >= 0. A text also joins another cluster of its piece if its cosine with that
-            cluster's centroid is less than this much below its cosine with its own. The nearest texts join first, while
-            there is room. Default: 0, each text is in one cluster.
+            cluster's centroid is lower than the cosine with its own centroid by less than ``margin``. The nearest texts
+            join first, while there is room. Default: 0, each text is in one cluster.
         largest_piece: Most texts that Ward's method clusters at once, >= 2. Default: 1000.
         seed: Seed of k-means, >= 0. Default: 0.
 

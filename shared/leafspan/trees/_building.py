@@ -24,7 +24,7 @@ from leafspan.trees._trees import Trees
 
 
 class BuildOptions(NamedTuple):
-    """What a build needs to know of the index.
+    """The index's settings that a build of trees needs.
 
     Attributes:
         embed: What embeds summaries.
@@ -47,7 +47,7 @@ def build_trees(trees: Trees, plan: Plan, store: Store, options: BuildOptions) -
     """Build the trees of the visible documents, then the layers above them, and write trees in groups.
 
     Raises:
-        IndexMismatch: if the stored trees were built with another summarizer, and ``plan`` names no summarizer.
+        IndexMismatch: if the existing trees were built with another summarizer, and the call gives no summarizer.
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     scope, dry_run = options.scope, options.dry_run

@@ -25,10 +25,10 @@ class Clusterer(Protocol):
 
 
 def check_clusters(clusters: Sequence[Sequence[int]], sizes: Sequence[int], max_cluster_words: int) -> list[list[int]]:
-    """The clusters in a normal form: sorted, and without repetitions.
+    """Check clusters, and return them sorted, without repetitions.
 
-    Places ascend within a cluster, each once. Clusters are sorted by their places. Empty clusters are left out, and so are
-    clusters whose places are all in another cluster.
+    A cluster has places of texts. The places of each cluster are sorted, each once. The clusters are sorted by their
+    places. Empty clusters are left out, and so are clusters whose places are all in another cluster.
 
     Raises:
         InvalidArgument: if a place is not a whole number >= 0 and below the number of sizes, if a place is in no cluster,

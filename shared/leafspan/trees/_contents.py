@@ -31,7 +31,7 @@ class TreeCounts(NamedTuple):
 
 
 def count_trees(store: Store, trees: Trees, scope: Scope | None) -> Flow[TreeCounts]:
-    """The visible trees in numbers."""
+    """Count the visible trees and summaries."""
 
     def read(summaries: SummaryReader) -> Flow[TreeCounts]:
         rows = (yield from summaries.visible()).rows.values()

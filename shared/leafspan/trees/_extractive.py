@@ -32,10 +32,10 @@ class Extractive:
     """Summaries made of sentences of the texts, which are chosen by their vectors. No language model is asked.
 
     The sentences closest to the group's centroid are chosen, one after the other, as long as one fits into ``max_words``.
-    The centroid is the mean of the sentences' unit vectors. What the summary says already counts against a sentence, by
-    maximal marginal relevance: its score is (1 - ``diversity``) times its cosine with the centroid, minus ``diversity``
-    times its highest cosine (at least 0) with a sentence chosen before. The chosen sentences keep their original order,
-    with single spaces instead of white space. A repeated sentence counts once.
+    The centroid is the mean of the sentences' unit vectors. A sentence that repeats what the summary already has gets a
+    lower score (maximal marginal relevance): its score is (1 - ``diversity``) times its cosine with the centroid, minus
+    ``diversity`` times its highest cosine (at least 0) with a sentence chosen before. The chosen sentences are in their
+    original order, with single spaces instead of white space. A repeated sentence counts once.
 
     Headings, labels, sentences of fewer than four words, and text that begins with a small letter, as the rest of a cut
     sentence does, are chosen only if there is nothing else. If every sentence is too long, the best one is cut between
@@ -43,8 +43,8 @@ class Extractive:
 
     Args:
         max_words: Most words of a summary, >= 1. Default: 75.
-        diversity: Weight of what the summary says already, in [0, 1]. At 0, only the centroid counts. Default: 0.4.
-        max_input_words: Most words of a cluster that is summarised, >= 1. Clusterers keep to it; longer texts are
+        diversity: How much repetition lowers a sentence's score, in [0, 1]. At 0, only the centroid matters. Default: 0.4.
+        max_input_words: Most words of a cluster that a clusterer makes for this summarizer, >= 1. A single longer text is
             summarised as well. Default: 2500.
 
     Raises:

@@ -7,7 +7,7 @@ from leafspan.values import Candidate, Passage
 
 
 def document_of(candidate: Candidate) -> str:
-    """The id of a candidate's only document; "" for a summary of several documents and for another source."""
+    """The id of a candidate's document. Empty for a summary of several documents, and for other sources."""
     if candidate.outside is not None:
         return ""
     if candidate.summary is None:

@@ -12,10 +12,11 @@ class FailedSummary:
     """A summary that could not be made.
 
     Attributes:
-        tree: Id of the document whose tree it belongs to; for a layer above the documents' trees, a text that says which
-            documents it is about.
+        tree: Id of the document whose tree has the summary. For a layer above the documents' trees, a text that names its
+            documents.
         layer: Layer of the summary, >= 1. 0 if leaves of the document are missing.
-        error: A ``FunctionFailed`` with the last error of the summarizer as its cause, or what is wrong with the document.
+        error: A ``FunctionFailed`` whose cause is the last error of the summarizer, or an error that says what is wrong
+            with the document.
     """
 
     tree: str
@@ -31,7 +32,7 @@ class TreesBuilt:
         built: Ids of the documents whose trees are new.
         unchanged: Number of documents whose trees are up to date.
         summaries: Number of summaries written.
-        asked: Number of different summaries that the summarizer was asked for.
+        asked: Number of different summaries that the summarizer had to make.
         reused: Number of different summaries that had been made before, from the same texts.
         words_sent: In a dry run, about how many words would be sent to a language model. Otherwise 0.
         words_received: In a dry run, about how many words would come back. Otherwise 0.
@@ -53,7 +54,7 @@ class TreesBuilt:
 
     @property
     def share_asked(self) -> float:
-        """The share of needed summaries that came from the summarizer, in [0, 1]; 0 if no summary was needed."""
+        """The share of the needed summaries that the summarizer was asked for, in [0, 1]. 0 if no summary was needed."""
         needed = self.asked + self.reused
         return self.asked / needed if needed else 0.0
 

@@ -16,14 +16,14 @@ Several may run at the same time: in worker threads, or in several tasks of an e
 
 
 class Summarizer(Protocol):
-    """Makes one text of several texts. See docs/trees.md for the summarizers that there are."""
+    """Makes a summary of several texts. docs/trees.md lists leafspan's summarizers."""
 
     @property
     def identity(self) -> str:
-        """Text that identifies everything that a summary depends on, except for its texts and the index's embedder.
+        """Text that changes whenever the summarizer would make other summaries of the same texts.
 
-        It is the same in every process. Summaries are cached under it, so a summarizer with another identity makes them
-        again.
+        It is the same in every process, and need not contain the embedder. leafspan caches summaries under this text. So a
+        summarizer with another identity makes the summaries again.
         """
         ...
 

@@ -7,7 +7,7 @@ from leafspan.values import Passage
 
 
 class Summaries(list[Passage]):
-    """Summaries, and leaves below them if these were asked for: a list like any other, which notebooks show as trees."""
+    """A list of summaries, and of the leaves below them if you asked for leaves. Notebooks show it as trees."""
 
     def __repr__(self) -> str:
         return "[" + ",\n ".join(map(repr, self)) + "]"

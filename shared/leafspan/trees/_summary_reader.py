@@ -27,7 +27,7 @@ _ROOTS: WeakKeyDictionary[VisibleTrees, dict[tuple[Where | None, int | None], Se
 
 
 class SummaryReader:
-    """The visible summaries, for one attempt at a retrieval. Without a tree, there are no summaries.
+    """The visible summaries, for one attempt at a retrieval. It has no summaries if no tree was ever built.
 
     The trees are opened when they are first needed. Call ``leave`` when done.
     """

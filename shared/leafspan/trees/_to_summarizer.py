@@ -13,10 +13,10 @@ from leafspan.trees._summarizer import Summarizer
 
 
 def to_summarizer(thing: object) -> Summarizer:
-    """Make a summarizer from a user's model, function or summarizer.
+    """Make a summarizer from a summarizer, a language model or a function.
 
     Raises:
-        InvalidArgument: if ``thing`` is anything else.
+        InvalidArgument: if it is something else.
     """
     if thing is None:
         return Extractive()

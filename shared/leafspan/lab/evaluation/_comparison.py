@@ -11,7 +11,7 @@ _ENOUGH = 10  # questions; with fewer, the bootstrap's intervals are much too na
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How one strategy does beside another one, by one measure, on the same questions.
+    """Two strategies compared by one measure on the same questions.
 
     Attributes:
         measure: The measure.
@@ -21,8 +21,8 @@ class Comparison:
         low: Lower end of the 95 % confidence interval of the difference.
         high: Upper end.
         wins: Ids of the questions on which ``one`` does better.
-        losses: Ids of those on which ``other`` does better.
-        ties: Number of questions on which both do the same.
+        losses: Ids of the questions on which ``other`` does better.
+        ties: Number of questions on which both have the same score.
     """
 
     measure: str

@@ -32,19 +32,22 @@ def evaluate(
 ) -> Evaluation:
     """Measure how well strategies answer questions over an index or view.
 
-    If a question has ``answers``, each strategy retrieves passages for each budget of words. Recall is 1 if these hold one
-    answer in full (or all answers, if all are needed). Precision is the share of their characters that is part of an
-    answer. Iou is the intersection over the union of both. If a question has ``relevant`` documents, their best passages
-    rank them, and the measures are nDCG@10, recall at 10 (R@10) and the reciprocal rank (RR). If nothing answers a
-    question, abstention is 1 if nothing is found: by a ``min_score``, or by ``Hybrid``'s ``min_answer_probability``.
+    If a question has ``answers``, each strategy retrieves passages for each budget of words. Recall is 1 if the passages
+    contain one answer in full (or all answers, if all are needed). Precision is the share of the passages' characters that
+    are part of an answer. Iou (intersection over union) is the number of characters that are in passages and in an answer,
+    divided by the number that are in either. If a question has ``relevant`` documents, each document has the rank of its
+    best passage, and the measures are nDCG@10, recall at 10 (R@10) and the reciprocal rank (RR). If a question has no
+    answer, abstention is 1 if the strategy returns nothing. It needs a ``min_score``, or ``Hybrid``'s
+    ``min_answer_probability``.
 
     Args:
         index: The index or view.
         questions: The path of a file in JSON Lines, or questions. See ``read_questions``.
-        strategies: Strategies by their names in the result, a list of them, or one. In a list, each one gets its name in
-            configurations, and a second one of that name becomes ``"hybrid 2"``. A name such as ``"hybrid"`` means the
-            strategy with its defaults. A ``Config`` means its strategy with its ``candidates`` and ``min_score``. Its
-            ``k`` and ``budget`` are ignored, since all strategies retrieve the same amount.
+        strategies: A mapping from names of your own to strategies, a list of strategies, or one strategy. In a list, each
+            strategy gets its name in configurations, and a second strategy with this name becomes ``"hybrid 2"``. A name
+            such as ``"hybrid"`` means the strategy with its defaults. A ``Config`` means its strategy with its
+            ``candidates`` and ``min_score``. Its ``k`` and ``budget`` are ignored, since all strategies retrieve the same
+            amount.
         budgets: Numbers of words, each >= 1. Default: 150, 300, 600 and 1,200.
         where: Filter on the documents, for all questions. Default: all documents.
         progress: Whether to show a bar. Default: only in a terminal or a notebook.

@@ -22,9 +22,9 @@ class Evaluation:
     Attributes:
         questions: Text of each question, by its id.
         budgets: The budgets in words.
-        scores: For each strategy and each measure the score of each question that it applies to, by id. The measures are
-            ``"recall@300"``, ``"precision@300"`` and ``"iou@300"`` of the first 300 words (and of the other budgets), and
-            those of documents, such as ``"nDCG@10"``, and ``"abstention"``.
+        scores: ``scores[strategy][measure][question id]``. A measure such as ``"abstention"`` has only the questions that
+            it applies to. The measures are ``"recall@300"``, ``"precision@300"`` and ``"iou@300"`` of the first 300 words
+            (and of the other budgets), measures of documents such as ``"nDCG@10"``, and ``"abstention"``.
     """
 
     questions: Mapping[str, str] = field(repr=False)

@@ -22,11 +22,11 @@ _HEAD = ["query-id", "corpus-id", "score"]
 
 
 def read_beir(folder: str | Path, split: str = "test") -> tuple[list[Document], list[Question]]:
-    """Read the documents and judged questions of a data set in BEIR's files.
+    """Read the documents and questions of a data set in the format of BEIR, a collection of test data sets.
 
     Args:
         folder: Folder with ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/{split}.tsv``.
-        split: Name of the judgements. Default: ``"test"``.
+        split: Name of the file with judgements (which document is relevant to which question). Default: ``"test"``.
 
     Returns:
         The documents, and the questions with a relevant document, in the order of the files. Judgements of 0 are left out.
@@ -54,7 +54,7 @@ def read_beir(folder: str | Path, split: str = "test") -> tuple[list[Document], 
 def save_beir(
     folder: str | Path, documents: Iterable[Document], questions: Iterable[Question], split: str = "test"
 ) -> None:
-    """Write documents and questions as a data set in BEIR's files. Existing files are replaced.
+    """Write documents and questions as a data set in BEIR's format. Existing files are replaced.
 
     Args:
         folder: Folder for the files, which is made if needed.

@@ -43,12 +43,12 @@ def make_questions(
     seed: int = 0,
     progress: bool | None = None,
 ) -> list[Question]:
-    """Make questions about leaves that are drawn at random. The leaf's text and place are the answer.
+    """Make questions about randomly chosen leaves. The text and place of the leaf are the answer.
 
-    Without a language model, a question is a few words of the leaf, drawn at random. A word is likelier if it is frequent
-    in the leaf, and if few leaves have it, as if somebody remembered a few words of the text. Such questions favour words
-    over meaning. They show whether a setting of the splitter or analyzer loses text. To choose weights of BM25 and vectors,
-    use questions of real users, or a language model.
+    Without a language model, a question is a few random words of the leaf. Words that are frequent in the leaf, but in few
+    other leaves, are chosen more often, as if somebody remembered a few words of the text. Such questions favour words over
+    meaning. They show whether a setting of the splitter or analyzer loses text. To choose weights of BM25 and vectors, use
+    questions of real users, or a language model.
 
     Args:
         index: The index or view.

@@ -22,8 +22,8 @@ class Answer:
         document_id: Id of the document.
         start: Its first character.
         end: The character after its last one.
-        text: The piece's text, by which the answer is found again if the document has changed. Default: empty, only the
-            position is used.
+        text: The piece's text. If the document has changed, leafspan finds the piece by this text. Default: empty, leafspan
+            uses only the position.
     """
 
     document_id: str
@@ -38,15 +38,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Question:
-    """A question, with pieces of text that answer it, with documents that are relevant to it, or with both.
+    """A question for ``evaluate``, with its answers, with documents that are relevant to it, or with both.
 
-    A question with neither has no answer: a strategy does well if it finds nothing.
+    If it has no answers and no relevant documents, the index does not answer it: then a strategy is right if it finds
+    nothing.
 
     Args:
         text: The question.
-        answers: What answers it: ``Answer``s, or texts from one of the documents, such as ``"in 1927"``.
-        relevant: The documents that are relevant to it: their grades, > 0, by id; or a list of ids or one id, of grade 1
-            each. Kept as grades by id.
+        answers: Pieces of documents (``Answer``), or texts that occur in one of the documents, such as ``"in 1927"``.
+        relevant: Relevant documents: a mapping from ids to grades, > 0. A list of ids, or one id, means grade 1 for each.
         needs_all: Whether all answers are needed. Default: False, one is enough.
         id: Its name in reports. Default: its text.
 

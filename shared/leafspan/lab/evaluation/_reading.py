@@ -31,10 +31,10 @@ def read_questions(source: str | Path | Iterable[Question | Mapping[str, Any]]) 
 
     Args:
         source: The path of a file with a JSON object on each line; or a list of such objects, or of ``Question``s. An
-            object has ``text``, and ``answers``: a list of texts, or of objects with ``doc_id``, ``start``, ``end`` and
-            ``text``; or ``relevant``: a list of ids of documents, one id, or an object with their grades; or both. An
-            empty list of answers means that nothing answers the question. ``id`` is optional, and so is ``answer_mode``:
-            ``"any"`` or ``"all"``. Your own keys are allowed, unless they look like a mistyped key.
+            object has ``text``, and ``answers``, ``relevant`` or both. ``answers`` is a list of texts, or of objects with
+            ``doc_id``, ``start``, ``end`` and ``text``. ``relevant`` is a list of ids of documents, one id, or an object
+            with their grades. An empty list of answers means that the documents have no answer. ``id`` is optional, and so
+            is ``answer_mode``: ``"any"`` or ``"all"``. Your own keys are allowed, unless they look like a mistyped key.
 
     Raises:
         InvalidArgument: if an object is not a question, or two questions have the same id. The message says which.

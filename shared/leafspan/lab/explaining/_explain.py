@@ -68,10 +68,10 @@ def explain(
 ) -> Explanation:
     """Explain why ``view.retrieve`` returns its passages, and why it does not return a certain piece of a document.
 
-    The retrieval itself shows whether the piece is returned, and its rank in each search. If it is not returned, further
+    A first retrieval shows whether the piece is returned, and its rank in each search. If it is not returned, more
     retrievals find the limits that keep it out, and the smallest ``k`` and budget and the largest ``min_score`` that let it
-    in. They embed nothing again, and do not repeat requests to language models or host retrievers. A reranker is called for
-    each list of results.
+    in. They do not embed again, and do not repeat requests to language models or host retrievers. But they call a reranker
+    again for each list of results.
 
     Args:
         view: An index or a view of one.
@@ -79,17 +79,17 @@ def explain(
         strategy: See ``retrieve``.
         document_id: Id of the document that has the piece. Default: None, which explains only what is returned.
         start: The piece's first character, >= 0. Default: the document's start.
-        end: The character after the piece's last one, > ``start``. Default: the document's end. The piece grows to whole
-            leaves, and counts as returned if one of these leaves is returned.
+        end: The character after the piece's last one, > ``start``. Default: the document's end. leafspan extends the piece
+            to whole leaves. It is returned if one of these leaves is returned.
         text: The piece's words, instead of its characters. White space does not matter. If the words have several places,
             the first one is explained, and the explanation names the others. Default: None.
         options: Options of ``retrieve``: ``k``, ``candidates``, ``budget``, ``where``, ``min_score``, ``per_document`` and
             ``timeout``.
 
     Returns:
-        The returned passages with their traces, the strategy's requests and their times. For a piece also the passages
-        that hold it, or the obstacles that keep it out, with the values that would let it in. ``print`` shows the
-        explanation as sentences.
+        The returned passages with their traces, the strategy's requests and their times. For a piece, also the passages
+        that contain it. If it is not returned, the obstacles that keep it out, with the values that would let it in.
+        ``print`` shows the explanation as sentences.
 
     Raises:
         DocumentNotFound: if the index has no document with that id, or the view does not show it.
@@ -114,7 +114,7 @@ async def aexplain(
     text: str | None = None,
     **options: Unpack[CallOptions],
 ) -> Explanation:
-    """Like ``explain``."""
+    """Like ``explain``, without blocking the event loop."""
     check_timeout(options.get("timeout"))
     piece = Piece.of(document_id, start, end, text)
     return await arun_within(_explained(view, query, strategy, piece, options), options.get("timeout"))

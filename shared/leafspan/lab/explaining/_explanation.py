@@ -19,12 +19,11 @@ class Obstacle:
     """What kept a piece of a document out of the results.
 
     Attributes:
-        kind: ``"damage"``, ``"empty"`` (a document without a text), ``"filter"``, ``"candidates"``,
-            ``"min_score"``, ``"per_document"``, ``"k"`` or ``"budget"``; ``"strategy"`` if no option of the call lets the
-            piece in.
-        option: Name of the option of ``retrieve``, such as ``"k"``. An empty text if no option is named.
+        kind: ``"damage"``, ``"empty"`` (a document without a text), ``"filter"``, ``"candidates"``, ``"min_score"``,
+            ``"per_document"``, ``"k"`` or ``"budget"``; ``"strategy"`` if no option of the call lets the piece in.
+        option: Name of the option of ``retrieve``, such as ``"k"``. Empty if no option keeps it out.
         value: The option's value. None if it was not given.
-        needed: The nearest value that lets the piece in. None is no limit at all.
+        needed: The nearest value that lets the piece in. None means no limit.
         sentence: The obstacle in a sentence.
     """
 
@@ -40,15 +39,15 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """The rank of a piece of a document in the results of a search, or of a strategy inside the given one.
+    """The rank of a piece of a document in the results of one search, or of an inner strategy, such as the base.
 
     Attributes:
         source: ``"vector"``, ``"bm25"``, ``"listing"``, ``"comparison"`` (of certain leaves with the query), the name of a
-            host retriever, or a strategy inside of the one that was asked, with its place, such as ``"base: Hybrid"``.
+            host retriever, or an inner strategy with its place, such as ``"base: Hybrid"``.
         rank: Its rank there, from 1. None if it is not there.
         score: Its score there. None if it is not there.
         results: How many results there are.
-        query: The phrasing of the question, or which one of several vectors. None if there was only one.
+        query: If there were several queries, the phrasing of the question or the number of the vector. Otherwise None.
     """
 
     source: str
@@ -83,18 +82,19 @@ class Explanation:
         question: What was asked.
         strategy: The strategy, as text.
         passages: What is returned, each with its trace.
-        found: How many results the strategy found. ``passages`` are the first of them.
+        found: How many results the strategy found. ``passages`` has only the first ones.
         requests: What the strategy asked for, with the time that each answer took.
         seconds: How long the retrieval took.
-        document_id: Id of the document that the piece is in. None if no document was given.
+        document_id: Id of the document that has the piece. None if the call did not name a document.
         start: First character of the leaves of the piece.
-        end: The character after their last one.
-        elsewhere: The other places of the text in the document, as (start, end), in order.
+        end: The character after the last character of these leaves.
+        elsewhere: Other places where the document has the same text, as (start, end), in order.
         holding: The passages that hold all or some of the piece. Empty if it is not returned.
-        obstacles: What kept it out, in the order in which a retrieval meets them. It is returned only if all of them
-            are removed, and never if the last one is of the kind ``"strategy"``.
-        standings: Its rank in each search, and in each strategy inside the one that was asked, as far as these look.
-        passage: The passage that holds it once all obstacles are removed. None if it is returned, or cannot be.
+        obstacles: What kept the piece out, in the order of the steps of a retrieval. To get the piece, remove all of them.
+            If the last one has the kind ``"strategy"``, no option of the call lets the piece in.
+        standings: The piece's rank in each search, and in each inner strategy, such as the base.
+        passage: The passage that contains the piece if all obstacles are removed. None if the piece is returned already, or
+            cannot be returned.
         retrievals: How many retrievals the explanation took.
         piece_lines: The explanation of the piece, in sentences.
     """

@@ -30,7 +30,7 @@ class Answered:
 
 
 def report(subtitle: str, answers: Sequence[Answered], appendix: Mapping[str, Node]) -> str:
-    """Make the page as HTML, which needs no other files.
+    """Return a page in HTML that shows questions with their results. It needs no other files.
 
     Args:
         subtitle: The searched index, in a few words.

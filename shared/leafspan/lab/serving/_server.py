@@ -33,14 +33,14 @@ def serve(
     timeout: float = 30.0,
     started: Callable[[str], None],
 ) -> None:
-    """Serve pages on 127.0.0.1 until SIGINT or SIGTERM. Must be called in the main thread.
+    """Serve pages to ask the view in a browser, on 127.0.0.1, until SIGINT or SIGTERM. Call it in the main thread.
 
     Args:
         view: The index or view to ask. It is only read.
         strategies: The available strategies, by name. The first one is selected at the start.
         port: The port, in [0, 65535]. 0 for any free port. Default: 0.
         timeout: Longest time to read a page. Unit: seconds. Default: 30.
-        started: Called with the address, once the server answers.
+        started: Function that is called with the address when the server is ready.
 
     Raises:
         InvalidArgument: if the port cannot be used.

@@ -56,32 +56,32 @@ def tune(
 ) -> Tuning:
     """Fit a strategy on some of your questions, and report how much better it is on the others: see docs/tuning.md.
 
-    The tuning changes one weight at a time, and only if cross-validation shows that the change also helps on questions that
-    did not choose it. Then the old and the tuned strategy answer the held-out questions. The tuned one is better if the
-    whole confidence interval of the difference is above 0. Otherwise the old strategy stays.
+    The tuning changes one weight at a time. It keeps a change only if cross-validation shows that the change also helps on
+    questions that were not used to choose it. Then the old and the tuned strategy answer the other questions, which are
+    held out until then. The tuned strategy is better if the whole confidence interval of the difference is above 0.
+    Otherwise the old strategy stays.
 
     Args:
         index: The index.
         questions: The path of a JSON Lines file, or questions, as for ``evaluate``. Default: 200 questions made from the
-            documents, as by ``make_questions``. These are worth less, and the report says so.
+            documents, as by ``make_questions``. Results with made questions are less reliable, and the report says so.
         strategy: The strategy to start from. A ``Config`` also gives its ``candidates`` and ``min_score``, and its other
             options stay. Default: the strategy and limits of the index.
-        options: One or several kinds of options to change: ``"weights"`` (of searches, scales, soft matches, neighbours
-            and references, and BM25's k1 and b), ``"windows"`` (how far passages reach), ``"thresholds"`` (which scores
-            are good enough; needs questions that nothing answers, except for ``AutoMerging``). Default: weights.
-        leaf_words: Other longest leaves to try, >= 1 each (``HierarchicalSplitter.leaf_words``). Each gets an index
-            of the documents in a temporary folder, without trees. If another length is better, the configuration has
-            a splitter, and needs a new index. Default: none.
-        budgets: Numbers of words, each >= 1. A question with answers counts with its mean recall over the budgets, a
-            question with relevant documents with nDCG@10, a question that nothing answers with 1 if nothing is found.
-            Default: 150, 300, 600 and 1,200.
+        options: One or several kinds of options to change: ``"weights"`` (of searches, scales, soft matches, neighbours and
+            references, and BM25's k1 and b), ``"windows"`` (how far passages reach), ``"thresholds"`` (which scores are
+            good enough; needs questions that nothing answers, except for ``AutoMerging``). Default: weights.
+        leaf_words: Other longest leaves to try, >= 1 each (``HierarchicalSplitter.leaf_words``). Each gets an index of the
+            documents in a temporary folder, without trees. If another length is better, the configuration has a splitter,
+            and needs a new index. Default: none.
+        budgets: Numbers of words, each >= 1. The score of a question with answers is its mean recall over the budgets. The
+            score of a question with relevant documents is nDCG@10. A question without an answer scores 1 if nothing is
+            found. Default: 150, 300, 600 and 1,200.
         where: Filter on the documents, for all questions. Default: all documents.
         held_out: Share of the questions to report on, in (0, 1). Default: 0.5.
         folds: Parts for cross-validation, >= 2. Default: 5.
         rounds: Largest number of rounds over all options, >= 1. Default: 2.
         seed: Seed of the random choices, >= 0. Default: 0.
-        resume: File for the measured scores, so that a stopped tuning continues when you run it again.
-            Default: None.
+        resume: File for the measured scores, so that a stopped tuning continues when you run it again. Default: None.
         progress: Whether to show a bar. Default: only in a terminal or a notebook.
 
     Raises:
@@ -111,7 +111,7 @@ async def atune(
     resume: str | Path | None = None,
     progress: bool | None = None,
 ) -> Tuning:
-    """Like ``tune``."""
+    """Like ``tune``, without blocking the event loop."""
     what = {"options": options, "leaf_words": leaf_words, "budgets": budgets, "where": where, "resume": resume}
     how = {"held_out": held_out, "folds": folds, "rounds": rounds, "seed": seed, "progress": progress}
     return await arun(_tuned(index, questions, strategy, **what, **how))

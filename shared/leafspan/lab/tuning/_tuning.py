@@ -24,11 +24,11 @@ class Tuning:
 
     Attributes:
         base: The configuration before.
-        tuned: The configuration that does best on the questions to fit on. Equal to ``base`` if no other does better there.
-        changes: The options that differ, by name, each with its value before and after. For weights, the value is the
-            share of BM25 in ``Hybrid``, and the multiple of the first retriever's weight in ``Ensemble``.
-        evaluation: Both, as ``"base"`` and ``"tuned"``, on the questions that were held out.
-        difference: The difference between both on these questions, with its confidence interval.
+        tuned: The configuration that is best on the questions to fit on. Equal to ``base`` if no other is better there.
+        changes: The changed options by name, each with its value before and after. For ``Hybrid``'s weights, the value is
+            the share of BM25. For ``Ensemble``'s weights, it is the weight divided by the first retriever's weight.
+        evaluation: The evaluation of ``"base"`` and ``"tuned"`` on the held-out questions.
+        difference: The comparison of both on the held-out questions, with a confidence interval.
         fitted_on: Number of questions to fit on.
         settings: Number of settings that were measured.
         made: Whether the questions were made from the documents.

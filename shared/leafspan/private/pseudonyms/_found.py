@@ -14,8 +14,8 @@ class Found(NamedTuple):
     Attributes:
         start: Its first character.
         end: The character after its last one.
-        kind: What it is, such as ``"PERSON"`` or ``"EMAIL_ADDRESS"``.
-        value: What it stands for, where the same thing can be written in several ways. None for its text.
+        kind: Kind of the entity, such as ``"PERSON"`` or ``"EMAIL_ADDRESS"``.
+        value: The entity's main spelling, if it has several. Default: None, the text itself.
     """
 
     start: int

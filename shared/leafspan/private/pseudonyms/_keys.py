@@ -23,7 +23,8 @@ class Key:
         secret: At least 32 random bytes, or a text of at least 32 characters.
 
     Raises:
-        InvalidArgument: if it is anything else, shorter, or has few different bytes. The message does not show it.
+        InvalidArgument: if the secret is shorter, has few different bytes, or has another type. The message does not show
+            it.
     """
 
     __slots__ = ("_secret",)

@@ -54,11 +54,12 @@ _PLAIN = _PlainLetters()
 class Patterns:
     """A finder of entities that follow a pattern, by the recognisers of Microsoft's Presidio. It needs no language model.
 
-    A text is searched once for each kind. Scores are Presidio's, before it looks at the words around an entity.
+    leafspan searches a text once for each kind. Scores are Presidio's scores of the patterns, without the words around an
+    entity.
 
     Args:
-        kinds: Presidio's names of what is searched. Default: e-mail and IP addresses, numbers of phones, cards, accounts
-            and medical licences, and national numbers that are checked or have a form of their own (``DEFAULT_KINDS``).
+        kinds: Kinds to find, by Presidio's names. Default: e-mail and IP addresses, numbers of phones, cards, accounts and
+            medical licences, and national numbers that are checked or have a form of their own (``DEFAULT_KINDS``).
         min_score: Lowest score of an entity, in [0, 1]. Default: 0.4.
         regions: Countries of phone numbers that are written without the code of a country. Default: Presidio's eight.
 

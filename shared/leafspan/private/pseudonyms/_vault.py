@@ -52,11 +52,11 @@ class Record:
 
 
 class Vault:
-    """What pseudonyms stand for, encrypted by AES-256-GCM, in a file of SQLite. Open one with ``Vault.open``.
+    """A SQLite file with the originals of pseudonyms, encrypted by AES-256-GCM. Open it with ``Vault.open``.
 
-    Give each tenant a vault and a key of their own. Threads and processes can share a vault's file. Without the key,
-    the file reveals only how many pseudonyms and documents there are, and how long the originals are. If somebody
-    changes the file without the key, or replaces it by an older one, the next read raises ``DamagedVault``.
+    Give each tenant a separate vault and key. Threads and processes can share a vault's file. Without the key, the file
+    reveals only how many pseudonyms and documents there are, and how long the originals are. If somebody changes the file
+    without the key, or replaces it by an older one, the next read raises ``DamagedVault``.
     """
 
     def __init__(self, file: VaultFile, key: Key, keys: VaultKeys, generation: int, vault: bytes, timeout: float) -> None:

@@ -38,8 +38,8 @@ _ATTEMPTS = 3
 class PrivateView(View):
     """An index, or a scoped view of one, with pseudonyms instead of names, addresses and numbers.
 
-    Documents, questions, filters and ids are masked before anything else sees them. Results are masked, unless the view
-    reveals them. ``private_view`` makes one. Every strategy and every retriever of a host works over it.
+    It masks documents, questions, filters and ids before the index or a model gets them. Results stay masked, unless the
+    view reveals them. Make one with ``private_view``. Every strategy and every retriever of a host works over it.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class PrivateView(View):
         return True
 
     def revealing(self, reveal: bool | Collection[str] = True) -> PrivateView:
-        """Return the same view for a reader who may see more or less: see ``reveal`` of ``private_view``.
+        """Return the same view for readers who may see more or less: see ``reveal`` of ``private_view``.
 
         Raises:
             InvalidArgument: if ``reveal`` is neither True nor False nor a list of kinds.

@@ -18,11 +18,11 @@ class HasLeaves(Protocol):
 
 
 def lightrag_inputs(index: HasLeaves, *, whole: bool = False) -> dict[str, list[str]]:
-    """Return an index's leaves or documents as arguments of ``LightRAG.ainsert``, whose results then lead back to leaves.
+    """Return an index's leaves or documents as arguments of ``LightRAG.ainsert``, so that results can be cited.
 
-    LightRAG asks its language model about each chunk. Each leaf becomes a chunk, and leads back exactly. Whole documents
-    make fewer and larger chunks, which cost less; such a chunk leads back to the span that holds it.
-    If several texts are the same, LightRAG keeps one of them.
+    LightRAG asks its language model about each chunk. Each leaf becomes a chunk, and a result is exactly this leaf. Whole
+    documents make fewer and larger chunks, which cost less. A result is then the span of leaves that holds the chunk. If
+    several texts are the same, LightRAG keeps one of them.
 
     Args:
         index: The index, or a view of one.

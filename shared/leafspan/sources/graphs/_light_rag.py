@@ -28,17 +28,17 @@ _NAME = "LightRAG"
 
 @dataclass(frozen=True, slots=True)
 class LightRAG(Strategy):
-    """What a LightRAG finds in its graph of entities and relations: chunks, entities and relations, as passages.
+    """What LightRAG finds in its graph: chunks of text, entities and relations between them, as passages.
 
-    A chunk that was made from a leaf of the index is that leaf. A chunk of one of the index's documents is the span
-    that holds it: see ``lightrag_inputs``. Everything else is a passage of its own kind. LightRAG gives no scores:
-    number r of a kind has the score 1 / r.
+    A chunk that was made from a leaf of the index is that leaf. A chunk of one of the index's documents is the span that
+    holds it: see ``lightrag_inputs``. Other results are passages without a place in a document. LightRAG returns no scores,
+    so result number r of each kind has the score 1 / r.
 
     Args:
         instance: A ``lightrag.LightRAG`` that is initialised, or a ``LightRAGThread``.
         mode: ``"local"``: entities that fit the question, and what belongs to them. ``"global"``: relations. ``"hybrid"``:
-            both. ``"naive"``: chunks by their vectors, without the graph. ``"mix"``: all of these. ``"bypass"``: nothing is
-            searched; only for answers. Default: ``"mix"``.
+            both. ``"naive"``: chunks by their vectors, without the graph. ``"mix"``: all of these. ``"bypass"``: no search,
+            only for answers. Default: ``"mix"``.
         kinds: Kinds of passages to return: ``"chunk"``, ``"entity"`` and ``"relation"``. Chunks alone can be merged or
             widened by another strategy, if all of them are leaves. Default: ('chunk', 'entity', 'relation').
         params: Further options of ``lightrag.QueryParam`` by name, such as ``{"top_k": 20, "hl_keywords": ["tea"]}``.

@@ -37,26 +37,27 @@ _OF_SEARCH = ("embedder", "generate", "agenerate", "keywords", "prompt", "entiti
 
 @dataclass(frozen=True, slots=True)
 class PropertyGraph(Strategy):
-    """What a property graph of LlamaIndex has for a question: chunks, entities and relations, as passages.
+    """What a search of LlamaIndex's property graph finds: chunks of text, entities and relations, as passages.
 
     The search starts from the entities that the question names, and from those that are most similar to it, and follows
-    relations. An entity that the question names has the score 1, another one its cosine with the question, in (0, 1];
-    each further step halves the score. A relation has the better score of the ends that it was reached from. A chunk
-    has the best score of what was found in it. A chunk that was made from a leaf of the index is that leaf. A chunk of
-    one of the index's documents is the span that holds it. Everything else is a passage of its own kind.
+    relations. An entity that the question names has the score 1, another one its cosine with the question, in (0, 1]; each
+    further step halves the score. A relation has the better score of the entities from which the search reached it. A chunk
+    has the best score of the entities and relations that were found in it. A chunk that was made from a leaf of the index
+    is that leaf. A chunk of one of the index's documents is the span that holds it. Other results are passages without a
+    place in a document.
 
     Args:
         graph: A ``PropertyGraphIndex``, one of LlamaIndex's property graph stores, or a retriever of such an index. A
-            retriever does its own search, and its scores are kept. Otherwise all entities are read for each question,
-            which suits graphs of up to some ten thousand entities.
+            retriever does its own search, and its scores are kept. Otherwise all entities are read for each question, which
+            suits graphs of up to some ten thousand entities.
         kinds: Kinds of passages to return: ``"chunk"``, ``"entity"`` and ``"relation"``. Chunks alone can be merged or
             widened by another strategy, if all of them are leaves. Default: ('chunk', 'entity', 'relation').
-        embedder: An embedder of any kind that ``Index.open`` takes, which compares the question with the entities.
-            Default: the bundled one.
+        embedder: An embedder of any kind that ``Index.open`` takes, which compares the question with the entities. Default:
+            the bundled one.
         generate: Function from a prompt to a text: a language model that is asked for keywords. Entities that a keyword
-            names are treated as named by the question. If the model fails, the search goes on without keywords, and
-            each passage's trace says so. Default: no model.
-        agenerate: Its coroutine function.
+            names are treated as named by the question. If the model fails, the search goes on without keywords, and each
+            passage's trace says so. Default: none.
+        agenerate: A coroutine function with the same task, for an event loop.
         keywords: Number of keywords to ask for, >= 1. Default: 10.
         prompt: Template with ``{question}`` and ``{count}``. The answer has a keyword on each line.
         entities: Number of entities to start from, beside those that are named, >= 0. Default: 4.
@@ -65,8 +66,8 @@ class PropertyGraph(Strategy):
         timeout: Most seconds for the graph, and as many for the language model, > 0. Default: 60.
 
     Raises:
-        InvalidArgument: if an option is out of its range, ``graph`` is of another kind, or an option for the search comes
-            with a retriever.
+        InvalidArgument: if an option is out of its range, ``graph`` is something else, or an option for the search is given
+            together with a retriever.
 
     Ties are ordered as in ``kinds``, then by id. Source: LlamaIndex's ``VectorContextRetriever`` and
     ``LLMSynonymRetriever``, which this combines, also for stores without vectors.

@@ -24,7 +24,7 @@ _CLOSING = 10.0  # seconds
 class LightRAGThread:
     """A LightRAG in a thread of its own, for use from scripts, notebooks and any event loop.
 
-    A LightRAG belongs to the event loop in which it was opened. This one has a loop that always runs, so several
+    A LightRAG belongs to the event loop in which it was opened. The thread has an event loop that always runs, so several
     threads and loops can make blocking and asynchronous calls at the same time.
 
         with LightRAGThread(lambda: lightrag.LightRAG(working_dir="graph", ...)) as graph:

@@ -37,28 +37,27 @@ Tables = Sequence[str] | Mapping[str, Sequence[str] | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SQL(Strategy):
-    """Rows of a SQL database, for SQL or, with a language model, for questions.
+    """Rows of a SQL database. A query is SQL, or with a language model a question.
 
     leafspan runs only queries that read: one SELECT, WITH or VALUES, with functions that are known to be harmless, on
     tables and columns that are allowed. It refuses everything else before it reaches the database. The transaction is
     rolled back, and is read-only if the database supports that. docs/sql.md says what is checked, and what is not.
 
-    Without ``generate`` every query is SQL. With it, a text that begins as SQL and parses as SQL is run as it is. Any
-    other text is a question, for which the language model writes SQL.
+    Without ``generate``, every query must be SQL. With ``generate``, a query that is valid SQL runs as it is. Any other
+    query is a question, for which the language model writes SQL.
 
     Args:
-        database: URL such as ``"sqlite:///shop.db"``, as text or as a SQLAlchemy URL, or an Engine with a blocking
-            driver.
+        database: URL such as ``"sqlite:///shop.db"``, as text or as a SQLAlchemy URL, or an Engine with a blocking driver.
         generate: Function from a prompt to a text, which is asked for SQL. Default: none, every query is SQL.
-        agenerate: Its coroutine function.
+        agenerate: A coroutine function with the same task, for an event loop.
         max_retries: How often the language model may repair a failed query, given the error, >= 0. Default: 0.
-        tables: Tables and views that may be read: a list of names, or a mapping from names to lists of columns (None
-            for all). Give the schema if queries must name it, and quote a name that contains a dot: ``'other."a.b"'``.
-            An allowed view may read the tables behind it. Default: all except system catalogs.
+        tables: Tables and views that may be read: a list of names, or a mapping from names to lists of columns (None for
+            all). Give the schema if queries must name it, and quote a name that contains a dot: ``'other."a.b"'``. An
+            allowed view may read the tables behind it. Default: all except system catalogs.
         functions: Names of further functions that are harmless, such as your own. Default: none.
         extract: Columns that become the text of a row, or a function from a row to a text. The text of one column is its
             value. Default: all columns, each in a line, ``name: value``.
-        preprocess_query: Function from the query to the query to ask instead. Default: none.
+        preprocess_query: Function that takes the query, and returns the query to use instead. Default: none.
         result: ``"rows"`` for a passage for each row, ``"table"`` for one passage with a table in Markdown. Default:
             ``"rows"``.
         return_query: Whether the metadata of each passage have the SQL that was run, under ``"sql"``. Default: False; the
@@ -73,7 +72,7 @@ class SQL(Strategy):
         MissingExtra: if SQLAlchemy, sqlglot or the database's driver is not installed.
         InvalidArgument: if an option is out of its range, or retries are wanted without ``generate``.
 
-    Row number r, from 1, has the score 1 / r, and a table has the score 1: the order is the query's own.
+    Rows keep the order of the query: row number r, from 1, has the score 1 / r. A table has the score 1.
     """
 
     database: Any = field(kw_only=False)
