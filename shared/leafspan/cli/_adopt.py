@@ -20,14 +20,16 @@ _SHOWN = 3  # printed ids for each reason to skip records
 
 
 def adopt(
-    folder: Annotated[Path, typer.Argument(help="The folder of the Chroma that has the collection.", show_default=False)],
+    folder: Annotated[
+        Path, typer.Argument(help="The folder of the Chroma database with the collection.", show_default=False)
+    ],
     collection: Annotated[
         str | None, typer.Option(help="Name of the collection.", show_default="the only one there", metavar="NAME")
     ] = None,
     kb: KnowledgeBase = DEFAULT_FOLDER,
     embedder: EmbedderName = None,
     no_join: Annotated[
-        bool, typer.Option("--no-join", help="Make each record a document of its own, even if it is a chunk of a text.")
+        bool, typer.Option("--no-join", help="Make each record a separate document, even if it is a chunk of a text.")
     ] = False,
     rename: Annotated[
         list[str] | None,
@@ -36,9 +38,10 @@ def adopt(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and change nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make an index of a collection that LangChain, LlamaIndex or Chroma alone has written, with its vectors.
+    """Make an index from a Chroma collection and its vectors, which LangChain, LlamaIndex or Chroma alone has written.
 
-    The collection must have been made with this embedder. It is only read. The exit code is 1 if records were skipped.
+    The collection must have been made with the embedder of --embedder. It is not changed. The exit code is 1 if records
+    were skipped.
     """
     renamed = dict(map(_renamed, rename or []))
     report = adopt_collection(

@@ -21,11 +21,13 @@ def build(
     embedder: EmbedderName = None,
     across_documents: Annotated[
         bool,
-        typer.Option("--across-documents", help="Build layers above the trees as well, over all documents."),
+        typer.Option("--across-documents", help="Also build layers of summaries above the trees, over all documents."),
     ] = False,
     partition_by: Annotated[
         str | None,
-        typer.Option(help="Build layers over the documents with the same value of this metadata key.", metavar="KEY"),
+        typer.Option(
+            help="Also build layers above the trees, one group for each value of this metadata key.", metavar="KEY"
+        ),
     ] = None,
     max_layers: Annotated[int, typer.Option(help="Most layers of a document's tree, and most layers above the trees.")] = 5,
     max_words: Annotated[
@@ -37,7 +39,7 @@ def build(
 ) -> None:
     """Build a tree of summaries over each document. Trees that are up to date are skipped.
 
-    Summaries are made of sentences of the texts, so no language model is asked. The exit code is 1 if a summary failed.
+    A summary consists of sentences from the texts. No language model is asked. The exit code is 1 if a summary failed.
     """
     # Without --max-words no summarizer is named, so that a language model's trees are not replaced by mistake.
     summarizer = None if max_words is None else Extractive(max_words=max_words)

@@ -22,15 +22,15 @@ def config(
     file: Annotated[
         Path | None, typer.Argument(help="A configuration to check. By default the default configuration is printed.")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Also print options that have their default.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Also print options with their default values.")] = False,
     schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON schema, with which editors complete and check.")
+        bool, typer.Option("--schema", help="Print the JSON schema, which editors use to complete and check the file.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Print a configuration as leafspan reads it. Without a file, print the default one, to save and change.
+    """Check a configuration, and print it. Without a file, print the default configuration, which you can save and change.
 
-    Other commands take the file by --config, programs by Index.open(config=...).
+    Use the file with --config in other commands, and with Index.open(config=...) in programs.
     """
     if schema:
         if file is not None or full:

@@ -18,7 +18,8 @@ _PLACES = "a folder, http://host:port/name or postgresql://user@host/database"
 def copy(
     source: Annotated[str, typer.Argument(help=f"The index: {_PLACES}.", parser=named_index, metavar="FROM")],
     target: Annotated[
-        str, typer.Argument(help="The copy. It is created if it does not exist.", parser=named_index, metavar="TO")
+        str,
+        typer.Argument(help="The copy: a place as for FROM. A missing one is created.", parser=named_index, metavar="TO"),
     ],
     name: Annotated[str, typer.Option("--name", help="Name of the index.")] = "kb",
     to_name: Annotated[str | None, typer.Option("--to-name", help="Name of the copy. By default the index's name.")] = None,
@@ -26,7 +27,7 @@ def copy(
 ) -> None:
     """Copy an index with its vectors and trees. Nothing is embedded again.
 
-    To continue an interrupted copy, run it again. Both indexes can be read meanwhile.
+    To continue an interrupted copy, run the command again. Both indexes can be searched meanwhile.
     """
     with Index.open(source, name=name, create=False) as opened:
         copied = opened.copy_to(target, name=name if to_name is None else to_name)

@@ -25,9 +25,9 @@ def delete(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be deleted, and change nothing.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete documents by their ids, or all that match a filter, and the summaries made of them. Their ids are printed.
+    """Delete documents by their ids or by a filter, and their summaries. The ids of deleted documents are printed.
 
-    An id that no document has is an error, after the others have been deleted.
+    If no document has one of the ids, the other documents are deleted, and then an error is printed.
     """
     condition = parse_filter(where)
     with Index.open(kb, create=False) as opened:

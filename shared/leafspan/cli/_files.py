@@ -28,25 +28,27 @@ Paths = Annotated[
 ]
 Glob = Annotated[
     list[str] | None,
-    typer.Option("--glob", help="Read only such files of a folder, such as '*.md' or 'guide/**/*.md'. May be repeated."),
+    typer.Option("--glob", help="Read only files that match, such as '*.md' or 'guide/**/*.md'. May be repeated."),
 ]
 Exclude = Annotated[
     list[str] | None,
-    typer.Option("--exclude", help="Leave out such files and folders, such as 'drafts'. May be repeated."),
+    typer.Option("--exclude", help="Leave out files and folders that match, such as 'drafts'. May be repeated."),
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option("--encoding", help="Encoding of the files that are not UTF-8. UTF-8 files are read as UTF-8."),
+    typer.Option("--encoding", help="Encoding of files that are not valid UTF-8."),
 ]
-TextField = Annotated[str, typer.Option("--text-field", help="Field of a JSON line that has the text.")]
+TextField = Annotated[str, typer.Option("--text-field", help="Field with the text, in .jsonl files.")]
 IdField = Annotated[
     str | None,
-    typer.Option("--id-field", help="Field of a JSON line that has the id; without it, the id has the line's number."),
+    typer.Option("--id-field", help="Field with the id, in .jsonl files. By default, the id has the line's number."),
 ]
-TitleField = Annotated[str | None, typer.Option("--title-field", help="Field of a JSON line that has the title.")]
+TitleField = Annotated[str | None, typer.Option("--title-field", help="Field with the title, in .jsonl files.")]
 Root = Annotated[
     Path | None,
-    typer.Option("--root", help="Folder that ids are relative to, by default the folder that contains the index's folder."),
+    typer.Option(
+        "--root", help="Document ids are paths relative to this folder. By default the folder that contains the index."
+    ),
 ]
 Outputs = Annotated[bool, typer.Option("--outputs", help="Also read the printed output of notebooks.")]
 Checksum = Annotated[

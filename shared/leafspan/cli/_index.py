@@ -44,7 +44,7 @@ def index(
         bool, typer.Option("--prune", help="Delete documents whose files are no longer there, like `leafspan sync`.")
     ] = False,
     id_: Annotated[
-        str | None, typer.Option("--id", help="Id of the text on standard input, which is read for the path `-`.")
+        str | None, typer.Option("--id", help="Id of the text that is read from standard input. Needs the path `-`.")
     ] = None,
     glob: Glob = None,
     exclude: Exclude = None,
@@ -56,7 +56,8 @@ def index(
     outputs: Outputs = False,
     strict: Strict = False,
     leaf_words: Annotated[
-        int | None, typer.Option(help="Most words of a leaf, 45 by default. Fixed when the index is created.")
+        int | None,
+        typer.Option(help="Most words of a leaf (smallest piece), 45 by default. Fixed when the index is created."),
     ] = None,
     context_sentences: Annotated[
         int | None,
@@ -68,9 +69,9 @@ def index(
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Add new files to an index, replace changed ones, and skip the others.
+    """Add new files to an index, replace changed ones, and skip unchanged ones.
 
-    A file that cannot be read is named and skipped. Its document does not change.
+    If a file cannot be read, its name is printed, and its document stays as it is.
     """
     files = Files(
         paths,

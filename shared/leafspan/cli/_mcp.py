@@ -26,17 +26,22 @@ def mcp(
         str | None,
         typer.Option(
             "--where",
-            help='Serve only documents that match a filter, such as \'F("tenant") == "a"\', or JSON in the dialect of '
-            "Chroma or Haystack.",
+            help='Serve only documents that match a filter, such as \'F("tenant") == "a"\', or a filter of Chroma or '
+            "Haystack as JSON.",
             metavar="FILTER",
         ),
     ] = None,
     writable: Annotated[bool, typer.Option("--writable", help="Let the agent add and delete documents.")] = False,
-    about: Annotated[str, typer.Option(help="What the documents are, for the model.")] = "the documents",
+    about: Annotated[
+        str, typer.Option(help="A short description of the documents, which the agent's model reads.")
+    ] = "the documents",
     strategy: Annotated[
         str | None,
         typer.Option(
-            "--strategy", "-s", help=f"Search only by this one of {', '.join(usual_strategies())}.", show_default=False
+            "--strategy",
+            "-s",
+            help=f"The only strategy that the agent can use: {', '.join(usual_strategies())}.",
+            show_default=False,
         ),
     ] = None,
     config: ConfigFile = None,
@@ -44,14 +49,14 @@ def mcp(
         int | None,
         typer.Option(
             "-k",
-            help="Most passages, if the model does not say. By default the configuration's, or any number.",
+            help="Most passages, if the model gives no number. By default the configuration's, or no limit.",
             show_default=False,
         ),
     ] = None,
     budget: Annotated[
         int | None,
         typer.Option(
-            help="Most words of a result, if the model does not say. By default the configuration's, or 600.",
+            help="Most words of a result, if the model gives no number. By default the configuration's, or 600.",
             show_default=False,
         ),
     ] = None,
@@ -62,14 +67,14 @@ def mcp(
         typer.Option(
             min=0,
             max=65535,
-            help="Serve streamable HTTP on this port of 127.0.0.1, 0 for any free one, instead of standard input and "
-            f"output. Clients must send the token in {_TOKEN}, or one that is made and printed.",
+            help="Serve streamable HTTP on this port of 127.0.0.1 (0: any free port) instead of standard input and output. "
+            f"Clients must send the token from the environment variable {_TOKEN}. Without it, a token is made and printed.",
         ),
     ] = None,
 ) -> None:
-    """Serve an index to an agent by the Model Context Protocol (MCP): it can search, read and cite.
+    """Serve an index to an agent by the Model Context Protocol (MCP). The agent can search, read and cite.
 
-    It can change nothing, unless --writable is given.
+    It cannot change the index, unless --writable is given.
     """
     from leafspan.cli.mcp_server import HTTPPlace, make_server, serve_http, serve_stdio
 

@@ -46,13 +46,13 @@ def named_index(text: str) -> str:
     return text
 
 
-_PLACE = "The folder of the index, or its address: http://host:port/name or postgresql://user@host/database."
+_PLACE = "The index: a folder, or an address such as http://host:port/name or postgresql://user@host/database."
 KnowledgeBase = Annotated[str, typer.Option("--kb", help=_PLACE, parser=named_index, metavar="FOLDER")]
 """The type of the option ``--kb``."""
 
 NewKnowledgeBase = Annotated[
     str,
-    typer.Option("--kb", help=f"{_PLACE} It is created if it does not exist.", parser=named_index, metavar="FOLDER"),
+    typer.Option("--kb", help=f"{_PLACE} A missing index is created.", parser=named_index, metavar="FOLDER"),
 ]
 """The type of the option ``--kb`` of a command that creates the index."""
 
@@ -63,8 +63,8 @@ EmbedderName = Annotated[
     str | None,
     typer.Option(
         "--embedder",
-        help="minilm, e5, wordllama, or package.module:attribute, which is imported, also from the current folder. By "
-        "default the one that the index was made with, if it has one of these three names.",
+        help="The embedder: minilm, e5, wordllama (bundled), or your own as package.module:attribute, which is imported, "
+        "also from the current folder. By default the index's embedder, if it is one of the first three.",
         metavar="NAME",
         show_default=False,
     ),
@@ -91,7 +91,7 @@ Where = Annotated[
     str | None,
     typer.Option(
         "--where",
-        help="Filter on the metadata, such as 'F(\"year\") >= 2020', or JSON in the dialect of Chroma or Haystack.",
+        help="Filter on the metadata, such as 'F(\"year\") >= 2020', or a filter of Chroma or Haystack as JSON.",
         metavar="FILTER",
     ),
 ]

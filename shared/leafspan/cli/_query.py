@@ -39,39 +39,44 @@ def query(
         typer.Option(
             "--strategy",
             "-s",
-            help=f"One of {', '.join(STRATEGIES)}. By default the configuration's, or relevant-segments.",
+            help=f"One of {', '.join(STRATEGIES)}. By default the configuration's strategy, or relevant-segments.",
             autocompletion=lambda: [*STRATEGIES],
         ),
     ] = None,
     config: ConfigFile = None,
     k: Annotated[
         int | None,
-        typer.Option("-k", help="Most passages, 5 by default, or any number with a budget, and for browse."),
+        typer.Option("-k", help="Most passages. By default 5; no limit with --budget or for browse."),
     ] = None,
     budget: Annotated[int | None, typer.Option(help="Most words in all passages together.")] = None,
     candidates: Annotated[
-        int | None, typer.Option(help="Leaves to look at before merging, by default as many as fill the budget, or 4 * k.")
+        int | None,
+        typer.Option(help="Leaves (smallest pieces) to find before merging. By default enough for the budget, or 4 * k."),
     ] = None,
     where: Where = None,
     min_score: Annotated[
         float | None,
-        typer.Option(help="Lowest score of a passage. By default any, except probabilities that round to 0.000."),
+        typer.Option(
+            help="Lowest score of a passage. By default 0.0005 for scores that are probabilities, no limit for others."
+        ),
     ] = None,
     min_answer_probability: Annotated[
         float | None,
-        typer.Option(help="Lowest probability, in [0, 1], that the index has an answer. For strategies over hybrid."),
+        typer.Option(
+            help="Print no passage if an answer in the index is less probable, in [0, 1]. For strategies over hybrid."
+        ),
     ] = None,
     per_document: Annotated[
-        int | None, typer.Option(help="Most passages of one document. By default any number.", show_default=False)
+        int | None, typer.Option(help="Most passages of one document. By default no limit.", show_default=False)
     ] = None,
-    timeout: Annotated[float | None, typer.Option(help="Most seconds for each question. By default any number.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Most seconds for each question. By default no limit.")] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print why each passage was returned.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Print the passages that a strategy finds, best first, each with its document and its place in the text.
 
-    With - for the question, each line of standard input is one. With --json, a question gives an array of passages; with -,
-    each gives a line with an object of `question` and `passages`.
+    If the question is -, each line of standard input is a question. With --json, one question prints an array of passages.
+    With - and --json, each question prints a line: an object with `question` and `passages`.
     """
     named = None if strategy is None else strategy_named(strategy)
     if min_score is not None:

@@ -20,9 +20,11 @@ _NUMBERS = re.compile(r"\b(\d+|[0-9a-f]{8})\b")  # counts and versions, in which
 
 
 Quick = Annotated[
-    bool, typer.Option("--quick", help="Check only that all leaves are there, and read no texts of complete documents.")
+    bool, typer.Option("--quick", help="Check only that no leaf is missing. Does not read the texts of complete documents.")
 ]
-Verify = Annotated[bool, typer.Option("--verify", help="Compare leaves in Chroma with the copies that answer questions.")]
+Verify = Annotated[
+    bool, typer.Option("--verify", help="Also compare the leaves in Chroma with leafspan's copies, which answer questions.")
+]
 All = Annotated[bool, typer.Option("--all", help="List every finding, even if many are alike.")]
 
 
@@ -33,9 +35,9 @@ def check(
     every: All = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find half-written documents and trees, and missing or altered leaves. Nothing is changed.
+    """Find incomplete documents and trees, and missing or altered leaves (smallest pieces). Nothing is changed.
 
-    With --verify, also find where leafspan's copies differ from Chroma. The exit code is 1 if anything was found.
+    To repair them, use `leafspan repair`. The exit code is 1 if anything was found.
     """
     with Index.open(kb, create=False) as opened:
         findings = opened.check(quick=quick, verify=verify)
@@ -50,7 +52,7 @@ def repair(
     every: All = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find what check finds, and repair what can be repaired. The exit code is 1 if anything is still damaged."""
+    """Find damage as `check` does, and repair it. The exit code is 1 if something could not be repaired."""
     with open_index(kb, embedder, create=False) as opened:
         findings = opened.repair(quick=quick, verify=verify)
     _show(str(kb), findings, repair=True, every=every, as_json=as_json)

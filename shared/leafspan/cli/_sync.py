@@ -60,15 +60,15 @@ def sync(
     checksum: Checksum = False,
     strict: Strict = False,
     workers: Annotated[
-        int, typer.Option("--workers", min=0, help="Other processes that read, split, embed and analyse.")
+        int, typer.Option("--workers", min=0, help="Number of additional processes that read files and embed texts.")
     ] = 0,
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Add new files, replace changed ones, and delete documents whose files are no longer there.
 
-    Only documents of these files and folders are deleted, with --glob or --exclude only of files that match. A file that
-    cannot be read is named and skipped. Its document does not change.
+    Only documents from these files and folders can be deleted. With --glob or --exclude, only documents from files that
+    match. If a file cannot be read, its name is printed, and its document stays as it is.
     """
     files = Files(
         paths,

@@ -27,8 +27,9 @@ class Bisecting:
     Spherical k-means cuts the texts in two, and each part again, until no piece has more than ``largest_piece`` texts. So
     time grows as n log n. Ward's method clusters each piece, and merges only what fits together.
 
-    A cluster rarely has more than one and a half times ``size`` texts. If two texts together are short enough for
-    one cluster, there are fewer clusters than texts. A text stays alone only if it would make every other cluster of its piece too long.
+    A cluster rarely has more than one and a half times ``size`` texts. If two texts together are short enough for one
+    cluster, there are fewer clusters than texts. A text stays alone only if it would make every other cluster of its piece
+    too long.
 
     With a ``margin``, a text can be in several clusters. On real texts, this found no more answers, so the default is 0.
 

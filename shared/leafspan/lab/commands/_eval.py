@@ -48,7 +48,7 @@ def evaluate(
     questions: Annotated[
         Path,
         typer.Argument(
-            help="Questions in JSON Lines, each with text and answers, or relevant documents; - for standard input.",
+            help="A file of questions in JSON Lines, as `leafspan questions` makes it, or - for standard input.",
             show_default=False,
         ),
     ],
@@ -59,7 +59,7 @@ def evaluate(
         typer.Option(
             "--strategy",
             "-s",
-            help=f"A strategy, any number of times: one of {', '.join(STRATEGIES)}. By default {', '.join(_COMPARED)}.",
+            help=f"One of {', '.join(STRATEGIES)}. May be repeated. By default {', '.join(_COMPARED)}.",
             autocompletion=lambda: [*STRATEGIES],
         ),
     ] = None,
@@ -67,7 +67,7 @@ def evaluate(
         list[Path] | None,
         typer.Option(
             "--config",
-            help="A configuration whose strategy takes part, with its candidates and min_score, any number of times.",
+            help="A configuration: its strategy is compared, with its candidates and min_score. May be repeated.",
             parser=named_path,
             metavar="FILE",
         ),
@@ -75,12 +75,15 @@ def evaluate(
     budget: Budgets = None,
     where: Where = None,
     measure: Annotated[
-        str | None, typer.Option(help="The measure of comparisons, such as recall@300 or nDCG@10.", show_default=False)
+        str | None,
+        typer.Option(
+            help="The measure that compares the best two strategies, such as recall@300 or nDCG@10.", show_default=False
+        ),
     ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="Draw recall against the budget into this new file (.png, .svg or .pdf).",
+            help="A new file for a plot of recall by budget (.png, .svg or .pdf).",
             parser=named_path,
             metavar="FILE",
         ),

@@ -38,14 +38,14 @@ def explain(
     kb: KnowledgeBase = DEFAULT_FOLDER,
     embedder: EmbedderName = None,
     document: Annotated[
-        str | None, typer.Option(help="Id of a document: say why the document, or a piece of it, is not returned.")
+        str | None, typer.Option(help="Id of the document to explain: why it, or a piece of it, is not returned.")
     ] = None,
     text: Annotated[
         str | None,
-        typer.Option(help="The text of the piece, at its first place in the document. White space does not matter."),
+        typer.Option(help="Text of the piece. The first place in the document counts. White space does not matter."),
     ] = None,
-    start: Annotated[int | None, typer.Option(help="The piece's first character in the document, from 0.")] = None,
-    end: Annotated[int | None, typer.Option(help="The character after its last one.")] = None,
+    start: Annotated[int | None, typer.Option(help="Position of the piece's first character, from 0.")] = None,
+    end: Annotated[int | None, typer.Option(help="Position after the piece's last character.")] = None,
     strategy: Annotated[
         str | None,
         typer.Option(
@@ -63,12 +63,12 @@ def explain(
     min_score: Annotated[float | None, typer.Option(help="As for query.")] = None,
     per_document: Annotated[int | None, typer.Option(help="As for query.")] = None,
     min_answer_probability: Annotated[float | None, typer.Option(help="As for query.")] = None,
-    timeout: Annotated[float | None, typer.Option(help="Most seconds. By default any number.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Most seconds. By default no limit.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say why `query` returns what it does, or with --document, what keeps a document or a piece of it out.
+    """Say why `query` returns its passages. With --document, say why a document, or a piece of it, is not returned.
 
-    Each change that it suggests to let the piece in has been tried.
+    It suggests options with which the piece is returned, and has tried each of them.
     """
     named = None if strategy is None else strategy_named(strategy)
     condition = parse_filter(where)

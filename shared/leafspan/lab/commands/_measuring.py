@@ -12,7 +12,9 @@ from leafspan.lab.evaluation import BUDGETS, Question, questions_in_lines
 
 Budgets = Annotated[
     list[int] | None,
-    typer.Option("--budget", help=f"Words to retrieve, any number of times. By default {', '.join(map(str, BUDGETS))}."),
+    typer.Option(
+        "--budget", help=f"Number of words to retrieve. May be repeated. By default {', '.join(map(str, BUDGETS))}."
+    ),
 ]
 """The type of the option ``--budget``."""
 

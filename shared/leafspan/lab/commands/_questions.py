@@ -39,15 +39,15 @@ def questions(
     kb: KnowledgeBase = DEFAULT_FOLDER,
     embedder: EmbedderName = None,
     count: Annotated[int, typer.Option("--count", "-n", help="Most questions.")] = 50,
-    words: Annotated[int, typer.Option(help="Words of a question.")] = 5,
+    words: Annotated[int, typer.Option(help="Number of words in a question.")] = 5,
     where: Where = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Make questions for `leafspan eval`: a few typical words of random leaves, with these leaves as answers.
+    """Make questions for `leafspan eval`: a few typical words of a random leaf (smallest piece), with the leaf as answer.
 
-    They favour words over meaning, so add questions of your own to the file.
+    Such questions favour searches by words over searches by meaning. So add questions of your own to the file.
     """
     check_output(output, force=force)
     with open_index(kb, embedder, create=False) as opened:

@@ -41,7 +41,8 @@ from leafspan.values import Passage
 
 def report(
     questions: Annotated[
-        list[str] | None, typer.Argument(help="Questions, or - for those on standard input.", show_default=False)
+        list[str] | None,
+        typer.Argument(help="Questions, or - to read one from each line of standard input.", show_default=False),
     ] = None,
     kb: KnowledgeBase = DEFAULT_FOLDER,
     embedder: EmbedderName = None,
@@ -50,7 +51,7 @@ def report(
         typer.Option(
             "--output",
             "-o",
-            help="The file to write, or - for standard output. It may replace a report only.",
+            help="The file to write, or - for standard output. Only an earlier report is replaced.",
             parser=named_path,
         ),
     ] = Path("report.html"),
@@ -59,7 +60,7 @@ def report(
         typer.Option(
             "--strategy",
             "-s",
-            help=f"One of {', '.join(STRATEGIES)}; several go side by side. By default the configuration's strategy, or "
+            help=f"One of {', '.join(STRATEGIES)}. May be repeated. By default the configuration's strategy, or "
             "relevant-segments.",
             autocompletion=lambda: [*STRATEGIES],
         ),
@@ -68,22 +69,26 @@ def report(
     questions_file: Annotated[
         Path | None, typer.Option("--questions", help="A file with a question on each line.", parser=named_path)
     ] = None,
-    k: Annotated[int | None, typer.Option("-k", help="Most passages, 5 by default, or any number with a budget.")] = None,
-    budget: Annotated[int | None, typer.Option(help="Most words in all passages of a result together.")] = None,
+    k: Annotated[int | None, typer.Option("-k", help="Most passages. By default 5; no limit with --budget.")] = None,
+    budget: Annotated[int | None, typer.Option(help="Most words in all passages together.")] = None,
     where: Where = None,
     min_score: Annotated[
         float | None,
-        typer.Option(help="Lowest score of a passage. By default any, except probabilities that round to 0.000."),
+        typer.Option(
+            help="Lowest score of a passage. By default 0.0005 for scores that are probabilities, no limit for others."
+        ),
     ] = None,
     min_answer_probability: Annotated[
         float | None,
-        typer.Option(help="Lowest probability, in [0, 1], that the index has an answer. For strategies over hybrid."),
+        typer.Option(
+            help="Show no passage if an answer in the index is less probable, in [0, 1]. For strategies over hybrid."
+        ),
     ] = None,
     trees: Annotated[bool, typer.Option("--trees", help="Also show the trees of the documents that were found.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file that is not a report.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write what strategies find as one HTML file: each document as a strip with the passages on it, their texts, and why.
+    """Write the passages for questions into an HTML file, with their places in the documents, and why they were found.
 
     The file needs no other files, and runs no script. Several strategies are shown side by side.
     """

@@ -36,22 +36,22 @@ def serve(
         list[Path] | None,
         typer.Option(
             "--config",
-            help="A configuration whose strategy can be chosen, any number of times. The first one is the default.",
+            help="A configuration whose strategy users can choose. May be repeated; the first is the default.",
             parser=named_path,
             metavar="FILE",
         ),
     ] = None,
     where: Where = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of 127.0.0.1, 0 for any free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1. 0: any free port.")] = 0,
     open_: Annotated[
         bool | None, typer.Option("--open/--no-open", help="Open the browser. By default only from a terminal.")
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Most seconds for what a page shows.")] = 30.0,
+    timeout: Annotated[float, typer.Option(help="Most seconds to make a page.")] = 30.0,
 ) -> None:
-    """Serve pages to ask an index, compare strategies, and look into documents and trees. Nothing is changed.
+    """Show an index in the browser: ask it, compare strategies, and look into documents and trees. Nothing is changed.
 
-    Only this machine can reach the pages, and only users with the printed address. With --where, they show only documents
-    that match. Ctrl-C ends the server.
+    The command prints the address. Only users of this machine who have the address can open the pages. With --where, the
+    pages show only documents that match. Ctrl-C ends the server.
     """
     from leafspan.lab.serving import serve as serve_view
 

@@ -38,7 +38,7 @@ def tune(
     questions: Annotated[
         Path | None,
         typer.Argument(
-            help="Questions in JSON Lines, as for `leafspan eval`, or -. By default made from the documents: weaker.",
+            help="A file of questions as for `leafspan eval`, or -. By default, questions are made from the documents.",
             show_default=False,
         ),
     ] = None,
@@ -58,21 +58,21 @@ def tune(
         list[str] | None,
         typer.Option(
             "--what",
-            help=f"What may be changed, any number of times: one of {', '.join(get_args(Kind))}. By default weights.",
+            help=f"The options to change: {', '.join(get_args(Kind))}. May be repeated. By default weights.",
         ),
     ] = None,
     leaf_words: Annotated[
         list[int] | None,
-        typer.Option(help="A further length of leaves to try, any number of times. Each needs a temporary index."),
+        typer.Option(help="Another leaf length to try, in words. May be repeated. Each makes a temporary index."),
     ] = None,
     budget: Budgets = None,
     where: Where = None,
-    held_out: Annotated[float, typer.Option(help="Share of the questions to report on.")] = 0.5,
+    held_out: Annotated[float, typer.Option(help="Share of the questions that only measure the result.")] = 0.5,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     resume: Annotated[
         Path | None,
         typer.Option(
-            help="Keep what is measured in this file, and continue a tuning that was stopped.",
+            help="File for the measured scores. A stopped tuning continues from it.",
             parser=named_path,
             metavar="FILE",
         ),
@@ -82,7 +82,7 @@ def tune(
         typer.Option(
             "--output",
             "-o",
-            help="Write the better configuration into this new file, in YAML or JSON, or - to print nothing else.",
+            help="A new file for the better configuration, in YAML or JSON, or - to print only the configuration.",
             parser=named_path,
             metavar="FILE",
         ),
@@ -90,10 +90,10 @@ def tune(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fit the weights of a strategy on some of the questions, and measure it on the others.
+    """Find better weights for a strategy with one part of the questions, and measure them with the other part.
 
-    A change that is not better there is dropped. Other commands take the file by --config, programs by
-    Index.open(config=...).
+    If they are not better there, the strategy stays as it is. Use the file of -o with --config in other commands, and with
+    Index.open(config=...) in programs.
     """
     check_output(output, force=force)
     check_output(resume, force=True)
