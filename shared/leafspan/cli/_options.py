@@ -125,7 +125,7 @@ def load_configs(files: Iterable[Path], taken: Collection[str]) -> dict[str, Con
 
 
 def parse_filter(where: str | None) -> Filter | dict[str, Any] | None:
-    """Parse a filter from its text or its JSON. None without a filter.
+    """The filter from its text, or from its JSON. None without a text.
 
     Raises:
         InvalidArgument: if it is neither.

@@ -95,7 +95,7 @@ def _opened(
 ) -> Iterator[tuple[Index, Files]]:
     """Open the index, and return it with the files and their ids in it.
 
-    A missing index is created, but not for paths without files. A dry run then uses a temporary one.
+    A missing index is created, but not for paths that have no files. A dry run then uses one that does not stay.
     """
     try:
         opened = open_index(kb, embedder, create=False, config=config)

@@ -22,7 +22,7 @@ class TreeCounts(NamedTuple):
     Attributes:
         trees: Number of documents whose tree is up to date.
         summaries: Number of summaries.
-        layers: Highest layer of a summary, 0 without summaries.
+        layers: Highest layer of a summary, 0 if there is no summary.
     """
 
     trees: int

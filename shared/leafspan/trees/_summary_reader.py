@@ -58,7 +58,7 @@ class SummaryReader:
             self._has_looked = False
 
     def warn_of_left_out(self) -> Collection[str]:
-        """The documents whose damaged trees were left out. A warning names them once."""
+        """The documents whose trees are damaged, and so were left out. A warning names them once."""
         return self._opened[1].warn_of_left_out() if self._opened is not None else ()
 
     def vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
@@ -89,7 +89,7 @@ class SummaryReader:
         return (yield from similarities(reader, indexes.vectors, vectors, ids))
 
     def vectors(self, ids: Sequence[str]) -> Flow[Any]:
-        """The vectors of one or more summaries, as rows.
+        """The vectors of at least one summary, a row each.
 
         Raises:
             StaleRead: if a summary is no longer there.
