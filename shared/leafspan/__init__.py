@@ -1,4 +1,4 @@
-"""Retrieval over spans of leaves, in one Chroma index, for LangChain, LlamaIndex and plain Python.
+"""Retrieval over spans of leaves, in one index, for LangChain, LlamaIndex and plain Python.
 
 ``__init__.pyi`` lists the names. A name is imported when it is first used, so a process does not wait for the others.
 """

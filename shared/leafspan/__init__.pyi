@@ -1,4 +1,4 @@
-"""Retrieval over spans of leaves, in one Chroma index, for LangChain, LlamaIndex and plain Python."""
+"""Retrieval over spans of leaves, in one index, for LangChain, LlamaIndex and plain Python."""
 
 from .configuration import Config
 from .documents import chunks_of

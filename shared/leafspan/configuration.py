@@ -37,7 +37,7 @@ class Config:
         title_weight: Weight, >= 0, of the title and the headings in a leaf's vector, beside 1 for its text. Default: None.
         analyzer: How texts become the terms that BM25 counts. Default: None.
         bm25: k1, b and the variant of BM25. Default: None.
-        strategy: Strategy for calls that name none. Default: None.
+        strategy: Strategy for calls that do not name one. Default: None.
         k: Most passages, >= 1, if a call gives neither ``k`` nor ``budget``. Default: None.
         candidates: Leaves to look at before merging, in [1, 10000]. Default: None.
         budget: Most words in all passages together, >= 1, if a call gives neither ``k`` nor ``budget``; or tokens with

@@ -42,7 +42,7 @@ _FEW_TO_EMBED = 5_000  # largest number of texts to embed again when an index is
 
 
 class Index(View):
-    """Documents in Chroma, cut into leaves, from which every strategy retrieves. Open one with ``Index.open``.
+    """Documents that are cut into leaves and stored in Chroma, PostgreSQL or Qdrant. Open one with ``Index.open``.
 
     Each method has an asynchronous twin whose name starts with ``a``, which does not block the event loop. An index may
     be used by many threads. It can be closed, or used in a ``with`` statement.
@@ -72,18 +72,19 @@ class Index(View):
         on_damage: OnDamage = "raise",
         unicode_errors: UnicodeErrors = "strict",
     ) -> Self:
-        """The index in a folder, or behind a Chroma client (a server, Chroma Cloud, in memory).
+        """Open the index in a folder, in a database, or behind a client (a Chroma server, Chroma Cloud, in memory).
 
         Args:
             path: Folder of the index, or the address of one behind a Chroma server, ``"http://host:port/name"``, or of a
                 PostgreSQL database, ``"postgresql://user@host/database"``. Give either this or ``client``.
-            client: A client that chromadb made, or an engine of your own (see docs/write-an-engine.md).
+            client: A client of chromadb or Qdrant, a pool of psycopg, or an engine of your own (see
+                docs/write-an-engine.md).
             name: Name of the index, which has the Chroma collections ``{name}.leaves`` and ``{name}.manifest``, so that a
                 folder can hold several. Default: ``"kb"``.
             embedder: A LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a
                 ``SentenceTransformer`` (or another model with ``encode``), a function from texts to vectors, an
                 ``Embedder``, or a name: ``"minilm"``, ``"e5"``, ``"wordllama"``, or ``"package.module:attribute"``,
-                which is imported. Default: the one of these names that the index was made with, or the bundled
+                which is imported. Default: ``"minilm"`` or ``"e5"`` if the index was made with it, otherwise the bundled
                 WordLlama.
             splitter: How documents are cut into leaves: for a splitter of LangChain or LlamaIndex, ``splitter_from`` of
                 ``langchain_ext`` or ``llamaindex_ext``. Default: ``HierarchicalSplitter()``.
@@ -95,9 +96,8 @@ class Index(View):
                 terms, which gets title, headings and text one by one. Default: ``Analyzer()``, which reads each document in
                 its own language.
             bm25: k1, b and the variant of BM25. Default: ``BM25Settings()``.
-            config: A ``Config``, the path of a YAML or JSON file, or a mapping. It sets the options above that
-                are not given here, and the strategy and limits for each ``retrieve`` without these options. Default:
-                no configuration.
+            config: A ``Config``, the path of a YAML or JSON file, or a mapping. It sets each of the six options above
+                that you do not give here, and the strategy and limits for a ``retrieve`` without them. Default: none.
             cache_dir: Folder for the copies that leafspan makes of an index behind a client. Default: in the user's
                 cache folder.
             embedding_cache: Whether to keep vectors, so that no text is embedded twice, even after a failure; or an
@@ -130,7 +130,7 @@ class Index(View):
                 where it can be written.
             IndexNotFound: if there is no index, and ``create`` is False.
             DamagedIndex: if the index's stored settings are damaged.
-            IndexMismatch: if it was made with another splitter, weight, analyzer or format, or ``{name}.leaves`` or
+            IndexMismatch: if the index was made with another splitter, weight, analyzer or format, or ``{name}.leaves`` or
                 ``{name}.manifest`` is a collection that leafspan did not make. Another embedder raises the same, at the
                 first embedding.
         """
@@ -311,7 +311,7 @@ class Index(View):
     def check(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> list[Finding]:
         """Find damage: half-written documents, missing or altered leaves, lost counts. Writes nothing.
 
-        The texts of all documents and trees are read, and compared with what was written.
+        It reads the texts of all documents and trees, and compares them with their checksums.
 
         Args:
             quick: Whether to check only that all leaves are there, without reading vectors or the texts of complete
@@ -325,6 +325,7 @@ class Index(View):
 
         Raises:
             InvalidArgument: if an option is of a wrong type, or both ``quick`` and ``verify`` are given.
+            StorageReadOnly: if the folder cannot be written, or the index was opened with ``read_only``.
         """
         return run(self._examine(False, quick, verify, progress))
 
@@ -350,6 +351,7 @@ class Index(View):
 
         Raises:
             InvalidArgument: if an option is of a wrong type, or both ``quick`` and ``verify`` are given.
+            StorageReadOnly: if the folder cannot be written, or the index was opened with ``read_only``.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
         return run(self._examine(True, quick, verify, progress))
@@ -391,7 +393,7 @@ class Index(View):
             DamagedIndex: if a document is not as it was written.
             WriterBusy: if another writer holds the copy for longer than the timeout.
             ServerTimeout: if a server does not answer within the timeout.
-            StorageFailed: if it cannot be reached, or fails.
+            StorageFailed: if the target cannot be reached, or fails.
         """
         return run(self._copy_to(path, client, name, timeout, progress))
 
@@ -548,7 +550,7 @@ def adopt(
         docstore: LlamaIndex's docstore. It has the texts between nodes, and the nodes above them. Default: the one of the
             ``StorageContext`` or ``VectorStoreIndex``.
         embedder: The embedder that the collection was made with: see ``Index.open``. A few texts are embedded again, and
-            compared with their vectors. Default: that of LangChain's ``Chroma`` or LlamaIndex's ``VectorStoreIndex``,
+            compared with their vectors. Default: the embedder of the ``Chroma`` or ``VectorStoreIndex``,
             or else WordLlama.
         join: Whether chunks of one text become one document. If not, each record becomes a document of its own, and can
             be filtered by its own metadata. Default: True.

@@ -34,8 +34,8 @@ class Document:
         id: Id of the document, different for each document of an index.
         text: Its text.
         title: Its title, which is indexed with every leaf, but is not part of the text. Default: None.
-        metadata: Values by key, each a str, int, float, bool, or a list of one of these types. You can filter by them,
-            and every passage has a copy. Default: none.
+        metadata: Values by key, each a str, int, float, bool, date, or a list of one of these types. You can filter by
+            them, and every passage has a copy. Default: none.
         chunks: The pieces of a text that is already split. They become its leaves: see ``chunks_of``. Default: none,
             the index splits the text.
         outline: Its leaves and headings, from which notebooks draw it. ``Index.get`` sets it, ``==`` and ``add`` ignore
@@ -411,8 +411,8 @@ class Passage:
     """A piece of a document (``document.text[start:end] == text``), a summary, or a result of another source.
 
     Attributes:
-        id: The id of a single leaf, or of a summary. Of more leaves, ``{document_id}#{version}#{first}-{last}``, with the
-            ordinals of the first and the last one. From another source, the id that it has there.
+        id: The id of a single leaf, or of a summary. For several leaves, ``{document_id}#{version}#{first}-{last}``, with
+            the ordinals of the first and the last one. From another source, the id that it has there.
         document_id: Id of the document. "" for a summary of several documents, and from another source.
         start: Its first character in the document. For a summary, the first one that it covers. None for a summary of
             several documents, and from another source.
@@ -422,7 +422,7 @@ class Passage:
         metadata: Metadata of the document. Empty for a summary of several documents.
         trace: How the passage was found. ``trace.explain()`` says it in sentences.
         summary: The place of a summary in its tree. None for a piece of a document.
-        title: Title of the document. None without a title, and for a summary of several documents.
+        title: Title of the document. None if it has none, and for a summary of several documents.
         headings: The headings above the whole passage, outermost first; the last one is the header of a table
             if the passage consists of rows below it. A passage over several sections has those that all of its sections
             have in common.

@@ -55,7 +55,7 @@ def _opened(make: F) -> F:
 
 
 class View:
-    """Documents that can be added, deleted, listed and retrieved from: an ``Index``, or what ``scoped`` gives.
+    """Documents that you can add, delete, list and search: an ``Index``, or what ``scoped`` returns.
 
     Each method has an asynchronous twin whose name starts with ``a``, which does not block the event loop. A view may be
     used by many threads.
@@ -126,7 +126,7 @@ class View:
         return _opened_again, (self._sources.reopen, self._scope)
 
     def scoped(self, where: object, *, share_statistics: bool = False) -> View:
-        """A view of the documents that match a filter, such as a tenant's. It can only ever be narrowed.
+        """A view of the documents that match a filter, such as a tenant's. You can only narrow it further.
 
         No call through the view reaches another document, whatever its filter, strategy or host retriever. A document
         added through the view must match the filter. If it lacks a value that the filter asks for, the view sets the
@@ -138,8 +138,8 @@ class View:
             where: The filter, made with ``F`` or in the dialect of Chroma, Haystack or LlamaIndex.
             share_statistics: Whether BM25 counts words over the whole index rather than over the view. That is faster,
                 and reveals a little about other documents. It also shows summaries of several documents that others
-                have built. Otherwise the view ``F("tenant") == "a"`` shows only those that it has built, and those that
-                the whole index has built for it with ``build_tree(partition_by="tenant")``. Default: False.
+                have built. Otherwise the view ``F("tenant") == "a"`` shows only the summaries that it has built, and the
+                ones that the whole index has built for it with ``build_tree(partition_by="tenant")``. Default: False.
 
         Raises:
             InvalidArgument: if ``where`` is no filter, or a filter without a condition, which every document matches,
@@ -251,7 +251,7 @@ class View:
 
         Returns:
             The ids of the documents that were added, replaced and deleted, and of the unchanged ones; and the files and
-            documents that could not be read or stored. The index keeps what it has of these.
+            documents that could not be read or stored. The index keeps their old versions.
 
         Raises:
             EmptySource: if documents would be deleted because the source, or one of its paths, is empty.

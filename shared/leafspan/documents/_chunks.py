@@ -47,8 +47,7 @@ def chunks_of(
     the chunks' own ids, is hidden too.
 
     Args:
-        chunks: LangChain, LlamaIndex or Haystack Documents that one of their splitters made; or texts, together with
-            ``id``.
+        chunks: LangChain, LlamaIndex or Haystack Documents that their splitter has made; or texts, together with ``id``.
         id: Id of the one document that all of them are chunks of. Default: as above.
         overlap: Most characters that two chunks without a start position share, >= 0. Default: 0.
         flatten_metadata: Whether ``{"a": {"b": 1}}`` is stored as ``{"a.b": 1}``. Default: False, it is an error.

@@ -44,11 +44,11 @@ class Files:
             behind a client, none, so that ids are absolute paths.
         readers: Your own readers by file suffix, such as ``{".xyz": read}``, instead of leafspan's. A reader is a
             function from a ``Path`` to a text, or to one or more Documents of leafspan, LangChain or LlamaIndex; a
-            LangChain loader class; or a LlamaIndex reader. A single document has its file's id. Of several, each has
-            this id with a number. Default: none.
+            LangChain loader class; or a LlamaIndex reader. A single document has its file's id. Several documents
+            have this id with a number. Default: none.
         outputs: Whether the outputs of a notebook's code are read, as far as they are text. Default: False.
         checksum: Whether ``sync`` also reads files whose size and times have not changed since the last sync. Otherwise
-            ``sync`` takes these files for unchanged. Default: False.
+            ``sync`` treats these files as unchanged. Default: False.
         strict: Whether an unreadable file, or a field that cannot be metadata, is an error. Otherwise it is skipped,
             and reported in the result. Default: False.
 

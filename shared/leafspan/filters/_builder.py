@@ -21,7 +21,7 @@ class F:
     docs/filters.md for a table of all comparisons.
 
     Args:
-        key: Name of the key. ``"doc_id"`` stands for the document's id.
+        key: Name of the key. ``"doc_id"`` is the document's id, ``"language"`` its detected language.
 
     Raises:
         InvalidArgument: if no document can have the key. Each comparison raises it if no document can have the value.

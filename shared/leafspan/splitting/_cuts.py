@@ -26,10 +26,10 @@ class Cut(NamedTuple):
 
 
 class Splitter(Protocol):
-    """A function from a text to its cuts.
+    """A function from a text to its cuts: the ends of leaves and of the nodes above them.
 
-    If it has a ``describe`` method, an index stores the text that this returns, and otherwise the name of the function. An
-    index can only be opened with a splitter of the same description.
+    An index stores what the function's ``describe`` method returns, or, without this method, the function's name. An index
+    can only be opened with a splitter of the same description.
     """
 
     def __call__(self, text: str, /) -> Sequence[Cut]:

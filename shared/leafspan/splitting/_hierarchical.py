@@ -35,7 +35,7 @@ class HierarchicalSplitter:
     """Leaves of whole sentences, and above them one or more levels of parents.
 
     A leaf holds whole paragraphs if they fit, otherwise whole sentences. A sentence longer than a leaf is cut between
-    words. A leaf never reaches across a Markdown heading; the heading begins the leaf that follows it.
+    words. A leaf never reaches across a Markdown heading; the heading is at the start of the leaf that follows it.
 
     Each node consists of whole nodes of the level below. The highest level is always the whole document.
 

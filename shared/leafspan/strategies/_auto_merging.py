@@ -24,7 +24,7 @@ class AutoMerging(Strategy):
 
     Args:
         base: Strategy that finds single leaves. Default: ``Hybrid()``.
-        threshold: Share of a parent's children, in [0, 1]; strictly more than this must be there. At 0 every hit
+        threshold: Share of a parent's children, in [0, 1]: more than this share must be hits to merge. At 0 every hit
             becomes the largest allowed node, at 1 nothing merges. Default: 0.5.
         fill_gaps: Longest gap to fill, in leaves, >= 0. Default: 1.
         max_level: Highest level to merge into, >= 1 (the parents of leaves). Default: None, the whole document.

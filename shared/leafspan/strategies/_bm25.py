@@ -31,15 +31,15 @@ class BM25(Strategy):
 
     Args:
         k: Most leaves to find, >= 1. Default: as many as are asked for.
-        bm25: k1, b and the variant, as ``BM25Settings``. Default: the index's settings.
+        bm25: k1, b and the variant, as ``BM25Settings``. Default: the index's.
         scale: Whether a score is the share, in [0, 1], of the highest score that any leaf could have for the query.
             A score below 0 becomes 0. Default: False.
         engine: ``"postings"``, or ``"rank-bm25"`` for the library of that name, which has the same scores for its variant
             okapi. Default: ``"postings"``.
         min_score: Lowest score of a result, after scaling. Without ``k`` or a budget of the call, all that reach it are
             returned. Default: any.
-        summaries: Whether to search the summaries of the index's trees as well, whose words are counted apart from those
-            of leaves. Default: False.
+        summaries: Whether to search the summaries of the index's trees as well, whose words are counted separately
+            from the leaves' words. Default: False.
 
     Raises:
         InvalidArgument: if an option is out of its range; at retrieval, if a query is a vector only.

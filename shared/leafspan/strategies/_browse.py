@@ -24,7 +24,7 @@ class Browse(Strategy):
     Raises:
         InvalidArgument: if ``offset`` is negative.
 
-    Leaves come by document id, then position.
+    Leaves are ordered by document id, then position.
     """
 
     offset: int = 0

@@ -46,12 +46,12 @@ class Decay(OverBase):
     """What ``base`` finds, with scores that fall with a date in the metadata: the older, the lower.
 
     The score becomes score * factor. A score below 0 becomes score * (2 - factor), since a factor would raise it. The
-    factor is 1 - ``weight`` + ``weight`` * decay, where the decay is 1 for what is new. Only what the base finds is
-    reordered: with more ``candidates`` of the call it finds more.
+    factor is 1 - ``weight`` + ``weight`` * decay, where the decay of a new result is 1. leafspan reorders only what the
+    base finds: give the call more ``candidates`` to reorder more.
 
     A date is a text such as ``"2026-05-01"`` or ``"2026-05-01T10:00+02:00"``, as in filters: without an offset it is UTC,
-    without a time its first moment. A number from 1000 to 9999 is a year, its first moment; any other number is seconds
-    since 1970 (UTC). A date after ``now`` counts as ``now``.
+    without a time it is the start of the day. A number from 1000 to 9999 is the start of that year; any other number is
+    seconds since 1970 (UTC). A date after ``now`` counts as ``now``.
 
     Args:
         base: A strategy. Default: ``Hybrid()``.
@@ -60,11 +60,11 @@ class Decay(OverBase):
             Default: 30.
         offset: Age up to which nothing decays, >= 0: a number of days, or a timedelta. Default: 0.
         decay: The decay at the age ``scale``, in (0, 1). Default: 0.5.
-        shape: How it falls with the age d, counted in scales. Default: ``"exponential"``. ``"exponential"``: decay ** d.
-            ``"gaussian"``: decay ** (d * d), slowly first. ``"linear"``: 1 - (1 - decay) * d, down to 0.
+        shape: How the decay falls with d, the age divided by ``scale``. Default: ``"exponential"``. ``"exponential"``:
+            decay ** d. ``"gaussian"``: decay ** (d * d), slowly first. ``"linear"``: 1 - (1 - decay) * d, down to 0.
         weight: How strongly age acts, in (0, 1]: an old result keeps a share of 1 - weight of its score. Default: 1.
         now: Moment to count ages from: a datetime, a date, or a text like a document's. Default: the moment of the call.
-        missing: The decay of a result that has no date, or none that can be read, in [0, 1]; its trace says so. Default: 1.
+        missing: The decay of a result without a readable date, in [0, 1]; its trace says so. Default: 1.
 
     Raises:
         InvalidArgument: if an option is out of its range.

@@ -22,7 +22,7 @@ from leafspan.values import Candidate, Query
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ensemble(Strategy):
-    """What two or more ``retrievers`` find, run at the same time and fused.
+    """The fused results of two or more ``retrievers``, which run at the same time.
 
     If all of them find single leaves, so does the ensemble. Otherwise spans that overlap become one passage, with the
     best score among them.
@@ -34,11 +34,11 @@ class Ensemble(Strategy):
             ``"rrf"``, reciprocal rank fusion: the weighted mean of 1 / (rank_constant + rank), for scores that cannot be
             compared. ``"relative_score"``: the weighted mean of the scores, each retriever's scaled to [0, 1], so that
             its last result adds nothing. ``"distribution_based"``: the same, but a retriever's mean becomes 0.5, and
-            three standard deviations from it 0 and 1. Of n results, one that stands out has up to 0.5 + sqrt(n - 1) / 6.
+            three standard deviations from it 0 and 1. Among n results, a score is at most 0.5 + sqrt(n - 1) / 6.
             ``"maximum"``: the best of the retrievers' own scores, each times its weight.
         rank_constant: The constant of ``"rrf"``, >= 0. Default: 60.
         timeout: Seconds that a retriever may take, > 0: one number for all, or one for each (None for no limit). A
-            retriever that takes longer has failed; it goes on in the background. Default: no limit.
+            retriever that takes longer counts as failed, and goes on in the background. Default: no limit.
         on_failure: ``"raise"`` raises the error of the first retriever that failed, with a note that names it.
             ``"skip"`` fuses the others, and says so in the trace of each passage. An InvalidArgument and the failure
             of all retrievers are always raised. Default: ``"raise"``.

@@ -22,20 +22,20 @@ _DEEPEST = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowReferences(Strategy):
-    """What ``base`` finds, with passages that refer to something replaced by what is found there for the same query.
+    """What ``base`` finds; results from the targets replace each passage that refers to other documents or searches.
 
     A passage refers to others by its metadata: under ``key`` is a name, or a list of names. A name of ``targets`` leads
-    to what that strategy finds. Any other name is the id of a document or passage of the index or view that is
-    searched, and leads to its leaves that are nearest to the query. A document that the view or the filter
-    does not show leads to nothing. References of what was found are followed in turn.
+    to what that strategy finds for the same query. Any other name is the id of a document or passage of the index or
+    view, and leads to its leaves that are nearest to the query. A reference to a document that the view or the filter
+    hides finds nothing. References in the new results are followed in turn.
 
-    Each name is followed once for a query, and never back to where a passage comes from, so cycles end. Several passages
-    that refer to the same thing are replaced by it together, at the place of the first. A passage whose references lead to
-    nothing stays, and its trace says why.
+    Each name is followed once for a query, and never back to where a passage comes from, so cycles end. If several
+    passages refer to the same target, its results replace all of them, at the place of the first. A passage whose
+    references find nothing stays, and its trace says why.
 
     Args:
         base: A strategy. Default: ``Hybrid()``.
-        targets: A strategy for each name that can be referred to. Default: none, only documents and passages.
+        targets: A strategy for each name that passages can refer to, by name. Default: none, only documents and passages.
         key: Metadata key of references: a text, or a list of texts. Default: ``"reference"``.
         depth: Most references in a row that are followed, in [1, 100]. Default: 2.
         per_reference: Most results of one reference, >= 1. Default: 3.
@@ -48,8 +48,8 @@ class FollowReferences(Strategy):
     Raises:
         InvalidArgument: if an option is out of its range.
 
-    What a reference leads to has the score of the passage that refers to it, and takes its rank, in the order in
-    which it was found there. Ties of leaves are ordered by position.
+    The results of a reference get the score of the passage that refers to them, and take its place in their own order.
+    Ties of leaves are ordered by position.
     """
 
     base: Strategy = field(default_factory=Hybrid)

@@ -61,12 +61,12 @@ class Hybrid(Strategy):
             scores to [0, 1].
         depth: Leaves that BM25 and vectors look at, >= 1: one number, or two. At least as many as are asked for.
             Default: (100, 50).
-        scales: Weights of the BM25 scores of a leaf's parent, section and document, each >= 0, where ``weights`` have
-            the sum 1. The best parent adds its full weight to its leaves, others add less. Needs
+        scales: Weights of the BM25 scores of a leaf's parent, section and document, each >= 0, beside
+            ``weights`` scaled to the sum 1. The best parent adds its full weight to its leaves, others add less. Needs
             ``fusion="relative_score"``, otherwise it has no effect. Default: (0.3, 0.3, 0.3).
         soft_matches: Weight of how similar the leaf's words are to the query's words, by vectors of single words, >= 0.
-            Only the 40 best leaves are compared: the most similar one gets the weight, others less. Needs one of
-            ``scales``, and an index that analyses words as English, otherwise it has no effect. Default: 0.5.
+            Only the 40 best leaves are compared: the most similar one gets the weight, others less. Needs a
+            weight above 0 in ``scales``, and acts only in documents that are read as English. Default: 0.5.
         neighbour_bonus: Share of the better neighbour's score to add, in [0, 1]. Default: 0.3.
         calibrate: Whether a score is the probability that the leaf holds (part of) the answer. Probabilities can be
             compared across queries, and keep the order. Needs ``fusion="relative_score"``; otherwise scores are sums.
@@ -76,7 +76,7 @@ class Hybrid(Strategy):
         min_answer_probability: Lowest probability, in [0, 1], that the index holds an answer at all: a query below it
             finds nothing. 0.5 keeps about nine of ten questions that have an answer, and refuses about nine of ten
             questions from another field. Needs calibrated scores. Default: any.
-        bm25: k1, b and the variant of BM25, as ``BM25Settings``. Default: the index's settings.
+        bm25: k1, b and the variant of BM25, as ``BM25Settings``. Default: the index's.
         instruction: Text before each query when it is embedded. Default: none.
         summaries: Whether to search the summaries of the index's trees as well, as if they were leaves without
             neighbours. Default: False.

@@ -32,8 +32,8 @@ register(Query)
 class MultiQuery(Strategy):
     """What ``base`` finds for each query and for other phrasings of it, in one search, fused into one list per query.
 
-    No phrasing is searched twice. If the language model fails or writes nothing of use, the rest is searched, and each
-    passage's trace says so. The trace also says for which phrasing each step was done. If
+    No phrasing is searched twice. If the language model fails or writes nothing usable, leafspan searches the query and the
+    given ``phrasings``, and each passage's trace says so. The trace also says for which phrasing each step was done. If
     ``base`` finds spans longer than leaves, those that overlap become one passage, with the best score among them.
 
     Args:
@@ -41,7 +41,7 @@ class MultiQuery(Strategy):
         phrasings: Texts, vectors or Query values to search in addition to every query. Needed without a language model;
             may be an empty list. Default: none.
         generate: Function from a prompt to a text, which is asked for more phrasings. Needed without ``phrasings``.
-            Default: no model.
+            Default: none.
         agenerate: Its coroutine function.
         include_original: Whether the query itself is searched as well. It always is if there are no phrasings. Default:
             True.

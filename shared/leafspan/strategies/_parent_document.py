@@ -24,7 +24,8 @@ class ParentDocument(Strategy):
     Args:
         base: Strategy that finds single leaves. Default: ``Hybrid()``.
         level: How far up the hierarchy to go, >= 1: 1 is the parents of leaves (up to 150 words with the default
-            splitter), 2 is their parents (up to 600). None, or more than there are, is the whole document. Default: 1.
+            splitter), 2 is their parents (up to 600). None, or more levels than there are, is the whole document. Default:
+            1.
         max_parents: Most results, >= 1. Default: any number.
 
     Raises:

@@ -21,16 +21,16 @@ _WORDS_A_LEAF = 15  # gets more leaves than a budget can hold, since some are sk
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelevantSegments(Strategy):
-    """The runs of leaves that together hold most relevance within a number of words.
+    """The runs of leaves that together hold the most relevance within a budget of words.
 
     A leaf's relevance is its score in ``base``, if that is a probability. Other scores are turned into shares of 1: see
     docs/scores.md. The value of a run is the relevance of its leaves, minus a price for each of its words and for
-    ``run_cost`` more words. leafspan finds the runs that do not overlap and have the highest total value, exactly. As
-    the price of a word it tries each leaf's score divided by the leaf's words, and takes the lowest price at which the
-    runs fit the budget. If the runs fit at every such price, the price falls until every leaf is worth a run of its
-    own. The runs fill the budget, the run with the best leaf first. So short gaps are bridged even if all scores are
-    equal. The rest of the budget is filled with the best other leaves; a leaf that touches a run joins it. A run has
-    the score of its best leaf, and results are ordered by it.
+    ``run_cost`` more words. leafspan finds the runs that do not overlap and have the highest total value, exactly. The
+    price of a word is the lowest one at which the runs fit the budget; leafspan tries each leaf's score divided by the
+    leaf's words. If the runs fit at each of these prices, leafspan lowers the price until each leaf is worth a run of
+    its own, and fills the budget with runs, the run with the best leaf first. So short gaps are bridged even if all
+    scores are equal. The best other leaves fill the rest of the budget; a leaf that touches a run joins it. A run has
+    the score of its best leaf, and results are ordered by this score.
 
     The budget is the smaller of the call's budget and ``words``. If neither is given, it is ``passage_words`` for each
     of the ``k`` passages. If the call has no budget, the leaves that did not fit follow one by one.

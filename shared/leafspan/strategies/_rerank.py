@@ -28,14 +28,14 @@ class Rerank(OverBase):
 
     Args:
         base: A strategy. Default: ``Hybrid()``.
-        rerank: Function from a question and the list of texts that the base found for it to a score for each, such as that
-            of a cross-encoder: a list of finite numbers. A higher score is better. It is called once for each query for
+        rerank: Function from a question and the list of texts that the base found for it to a score for each, such as
+            a cross-encoder's: a list of finite numbers. A higher score is better. It is called once for each query for
             which something was found. Default: none.
         arerank: Its coroutine function. Default: none, in an event loop ``rerank`` runs in a thread.
         depth: Most results of the base to reorder for each query, >= 1; the others are left out. Default: all that the base
             finds among the ``candidates`` of the call.
-        diversity: Weight in [0, 1] of being unlike the better results, against the score's weight: maximal marginal
-            relevance. Default: 0, the scores alone.
+        diversity: Weight, in [0, 1], of being unlike the better results; the score has the rest of the weight
+            (maximal marginal relevance). Default: 0, the scores alone.
         on_failure: What to do if ``rerank`` raises an error. ``"raise"``: the error is raised. ``"keep"``: the results
             keep the order and the scores of the base, and their traces say so. An InvalidArgument is always raised.
             Default: ``"raise"``.
@@ -44,10 +44,10 @@ class Rerank(OverBase):
         InvalidArgument: if an option is out of its range, neither ``rerank`` nor ``diversity`` is given, or ``rerank`` does
             not return a finite number for each text.
 
-    The score is that of ``rerank``. With ``diversity`` it is (1 - diversity) * relevance - diversity * similarity, in
-    [-1, 1]. The relevance is the cosine similarity to the query; with ``rerank`` its score, scaled to [0, 1] over the
-    results. The similarity is the cosine with the most similar result before it. The vector of a span is the mean of
-    its leaves' vectors. The vector of a passage of another source is computed from its text.
+    The score is the one that ``rerank`` returns. With ``diversity`` it is (1 - diversity) * relevance - diversity *
+    similarity, in [-1, 1]. The relevance is the cosine similarity to the query; with ``rerank`` its score, scaled to [0, 1]
+    over the results. The similarity is the cosine with the most similar result before it. The vector of a span is the mean
+    of its leaves' vectors. The vector of a passage of another source is computed from its text.
 
     Ties are ordered by document id, then position; with ``diversity``, by the rank before. Source of the diversity:
     Carbonell and Goldstein, SIGIR 1998.

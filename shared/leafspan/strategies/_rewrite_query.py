@@ -32,10 +32,10 @@ _DEFAULT_COUNTS: dict[Transformation, int] = {"decompose": 3}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RewriteQuery(OverBase):
-    """Search other texts instead of each query with ``base``, all in one search.
+    """What ``base`` finds for rewritten queries instead of the original ones, all in one search.
 
-    If one query is searched in its place, scores are the base's. If several may be, their results are fused. If the
-    language model or the function fails, or writes nothing of use, the query itself is searched, and the trace of each
+    If a query becomes one other query, scores are the base's. If it may become several, their results are fused. If the
+    language model or the function fails, or writes nothing usable, the query itself is searched, and the trace of each
     passage says so. A query that is a vector only is searched as it is.
 
     Args:
@@ -47,9 +47,9 @@ class RewriteQuery(OverBase):
         ahow: Coroutine function of ``how``, if that is a function. Default: none.
         generate: Function from a prompt to a text, which is asked for what to search. Needed unless ``how`` is a function.
         agenerate: Its coroutine function.
-        count: Number of texts to ask the model for, >= 1. Default: 3 for ``"decompose"``, otherwise 1.
+        count: Number of texts that the model is asked for, >= 1. Default: 3 for ``"decompose"``, otherwise 1.
         prompt: Template with ``{question}``, and ``{count}`` if wanted. The answer has a text on each line; with a single
-            ``"hyde"`` it is one. Default: one for each ``how``.
+            ``"hyde"``, the whole answer is one text. Default: one for each ``how``.
         keep_question: Whether the question itself is searched, too; with ``"hyde"``, whether its own vector is part of
             the mean. Default: False for ``"rewrite"`` and for a function, otherwise True.
         fusion: What a score means where results are fused. ``"rrf"``: the mean of 1 / (60 + rank) over all queries, in

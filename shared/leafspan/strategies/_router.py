@@ -27,12 +27,12 @@ AsyncChooses = Callable[[str], Awaitable[str | Sequence[str] | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Router(Strategy):
-    """What the retrievers chosen for each question find. A rule, a language model or descriptions choose.
+    """The results of the retrievers that a rule, a language model or descriptions choose for each question.
 
     With ``choose`` a function of yours chooses, with ``generate`` a language model, and with neither the cosine of the
     question and the descriptions. If one retriever is chosen, its results are returned as they are. The results of
-    several are fused. If no retriever is chosen, or if choosing fails, the ``default`` is asked. Each passage's trace says
-    what was chosen and why. Each retriever searches all of its questions at once.
+    several are fused. If no retriever is chosen, or choosing fails, the ``default`` is asked. The trace of each passage
+    says what was chosen and why. Each retriever searches all of its questions at once.
 
     Args:
         retrievers: A strategy for each name.
@@ -41,13 +41,13 @@ class Router(Strategy):
         choose: Function from a question to the name of a retriever, a list of names, or None for the default.
             Default: none.
         achoose: Its coroutine function.
-        generate: Function from a prompt to a text, which is asked for names of retrievers. Default: no model.
+        generate: Function from a prompt to a text, which is asked for names of retrievers. Default: none.
         agenerate: Its coroutine function.
         prompt: Template with ``{retrievers}``, ``{question}`` and ``{count}``. The answer has a name on each line.
         most: Most retrievers for a question, >= 1. Default: 1, or as many as ``choose`` names.
         min_similarity: Lowest cosine of a question and a description that is chosen, in [-1, 1]. Default: any.
         default: Name, or list of names, of the retrievers for questions without a chosen retriever. Default: all, fused.
-        fusion: What a score means where several were asked; see ``Ensemble``. ``"rrf"``, ``"relative_score"``,
+        fusion: What a score means if several retrievers were chosen; see ``Ensemble``. ``"rrf"``, ``"relative_score"``,
             ``"distribution_based"`` or ``"maximum"``. Default: ``"rrf"``.
         timeout: Seconds that each retriever may take, > 0. A retriever that takes longer has failed. Default: no limit.
         on_failure: ``"raise"`` raises the error of a retriever that failed, with a note that names it. ``"skip"`` goes

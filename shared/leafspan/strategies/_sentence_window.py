@@ -27,7 +27,7 @@ class SentenceWindow(Strategy):
         before: Number of leaves before each hit, >= 0. Default: 0.
         after: Number of leaves after each hit, >= 0. Default: 1.
         max_words: Longest passage, in words, >= 1; only a single leaf can be longer. A window ends before the leaf that
-            would make it longer, and windows that touch stay apart if they would be longer together. Default: 300.
+            would make it longer, and windows that touch stay apart if the joined one would be longer. Default: 300.
             None: any.
 
     Raises:

@@ -35,11 +35,11 @@ class Tree(Strategy):
     """Leaves and summaries of the RAPTOR trees that ``Index.build_tree`` builds.
 
     Collapsed, leaves and summaries of all layers are ranked together by ``base``, with its scores. In a traversal, the
-    summaries of the highest layer that are most similar to the query are chosen, then of their children, and so on down to
-    the leaves; results come layer by layer, with their cosine similarity as score.
+    summaries of the highest layer that are most similar to the query are chosen, then the most similar of their children,
+    and so on down to the leaves; results come layer by layer, with their cosine similarity as score.
 
-    A lower tree, or a document without a tree, joins a traversal at its own highest layer. A summary that covers text
-    which is filtered out is hidden; the highest visible summaries below it take its place. If no tree was built, only
+    A lower tree, or a document without a tree, joins a traversal at its own highest layer. A summary that covers
+    filtered-out text is hidden; the highest visible summaries below it replace it. If no tree was built, only
     leaves are searched, and the trace says so.
 
     Args:
