@@ -422,7 +422,7 @@ class Passage:
         metadata: Metadata of the document. Empty for a summary of several documents.
         trace: How the passage was found. ``trace.explain()`` says it in sentences.
         summary: The place of a summary in its tree. None for a piece of a document.
-        title: Title of the document. None if it has none, and for a summary of several documents.
+        title: Title of the document. None without a title, and for a summary of several documents.
         headings: The headings above the whole passage, outermost first; the last one is the header of a table
             if the passage consists of rows below it. A passage over several sections has those that all of its sections
             have in common.
