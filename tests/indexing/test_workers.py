@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -12,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
 import pytest
 from typer.testing import CliRunner
@@ -23,6 +21,7 @@ from leafspan.errors import FunctionFailed, InvalidDocument, MissingExtra
 from leafspan.indexing import _ingest, _workers
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.indexing.test_copying import check_equal
+from tests.indexing.worker_embedders import Ends, embed, fail, slowly
 
 TEXTS = {
     "a.md": "# Tea\n\nTea leaves are dried.\n\n## Green\n\nGreen tea is heated.",
@@ -33,31 +32,6 @@ TEXTS = {
     "f.json": "{broken",
     "unchanged.md": "It stays as it is.",
 }
-
-
-class Ends:
-    """An embedder of a module, so that other processes can have it. Of a certain text, its process ends, but not for ever."""
-
-    def __init__(self, mark: Path, times: int) -> None:
-        self._mark, self._times = mark, times
-
-    def __call__(self, texts: list[str]) -> Any:
-        if any("deadly" in text for text in texts) and len(list(self._mark.iterdir())) < self._times:
-            (self._mark / str(time.time_ns())).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return embed(texts)
-
-
-def embed(texts: list[str]) -> Any:
-    """Vectors that depend on the text."""
-    return np.array([[len(text), text.count("e") + 1, text.count("a"), 1.0] for text in texts], np.float32)
-
-
-def fail(texts: list[str]) -> Any:
-    """It embeds nothing of a certain text."""
-    if any("unlucky" in text for text in texts):
-        raise ValueError("no luck")
-    return embed(texts)
 
 
 def lists(index: Index) -> list[Any]:
@@ -212,7 +186,7 @@ def test_a_driver_that_was_killed_is_gone_on_with(tmp_path: Path):
     """What it had written stays, and its workers end with it."""
     code = (
         "import sys\nfrom leafspan import Document, Index\nfrom tests.corpus import SPLITTER\n"
-        "from tests.indexing.test_workers import slowly\n"
+        "from tests.indexing.worker_embedders import slowly\n"
         "if __name__ == '__main__':\n"
         f"    index = Index.open({str(tmp_path / 'kb')!r}, embedder=slowly, splitter=SPLITTER, embedding_cache=False)\n"
         "    index.add([Document(f'd{n}', f'Text {n}. ' * 1100) for n in range(24)], workers=2)\n"
@@ -239,12 +213,6 @@ def test_a_driver_that_was_killed_is_gone_on_with(tmp_path: Path):
         assert added.unchanged >= there
         assert index.count() == 24
         assert index.check() == []
-
-
-def slowly(texts: list[str]) -> Any:
-    """Like ``embed``, as slow as a service."""
-    time.sleep(0.1)
-    return embed(texts)
 
 
 def test_the_command_takes_workers(tmp_path: Path):
