@@ -45,6 +45,10 @@ def test_the_readmes_python_runs_and_prints_again_and_again(
 MOST_BYTES = {"README.md": 12_000, "ARCHITECTURE.md": 16_000, "CONTRIBUTING.md": 12_000, "CHANGELOG.md": 8_000}
 
 
+def test_the_pages_together_stay_short():
+    assert sum(page.stat().st_size for page in (ROOT / "docs").rglob("*.md")) <= 260_000
+
+
 @pytest.mark.parametrize("page", MOST_BYTES)
 def test_pages_at_the_root_stay_short(page: str):
     assert (ROOT / page).stat().st_size <= MOST_BYTES[page]
