@@ -45,7 +45,6 @@ page = Path(sys.argv[1]).read_text()
 program = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
 with contextlib.redirect_stdout(io.StringIO()):
     exec(compile(program, "README.md", "exec"), {})
-Path("questions.jsonl").write_text('{"text": "Who decoded the dance?", "answers": ["Karl von Frisch"]}\n')
 for command in re.search(r"```bash\n(leafspan .*?)```", page, re.DOTALL)[1].splitlines():
     if not command.startswith(("leafspan serve", "leafspan mcp")):  # these wait for requests
         subprocess.run([f"{Path(sys.executable).parent}/{command}"], shell=True, check=True, stdout=subprocess.DEVNULL)
