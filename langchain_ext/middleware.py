@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, NotRequired
 
@@ -14,7 +15,7 @@ from leafspan.hosting import cited_numbers, numbered_sources, shown
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
-    from langchain.agents.middleware.types import OmitFromInput
+    from langchain.agents.middleware.types import OmitFromInput, PrivateStateAttr
     from langgraph.runtime import Runtime
 except ModuleNotFoundError as error:  # pragma: no cover
     raise MissingExtra.of("RetrievalMiddleware needs langchain", "agents") from error
@@ -27,16 +28,23 @@ number, like [1]. If the sources do not answer the question, say so."""
 _PLACES = ("doc_id", "title", "headings", "start_line", "end_line", "place")
 
 
+def _last(before: list[Document] | None, after: list[Document]) -> list[Document]:
+    """Let several agents that run at the same time write the same key."""
+    return after
+
+
 class RetrievalState(AgentState[Any]):
-    """The values that the middleware adds to an agent's state.
+    """What the middleware adds to the state of an agent.
 
     Attributes:
+        retrieved: The sources as this agent numbers them; subagents do not change it.
         sources: The Documents that were retrieved for the last question; the first one is source 1.
         citations: The sources that the answer cites, in the order of the answer; ``metadata["number"]`` is the number.
     """
 
-    sources: NotRequired[Annotated[list[Document], OmitFromInput]]
-    citations: NotRequired[Annotated[list[Document], OmitFromInput]]
+    retrieved: NotRequired[Annotated[list[Document], PrivateStateAttr]]
+    sources: NotRequired[Annotated[list[Document], OmitFromInput, _last]]
+    citations: NotRequired[Annotated[list[Document], OmitFromInput, _last]]
 
 
 def last_question(messages: Sequence[AnyMessage]) -> str:
@@ -58,7 +66,6 @@ class RetrievalMiddleware(AgentMiddleware[RetrievalState, Any, Any]):
             Default: the last message of the user.
         instructions: What the model is told about the sources, at the end of the system message. Default: to answer from
             them, to cite them, and to say so if they do not answer the question.
-        name: Name of the middleware, for agents that have several. Default: ``"RetrievalMiddleware"``.
 
     Raises:
         InvalidArgument: if an option is of a wrong type.
@@ -72,26 +79,18 @@ class RetrievalMiddleware(AgentMiddleware[RetrievalState, Any, Any]):
         *,
         query: Callable[[Sequence[AnyMessage]], str] = last_question,
         instructions: str = INSTRUCTIONS,
-        name: str = "RetrievalMiddleware",
     ) -> None:
         super().__init__()
         if not isinstance(retriever, BaseRetriever) and not callable(retriever):
             raise InvalidArgument(f"retriever must be a LangChain retriever or a function, got {shown(retriever)}")
         if not callable(query):
             raise InvalidArgument(f"query must be a function that takes messages, got {shown(query)}")
-        for option, value in (("instructions", instructions), ("name", name)):
-            if not isinstance(value, str) or not value.strip():
-                raise InvalidArgument(f"{option} must be a text that is not blank, got {shown(value)}")
+        if not isinstance(instructions, str) or not instructions.strip():
+            raise InvalidArgument(f"instructions must be a text that is not blank, got {shown(instructions)}")
         self.tools = ()
         self._retriever = retriever
         self._query = query
         self._instructions = instructions
-        self._name = name
-
-    @property
-    def name(self) -> str:
-        """The name in the graph of the agent."""
-        return self._name
 
     def before_agent(self, state: RetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Retrieve for the question."""
@@ -114,11 +113,11 @@ class RetrievalMiddleware(AgentMiddleware[RetrievalState, Any, Any]):
         return await handler(self._with_sources(request))
 
     def after_agent(self, state: RetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Find the sources that the answer cites."""
-        sources = state.get("sources", [])
-        answer = next((message.text for message in reversed(state["messages"]) if isinstance(message, AIMessage)), "")
-        cited = [(number, sources[number - 1]) for number in cited_numbers(answer, len(sources))]
-        return {"citations": [each.model_copy(update={"metadata": {**each.metadata, "number": n}}) for n, each in cited]}
+        """Find what the answer cites."""
+        sources = state.get("retrieved", [])
+        numbers = cited_numbers(_answer(state), len(sources))
+        cited = [_with_number(sources[number - 1], number) for number in numbers]
+        return {"sources": sources, "citations": cited}
 
     async def aafter_agent(self, state: RetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like ``after_agent``."""
@@ -139,30 +138,59 @@ class RetrievalMiddleware(AgentMiddleware[RetrievalState, Any, Any]):
         return retriever
 
     def _with_sources(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
+        state: Any = request.state
+        sources = state.get("retrieved", [])
         messages = list(request.messages)
-        last = max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=None)
-        if last is None:
+        last = _last_of_user(messages)
+        if last is None and not sources:
             return request
-        found = [_source(each) for each in request.state.get("sources", [])]  # type: ignore[attr-defined]
-        text = f"Sources:\n{numbered_sources(found) or 'no sources were found'}\n\nQuestion:\n"
-        messages[last] = _after(text, messages[last])
-        before = [] if request.system_message is None else [*request.system_message.content_blocks]
-        told: Any = [*before, {"type": "text", "text": f"\n\n{self._instructions}" if before else self._instructions}]
-        return request.override(messages=messages, system_message=SystemMessage(content=told))
+        found = numbered_sources([_source(each) for each in sources])
+        text = f"Sources:\n{found or 'no sources were found'}\n\nQuestion:\n"
+        if last is None:
+            messages.append(HumanMessage(f"{text}{self._query(state['messages'])}"))
+        else:
+            messages[last] = _after(text, messages[last])
+        return request.override(messages=messages, system_message=self._told(request.system_message))
+
+    def _told(self, system: SystemMessage | None) -> SystemMessage:
+        """The system message with the instructions at its end."""
+        if system is None:
+            return SystemMessage(self._instructions)
+        told: Any = [*system.content_blocks, {"type": "text", "text": f"\n\n{self._instructions}"}]
+        return system.model_copy(update={"content": told})
 
 
 def _found(documents: list[Document]) -> dict[str, Any]:
-    return {"sources": documents, "citations": []}
+    return {"retrieved": documents, "sources": documents, "citations": []}
+
+
+def _last_of_user(messages: Sequence[AnyMessage]) -> int | None:
+    return max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=None)
+
+
+def _answer(state: RetrievalState) -> str:
+    """The text of the answer to the last question, and a structured response as JSON."""
+    messages = state["messages"][(_last_of_user(state["messages"]) or 0) :]
+    text = next((message.text for message in reversed(messages) if isinstance(message, AIMessage)), "")
+    response = state.get("structured_response")
+    if response is None:
+        return text
+    plain = response.model_dump() if hasattr(response, "model_dump") else response
+    return f"{text}\n{json.dumps(plain, ensure_ascii=False, default=str)}"
+
+
+def _with_number(document: Document, number: int) -> Document:
+    return document.model_copy(update={"metadata": {**document.metadata, "number": number}})
 
 
 def _source(document: Document) -> dict[str, Any]:
-    """The part of a source that the model sees: its text and its place."""
-    place = {key: document.metadata[key] for key in _PLACES if document.metadata.get(key) is not None}
+    """What the model sees of a source: its text, and its place."""
+    place = {key: value for key in _PLACES if isinstance(value := document.metadata.get(key), str | int)}
     return {**place, "text": document.page_content}
 
 
 def _after(text: str, message: AnyMessage) -> AnyMessage:
-    """The message with ``text`` before its own text."""
+    """The message with a text in front of it."""
     content: Any = message.content
     content = f"{text}{content}" if isinstance(content, str) else [{"type": "text", "text": text}, *content]
     return message.model_copy(update={"content": content})

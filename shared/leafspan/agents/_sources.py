@@ -15,7 +15,7 @@ _CITED = re.compile(r"[\[【]\s*(\d{1,6}(?:\s*[,;，、]\s*\d{1,6})*)\s*[\]】]"
 def numbered_sources(sources: Sequence[Mapping[str, Any]]) -> str:
     """The sources as JSON, one a line, numbered from 1; no source text can end its JSON value."""
     return "\n".join(
-        escaped_in_json(json.dumps({"number": number, **source}, ensure_ascii=False, default=str))
+        escaped_in_json(json.dumps({"number": number} | {**source, "number": number}, ensure_ascii=False, default=str))
         for number, source in enumerate(sources, 1)
     )
 
