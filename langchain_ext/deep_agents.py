@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 from leafspan import Document, InvalidArgument, LeafspanError, MissingExtra, View
 from leafspan.errors import DocumentNotFound
-from leafspan.hosting import Call, Flow, arun_within, check_index, check_timeout, error_text, run_within
+from leafspan.hosting import Call, Flow, arun_within, check_index, check_timeout, error_text, run_within, shown
 
 try:
     from deepagents.backends.protocol import (
@@ -34,6 +34,10 @@ except ModuleNotFoundError as error:  # pragma: no cover
 
 _LINE_END = re.compile(r"\r\n?|\n")
 _CODED = re.compile(r"^/|/$|(?<=/)/|(?:^|(?<=/))\.\.?(?=/|$)|[%\\\x00-\x1f\x7f-\x9f\u2028\u2029]")
+# Agents take files with these endings for pictures, sounds, films and pages, and not for texts.
+_NOT_TEXT = re.compile(
+    r"[^/]\.(png|jpe?g|webp|gif|hei[cf]|mp4|mpe?g|mov|avi|flv|webm|wmv|3gpp|mkv|wav|mp3|aiff|aac|ogg|flac|pdf|pptx?)$", re.I
+)
 _READ_ONLY = "the documents of the index are read-only"
 
 
@@ -42,8 +46,11 @@ class IndexBackend(BackendProtocol):
 
     The document ``notes/tea.md`` is the file ``/notes/tea.md``. An agent can list the files, read them by lines, find them
     by name and search them for an exact text. Passages, and the tools of ``as_tools``, give the same line numbers, so an
-    agent can search by meaning and read on in the file. A path encodes ``%``, backslashes, control characters, empty parts
-    and the parts ``.`` and ``..`` of an id like a URL. Writing, editing and deleting are refused.
+    agent can search by meaning and read on in the file. Writing, editing and deleting are refused.
+
+    Each document has one path. It encodes ``%``, backslashes, control characters, empty parts and the parts ``.`` and
+    ``..`` of an id like a URL. The text of ``report.pdf`` is the file ``/report.pdf.txt``, since agents do not read PDFs,
+    slides, pictures, sounds and films as texts.
 
     Args:
         index: The index, or a view of it, such as a tenant's: no file shows anything else.
@@ -133,7 +140,13 @@ class IndexBackend(BackendProtocol):
     def _grep(self, pattern: str, path: str | None, glob: str | None, most: int | None) -> Flow[GrepResult]:
         search = _Grep(pattern, most, self._timeout)
         for each in _matching((yield from self._sizes()), glob, path):
-            if search.is_late or search.take(each["path"], (yield from self._text(each["path"]))):
+            if search.is_late:
+                break
+            try:
+                text = yield from self._text(each["path"])
+            except DocumentNotFound:
+                continue  # somebody has deleted it meanwhile
+            if search.take(each["path"], text):
                 break
         return search.result()
 
@@ -148,7 +161,10 @@ class IndexBackend(BackendProtocol):
         return {_path(each.id): each.characters for each in documents}
 
     def _text(self, path: str) -> Flow[str]:
-        document: Document = yield Call(self._index.get, (_document_id(path),), native=self._index.aget, what="read")
+        document_id = _document_id(path)
+        if (only := _path(document_id)) != f"/{path.removeprefix('/')}":  # or rules for paths could be circumvented
+            raise DocumentNotFound(f"there is no file {shown(path)}; the document {shown(document_id)} is {shown(only)}")
+        document: Document = yield Call(self._index.get, (document_id,), native=self._index.aget, what="read")
         return document.text
 
 
@@ -205,12 +221,19 @@ class _Grep:
 
 
 def _path(document_id: str) -> str:
-    """The path of a document. Different ids have different paths, and no path leads out of the folder."""
-    return "/" + _CODED.sub(lambda match: quote(match[0], safe="").replace(".", "%2E"), document_id)
+    """The path of a document. Different ids have different paths, and no path leads out of its folder."""
+    path = "/" + _CODED.sub(lambda match: quote(match[0], safe="").replace(".", "%2E"), document_id)
+    if _NOT_TEXT.search(path):
+        return f"{path}.txt"
+    shorter = path.removesuffix(".txt")
+    return f"{shorter}%2Etxt" if shorter != path and _NOT_TEXT.search(shorter) else path
 
 
 def _document_id(path: str) -> str:
-    return unquote(path.removeprefix("/"))
+    """The id of the document with this path."""
+    coded = path.removeprefix("/")
+    shorter = coded.removesuffix(".txt")
+    return unquote(shorter if _NOT_TEXT.search(shorter) else coded)
 
 
 def _folder(path: str | None) -> str:
@@ -242,10 +265,11 @@ def _matching(sizes: Mapping[str, int], pattern: str | None, path: str | None) -
     matches = compile_grep_include_glob(pattern) if pattern else lambda name: True
     folder = _folder(path)
     alone = folder.removesuffix("/")
+    names = {each: each.removeprefix(folder) for each in sizes if each.startswith(folder)}
     if alone in sizes:
-        return [_file(alone, sizes[alone])] if matches(alone.rpartition("/")[2]) else []
-    below = sorted(each for each in sizes if each.startswith(folder) and matches(each.removeprefix(folder)))
-    return [_file(each, sizes[each]) for each in below]
+        names[alone] = alone.rpartition("/")[2]
+    found = (each for each, name in names.items() if matches(name) or matches(_document_id(name)))
+    return [_file(each, sizes[each]) for each in sorted(found)]
 
 
 def _window(text: str, offset: int, limit: int) -> ReadResult:

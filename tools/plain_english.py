@@ -28,7 +28,7 @@ WHERE = (
 
 PHRASES = {  # a phrase, and what to write instead
     r"\b(?:that|those) of (?:the|a|an|its|their|all|each|one|two)\b": "the noun again",
-    r"(?<!each )(?<!one )\bof (?:which|whom)\b": "two sentences",
+    r"(?<!each\s)(?<!one\s)\bof (?:which|whom)\b": "two sentences",
     r"\b(?:is|are|was|were|has|have|if|gives?|returns?|found) (?-i:none)\b": "a verb with not, or no and the noun",
     r"\b(?-i:none) (?:is|are|was|were|has|have|if)\b": "a verb with no and the noun",
     r"\bmend(?:s|ed|ing)?\b": "repair",
@@ -48,7 +48,7 @@ PHRASES = {  # a phrase, and what to write instead
     r"\bas it were\b": "leave it out",
     r"\bsimply\b|\bnote that (?:the|this|you|it|a|an)\b": "leave it out",
 }
-PATTERN = re.compile("|".join(f"(?P<p{number}>{phrase})" for number, phrase in enumerate(PHRASES)), re.IGNORECASE)
+PATTERN = re.compile("|".join(f"({phrase})" for phrase in PHRASES).replace(" ", r"\s+"), re.IGNORECASE)
 
 ALLOWED = {
     ("shared/leafspan/index.py", "anew"),  # a key of stored vectors
@@ -90,11 +90,11 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         prose = re.sub(r"(?ms)^```.*?^```", lambda block: re.sub(r"[^\n]", " ", block[0]), text)
-        yield 1, re.sub(r"`[^`\n]*`|\]\([^)\n]*\)", lambda code: " " * len(code[0]), prose)
+        yield 1, re.sub(r"`[^`\n]*`|\]\([^)\n]*\)", lambda code: "·" * len(code[0]), prose)
         return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in (tokenize.COMMENT, tokenize.STRING, FSTRING):
-            yield token.start[0], re.sub(r"``[^`]*``", lambda code: " " * len(code[0]), token.string)
+            yield token.start[0], re.sub(r"``[^`]*``", lambda code: "·" * len(code[0]), token.string)
 
 
 FSTRING = getattr(tokenize, "FSTRING_MIDDLE", -1)  # from Python 3.12 on

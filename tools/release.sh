@@ -4,7 +4,7 @@
 set -euo pipefail
 python=${1:-python3.11}
 root=$(cd "$(dirname "$0")/.." && pwd)
-out=${2:-$root/dist}
+out=$(mkdir -p "${2:-$root/dist}" && cd "${2:-$root/dist}" && pwd)
 work=$(mktemp -d)
 trap 'kill "${server:-}" 2> /dev/null || true; rm -rf "$work"' EXIT
 
@@ -18,13 +18,14 @@ mkdir -p "$work/index/leafspan"
 "$work/tools/bin/twine" check --strict "$work/index/leafspan/"*
 
 # A folder of files that is served is an index: its pages are the lists of its folders.
-"$python" -m http.server --bind 127.0.0.1 --directory "$work/index" 0 > "$work/served.log" 2>&1 &
+"$python" -u -m http.server --bind 127.0.0.1 --directory "$work/index" 0 > "$work/served.log" 2>&1 &
 server=$!
 for _ in $(seq 50); do
     port=$(sed -nE 's/.*port ([0-9]+).*/\1/p' "$work/served.log" | head -1)
     [ -n "$port" ] && break
     sleep 0.1
 done
+[ -n "$port" ] || { echo "the local index did not start"; cat "$work/served.log"; exit 1; }
 "$python" -m venv "$work/user"
 "$work/user/bin/pip" install --quiet --upgrade pip
 "$work/user/bin/pip" install --quiet --extra-index-url "http://127.0.0.1:$port/" "leafspan[all,files,serve,mcp,eval]==$version"
@@ -52,6 +53,6 @@ for command in ("serve", "mcp"):
     subprocess.run([f"{Path(sys.executable).parent}/leafspan", command, "--help"], check=True, stdout=subprocess.DEVNULL)
 PROGRAM
 "$work/user/bin/leafspan" demo > /dev/null
-mkdir -p "$out"
+rm -f "$out"/leafspan-*
 cp "$work/index/leafspan/"*.whl "$work/index/leafspan/"*.tar.gz "$out/"
 echo "leafspan $version was built, checked and used: $out"

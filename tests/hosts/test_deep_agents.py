@@ -6,7 +6,7 @@ import inspect
 from typing import Any
 
 import pytest
-from deepagents import create_deep_agent
+from deepagents import FilesystemPermission, create_deep_agent
 from deepagents.backends import CompositeBackend, StateBackend
 from deepagents.backends.protocol import BackendProtocol
 from hypothesis import given
@@ -33,6 +33,12 @@ AWKWARD = [
     "ü/日本.md",
     "~me",
     "C:/x",
+    "a b",
+    "a%20b",
+    "r.pdf",
+    "r.pdf.txt",
+    "r.pdf.txt.txt",
+    "A.PNG",
 ]
 
 
@@ -48,6 +54,12 @@ def index(tmp_path):
             ]
         )
         yield index
+
+
+@pytest.fixture
+def others(index):
+    """Documents whose ids look like other files, or like a file in a file."""
+    index.add([Document("report.pdf", "The text of a PDF."), Document("notes/tea.md/more", "More about tea.")])
 
 
 @pytest.fixture
@@ -104,9 +116,13 @@ def test_what_is_missing_is_said(backend):
         ("/*.md", None, ["/secret.md"]),
         ("notes/**/*.{md,txt}", "/", ["/notes/old/bees.txt", "/notes/tea.md"]),
         ("*", "/secret.md", ["/secret.md"]),
+        ("*.pdf", None, ["/report.pdf.txt"]),
+        ("*.txt", "/", ["/notes/old/bees.txt", "/report.pdf.txt"]),
+        ("*", "/notes/tea.md", ["/notes/tea.md", "/notes/tea.md/more"]),
         ("*", "/nowhere", []),
     ],
 )
+@pytest.mark.usefixtures("others")
 def test_files_are_found_by_name(backend, pattern, path, found):
     assert paths(backend.glob(pattern, path)) == found
 
@@ -193,6 +209,41 @@ def test_awkward_ids_can_be_listed_and_read(tmp_path):
         for path in paths(backend.grep("This is")):
             assert backend.read(path).file_data["content"].startswith("This is")
         assert len(set(paths(backend.grep("This is")))) == len(AWKWARD)
+
+
+@pytest.mark.parametrize("path", ["/%73ecret.md", "/notes%2Ftea.md", "//secret.md", "/./secret.md", "/report.pdf"])
+@pytest.mark.usefixtures("others")
+def test_each_document_has_one_path(backend, path):
+    """Rules that deny a path could be circumvented otherwise."""
+    assert "there is no file" in backend.read(path).error
+
+
+def test_what_is_deleted_during_a_search_is_left_out(index, backend, monkeypatch):
+    stale = index.documents()
+    index.delete(["notes/tea.md"])
+    monkeypatch.setattr(index, "documents", lambda: stale)
+    assert paths(backend.grep("tea")) == ["/notes/old/bees.txt"]
+
+
+def test_every_ending_that_an_agent_does_not_read_as_text_gets_another_one():
+    from deepagents.backends import utils
+
+    for ending in [*utils._EXTENSION_TO_FILE_TYPE, *utils._VIDEO_EXTRA_EXTENSIONS]:
+        assert utils._get_file_type(_path(f"file{ending}")) == "text", ending
+        assert _document_id(_path(f"file{ending}")) == f"file{ending}"
+
+
+@pytest.mark.usefixtures("others")
+def test_a_deep_agent_keeps_to_its_rules_and_reads_the_text_of_a_pdf(index):
+    wanted = ["/docs/secret.md", "/docs/%73ecret.md", "/docs/report.pdf.txt"]
+    script = [AIMessage("", tool_calls=[{"name": "read_file", "args": {"file_path": path}, "id": path}]) for path in wanted]
+    backend = CompositeBackend(default=StateBackend(), routes={"/docs/": IndexBackend(index)})
+    rules = [FilesystemPermission(["read"], ["/docs/secret*"], mode="deny")]
+    agent = create_deep_agent(scripted(*script, AIMessage("Done.")), backend=backend, permissions=rules)
+    messages = agent.invoke({"messages": [("user", "Read.")]})["messages"]
+    denied, around, text = [each.text for each in messages if isinstance(each, ToolMessage)]
+    assert "1234" not in denied + around
+    assert "The text of a PDF." in text
 
 
 def test_a_deep_agent_searches_and_reads_on(index):
