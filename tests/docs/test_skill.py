@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 
 from leafspan import Index, errors
 from leafspan.strategies import to_strategy
+from tools.site import for_models
 
 SKILL = (Path(__file__).parents[2] / "docs/skill.md").read_text()
 SERVICE = next(block for block in re.findall(r"```python\n(.*?)```", SKILL, re.DOTALL) if "FastAPI(" in block)
@@ -50,16 +51,22 @@ def test_the_service_refuses_what_is_wrong(client: Any):
 
 
 def test_an_agent_finds_it_by_its_front_matter():
-    about = yaml.safe_load(SKILL.split("---\n")[1])
-    assert about["name"] == "leafspan"
-    assert 100 < len(about["description"]) <= 1024
+    for page in (SKILL, for_models.front_matter(SKILL) + SKILL.split("---\n", 2)[2]):  # as it is, and on the site
+        about = yaml.safe_load(page.split("---\n")[1])
+        assert about["name"] == "leafspan"
+        assert 100 < len(about["description"]) <= 1024
+    assert for_models.front_matter("# A page\n\n---\n\nIt goes on.\n---\n") == ""
 
 
 def test_its_lists_name_what_there_is():
     table = SKILL.partition("## Errors")[2].partition("##")[0]
-    for name in re.findall(r"`([A-Z]\w+)`", table):
+    kinds = re.findall(r"`([A-Z]\w+)`", table)
+    strategies = re.findall(r"`([a-z0-9-]+)`", SKILL.partition("Strategies by name")[2].partition("; with options")[0])
+    methods = re.findall(r"`(a\w+)`", SKILL.partition("In async code")[2].partition("\n8.")[0])
+    assert min(len(kinds), len(strategies), len(methods)) > 5
+    for name in kinds:
         assert issubclass(getattr(errors, name), errors.LeafspanError)
-    for name in re.findall(r"`([a-z-]+)`", SKILL.partition("Strategies by name")[2].partition("; with options")[0]):
+    for name in strategies:
         assert name == "budget" or to_strategy("strategy", name)
-    for name in re.findall(r"`(a\w+|a_sync)`", SKILL.partition("use the twins")[2].partition("\n8.")[0]):
+    for name in {*methods} - {"await"}:
         assert hasattr(Index, name)

@@ -31,7 +31,7 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turn a page's links into links of the site."""
     text = with_links_of_the_site(page.file.src_uri, markdown)
-    _pages[page.file.src_uri] = text
+    _pages[page.file.src_uri] = for_models.front_matter(page.file.content_string) + text
     return text
 
 
