@@ -55,10 +55,28 @@ def test_a_program_without_such_retrievers(folder: Path):
     assert leafspan("port", folder).stdout == "0 uses of retrievers that leafspan replaces.\n"
 
 
-def test_what_is_no_python_is_refused(folder: Path):
+def test_each_way_of_importing_is_known(folder: Path):
+    (folder / "chain.py").write_text(
+        "import langchain_community.retrievers\nimport langchain_community.retrievers as r\n"
+        "from langchain_community import retrievers\nfrom langchain_chroma import Chroma\nfrom .langchain import TFIDFRetriever\n"
+        "langchain_community.retrievers.BM25Retriever\nr.BM25Retriever\nretrievers.BM25Retriever\nChroma()\nTFIDFRetriever()\n"
+        "other.BM25Retriever\n"
+    )
+    found = json.loads(leafspan("port", folder, "--json").stdout)
+    assert [(each["line"], each["found"]) for each in found] == [
+        (6, "BM25Retriever"), (7, "BM25Retriever"), (8, "BM25Retriever"), (9, "Chroma"),
+    ]  # fmt: skip
+
+
+def test_a_file_that_is_no_python_is_skipped_in_a_folder_and_refused_alone(folder: Path):
     assert "got 'nowhere', which does not exist" in fails(leafspan("port", "nowhere"))
-    (folder / "chain.py").write_text("def")
-    assert "path must name Python files, got 'app/chain.py': invalid syntax" in fails(leafspan("port", folder))
+    (folder / "old.py").write_text("print 1")
+    (folder / "deep.py").write_text("(" * 100_000)
+    said = leafspan("port", folder)
+    assert "3 uses of retrievers" in said.stdout
+    assert "skipped 'app/old.py', which must be a file of Python" in " ".join(said.stderr.split())
+    assert "skipped 'app/deep.py'" in " ".join(said.stderr.split())
+    assert "'app/old.py', which must be a file of Python" in fails(leafspan("port", folder / "old.py"))
 
 
 def test_what_it_says_to_write_is_there():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +15,7 @@ from leafspan.cli._json import print_json
 from leafspan.cli._options import AsJson, named_path
 from leafspan.errors import InvalidArgument
 
-_PACKAGES = ("langchain_community.", "langchain_classic.", "langchain.")
+_PACKAGES = ("langchain_community.", "langchain_classic.", "langchain_chroma.", "langchain.")
 _REPLACEMENTS = {
     "BM25Retriever": "BM25Retriever(index=index, k=4)",
     "TFIDFRetriever": "BM25Retriever(index=index, k=4)",
@@ -62,7 +62,15 @@ def port(
 
     The command reads the files. It neither runs nor changes them.
     """
-    uses = [use for path in paths for file in _files(path) for use in _uses(file)]
+    uses: list[Use] = []
+    for path in paths:
+        for file in _files(path):
+            try:
+                uses += _uses(file)
+            except InvalidArgument as error:
+                if file == path:
+                    raise
+                console(stderr=True).print(plain(f"skipped {error}"))
     if as_json:
         print_json([asdict(use) for use in uses])
         return
@@ -90,7 +98,7 @@ def _is_foreign(path: Path) -> bool:
     return any(part.startswith(".") or part == "site-packages" for part in path.parts)
 
 
-def _uses(path: Path) -> Iterator[Use]:
+def _uses(path: Path) -> list[Use]:
     """The uses in a file, in order.
 
     Raises:
@@ -98,12 +106,25 @@ def _uses(path: Path) -> Iterator[Use]:
     """
     try:
         tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError) as error:
-        raise InvalidArgument(f"path must name Python files, got {str(path)!r}: {error}") from error
-    found: dict[str, str] = {}
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise InvalidArgument(f"{str(path)!r}, which must be a file of Python: {error or type(error).__name__}") from error
+    names: dict[str, str] = {}  # of classes in this file
+    modules: set[str] = set()  # names of the packages in this file
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(_PACKAGES):
-            found |= {each.asname or each.name: each.name for each in node.names if each.name in _REPLACEMENTS}
-    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in found)
-    for node in sorted(names, key=lambda name: (name.lineno, name.col_offset)):
-        yield Use(str(path), node.lineno, found[node.id], _REPLACEMENTS[found[node.id]])
+        if isinstance(node, ast.ImportFrom) and not node.level and f"{node.module}.".startswith(_PACKAGES):
+            names |= {each.asname or each.name: each.name for each in node.names if each.name in _REPLACEMENTS}
+            modules |= {each.asname or each.name for each in node.names}
+        elif isinstance(node, ast.Import):
+            modules |= {each.asname or each.name for each in node.names if f"{each.name}.".startswith(_PACKAGES)}
+    found = [(node, _class_of(node, names, modules)) for node in ast.walk(tree) if isinstance(node, ast.expr)]
+    used = [(node.lineno, node.col_offset, name) for node, name in found if name is not None]
+    return [Use(str(path), line, name, _REPLACEMENTS[name]) for line, _, name in sorted(used)]
+
+
+def _class_of(node: ast.expr, names: Mapping[str, str], modules: Collection[str]) -> str | None:
+    """The replaced class that an expression names, as ``BM25Retriever`` or ``retrievers.BM25Retriever``."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id)
+    if isinstance(node, ast.Attribute) and node.attr in _REPLACEMENTS and ast.unparse(node.value) in modules:
+        return node.attr
+    return None

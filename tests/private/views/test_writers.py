@@ -347,3 +347,19 @@ async def test_a_task_cancelled_while_it_waits_for_who_cleans_up_lets_others_cle
             await task
         assert cleaning.take_alone()
         cleaning.release()
+
+
+def test_a_sync_skips_a_file_of_another_tenant_and_keeps_no_record_of_it(tmp_path: Path):
+    folder = tmp_path / "inbox"
+    folder.mkdir()
+    (folder / "good.md").write_text("Alice Smith drinks tea.")
+    (folder / "odd.md").write_text("---\ntenant: b\n---\nZoë Łuczak.")
+    index, view = private(tmp_path)
+    with index:
+        scoped = view.scoped(F("tenant") == "a")
+        synced = scoped.sync(folder)
+        assert [len(synced.added), [each.path.rpartition("/")[2] for each in synced.skipped]] == [1, ["odd.md"]]
+        assert [document.text.rpartition("PERSON")[2][-12:] for document in map(scoped.get, synced.added)] == [
+            " drinks tea."
+        ]
+        assert len(records(view)) == 1

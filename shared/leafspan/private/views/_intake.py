@@ -29,6 +29,7 @@ class PrivateIntake:
         root: Path | None,
         originals: Mapping[str, str],
         *,
+        admit: Callable[[Document], Document],
         save: bool,
         volatile_keys: Collection[str],
     ) -> None:
@@ -36,6 +37,7 @@ class PrivateIntake:
         self._home = home
         self._stored_ids = stored_ids
         self._originals = originals
+        self._admit = admit
         self._save = save
         self._volatile_keys = volatile_keys
         self._masked: dict[str, Notes] = {}  # for the document that is being read, by its masked id
@@ -49,8 +51,9 @@ class PrivateIntake:
         masked, notes = mask_document(
             given, disguise, field, flatten_metadata=flatten_metadata, volatile_keys=self._volatile_keys
         )
+        admitted = self._admit(masked)
         self._masked[masked.id] = notes
-        return masked
+        return admitted
 
     def _stored_name(self, file: str) -> str:
         masked = self._privacy.disguise.name(file)

@@ -127,11 +127,16 @@ class PrivateView(View):
         return self._private_intake(checked_keys(volatile_keys), dry_run=dry_run).intake
 
     def _private_intake(self, volatile_keys: Collection[str] = (), *, dry_run: bool = False) -> PrivateIntake:
-        stored_ids = self._scope.stored_ids if self._scope else lambda id_: [id_]
-        home = self._store.id
-        save = not dry_run
+        scope = self._scope
         return PrivateIntake(
-            self._privacy, home, stored_ids, self._store.home, self._originals, save=save, volatile_keys=volatile_keys
+            self._privacy,
+            self._store.id,
+            scope.stored_ids if scope else lambda id_: [id_],
+            self._store.home,
+            self._originals,
+            admit=scope.checked if scope else lambda document: document,
+            save=not dry_run,
+            volatile_keys=volatile_keys,
         )
 
     def _ingest(
