@@ -139,8 +139,7 @@ def take_in(
         yield from finish_interrupted(store)
     progress = AddProgress(show)
     try:
-        checked: Iterable[Document] = distinct(documents)
-        checked = progress.reading(map(scope.checked, checked) if scope else checked)
+        checked: Iterable[Document] = progress.reading(distinct(documents))
         if at_once:
             checked = yield Call(list, (checked,))
         files = KnownFiles(store, scope)
