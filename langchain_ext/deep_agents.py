@@ -11,7 +11,8 @@ from urllib.parse import quote, unquote
 
 from leafspan import Document, InvalidArgument, LeafspanError, MissingExtra, View
 from leafspan.errors import DocumentNotFound
-from leafspan.hosting import Call, Flow, arun_within, check_index, check_timeout, error_text, run_within, shown
+from leafspan.hosting import Call, Flow, arun, check_timeout, error_text, run, shown
+from leafspan.splitting import LINE_END
 
 try:
     from deepagents.backends.protocol import (
@@ -32,7 +33,6 @@ try:
 except ModuleNotFoundError as error:  # pragma: no cover
     raise MissingExtra.of("IndexBackend needs deepagents", "deepagents") from error
 
-_LINE_END = re.compile(r"\r\n?|\n")
 _CODED = re.compile(r"^/|/$|(?<=/)/|(?:^|(?<=/))\.\.?(?=/|$)|[%\\\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Agents take files with these endings for pictures, sounds, films and pages, and not for texts.
 _NOT_TEXT = re.compile(
@@ -61,9 +61,8 @@ class IndexBackend(BackendProtocol):
     """
 
     def __init__(self, index: View, *, timeout: float | None = 15.0) -> None:
-        if index is None:
-            raise InvalidArgument("index must be an Index or a view of one, got None")
-        check_index(index)
+        if not isinstance(index, View):
+            raise InvalidArgument(f"index must be an Index or a view of one, got {shown(index)}")
         check_timeout(timeout)
         self._index = index
         self._timeout = timeout
@@ -174,7 +173,7 @@ Result = TypeVar("Result")
 def _answer(flow: Flow[Result], refused: Callable[..., Result]) -> Result:
     """The result; an error is a result, too."""
     try:
-        return run_within(flow, None)
+        return run(flow)
     except (LeafspanError, InvalidGlobPatternError) as error:
         return refused(error=error_text(error))
 
@@ -182,7 +181,7 @@ def _answer(flow: Flow[Result], refused: Callable[..., Result]) -> Result:
 async def _aanswer(flow: Flow[Result], refused: Callable[..., Result]) -> Result:
     """Like ``_answer``."""
     try:
-        return await arun_within(flow, None)
+        return await arun(flow)
     except (LeafspanError, InvalidGlobPatternError) as error:
         return refused(error=error_text(error))
 
@@ -207,7 +206,7 @@ class _Grep:
         """Search a document, and return True if it has more lines than the limit allows."""
         if self._pattern not in text:
             return False
-        for number, line in enumerate(_LINE_END.split(text), 1):
+        for number, line in enumerate(LINE_END.split(text), 1):
             if self._pattern in line:
                 if self._most is not None and len(self._found) >= self._most:
                     self._stopped = True
@@ -260,7 +259,7 @@ def _matching(sizes: Mapping[str, int], pattern: str | None, path: str | None) -
     """The file at the path, or the files below it, with matching names; without a pattern, all files.
 
     Raises:
-        ValueError: if the pattern is invalid.
+        InvalidGlobPatternError: if the pattern is invalid.
     """
     matches = compile_grep_include_glob(pattern) if pattern else lambda name: True
     folder = _folder(path)
@@ -279,7 +278,7 @@ def _window(text: str, offset: int, limit: int) -> ReadResult:
         return ReadResult(file_data={"content": text, "encoding": "utf-8"})
     if limit == 0:
         return ReadResult(file_data={"content": "", "encoding": "utf-8"}, no_lines_requested=True)
-    lines = _LINE_END.split(text)
+    lines = LINE_END.split(text)
     if not lines[-1]:
         lines.pop()  # no line follows the last line end
     if offset >= len(lines):

@@ -28,7 +28,7 @@ from leafspan.hosting import (
 def as_tools(index: View, **options: Unpack[ToolsOptions]) -> list[StructuredTool]:
     """Tools with which an agent finds, reads and cites passages: ``search``, ``read`` and ``outline``.
 
-    They show only what the index or view shows, whatever arguments a model passes. A tool's message is JSON
+    They show only what the index or view shows. No argument of a model changes that. A tool's message is JSON
     with citations, and its artifact has the passages as Documents.
 
     Raises:

@@ -74,9 +74,9 @@ def test_a_file_that_is_no_python_is_skipped_in_a_folder_and_refused_alone(folde
     (folder / "deep.py").write_text("(" * 100_000)
     said = leafspan("port", folder)
     assert "3 uses of retrievers" in said.stdout
-    assert "skipped 'app/old.py', which must be a file of Python" in " ".join(said.stderr.split())
-    assert "skipped 'app/deep.py'" in " ".join(said.stderr.split())
-    assert "'app/old.py', which must be a file of Python" in fails(leafspan("port", folder / "old.py"))
+    assert "skipped: cannot read 'app/old.py' as Python" in " ".join(said.stderr.split())
+    assert "skipped: cannot read 'app/deep.py' as Python" in " ".join(said.stderr.split())
+    assert "cannot read 'app/old.py' as Python" in fails(leafspan("port", folder / "old.py"))
 
 
 def test_what_it_says_to_write_is_there():

@@ -2,7 +2,6 @@
 
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import LEAST_PROBABILITY, is_worth_showing
-from leafspan.agents._sources import cited_numbers, numbered_sources
 from leafspan.agents._strategies import usual_strategies
 from leafspan.agents._tool import AgentTool, ToolResult, error_text
 from leafspan.agents._toolkit import ToolOptions, ToolsOptions, agent_tool, agent_tools
@@ -16,9 +15,7 @@ __all__ = [
     "ToolsOptions",
     "agent_tool",
     "agent_tools",
-    "cited_numbers",
     "error_text",
     "is_worth_showing",
-    "numbered_sources",
     "usual_strategies",
 ]

@@ -66,7 +66,7 @@ def agent_tools(
 ) -> tuple[AgentTool, ...]:
     """The tools with which an agent finds, reads and cites passages: ``search``, ``read`` and ``outline``.
 
-    They show only what the view shows, whatever arguments a model passes.
+    They show only what the view shows. No argument of a model changes that.
 
     Args:
         view: The index, or a view of one, such as a tenant's.

@@ -70,7 +70,7 @@ def port(
             except InvalidArgument as error:
                 if file == path:
                     raise
-                console(stderr=True).print(plain(f"skipped {error}"))
+                console(stderr=True).print(plain(f"skipped: {error}"))
     if as_json:
         print_json([asdict(use) for use in uses])
         return
@@ -107,7 +107,7 @@ def _uses(path: Path) -> list[Use]:
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise InvalidArgument(f"{str(path)!r}, which must be a file of Python: {error or type(error).__name__}") from error
+        raise InvalidArgument(f"cannot read {str(path)!r} as Python: {error or type(error).__name__}") from error
     names: dict[str, str] = {}  # of classes in this file
     modules: set[str] = set()  # names of the packages in this file
     for node in ast.walk(tree):

@@ -10,14 +10,12 @@ from leafspan.agents import (
     ToolsOptions,
     agent_tool,
     agent_tools,
-    cited_numbers,
     error_text,
-    numbered_sources,
 )
 from leafspan.checks import changed_options, check_choice, check_flag, check_number, check_option_names, check_whole, shown
 from leafspan.documents import with_any_metadata
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
-from leafspan.flows import Call, Flow, arun_within, run_within
+from leafspan.flows import Call, Flow, arun, run
 from leafspan.hosting._docs import HostWords, described, described_as
 from leafspan.hosting._given import Given, recognised
 from leafspan.hosting._options import (
@@ -55,6 +53,7 @@ from leafspan.spans import SHOWN_TO_MODELS, citation
 from leafspan.splitting import cuts_at
 from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked, StrategyLike, Watched, Watcher
 from leafspan.strategies.scoring import Shape
+from leafspan.text import escaped_in_json
 
 __all__ = [
     "CHOOSING_PROMPT",
@@ -87,7 +86,7 @@ __all__ = [
     "agent_tool",
     "agent_tools",
     "apply_policy",
-    "arun_within",
+    "arun",
     "as_base",
     "asearch",
     "asearch_many",
@@ -102,20 +101,19 @@ __all__ = [
     "check_timeout",
     "check_whole",
     "citation",
-    "cited_numbers",
     "cuts_at",
     "delete",
     "described",
     "described_as",
     "error_text",
+    "escaped_in_json",
     "from_langchain",
     "from_llamaindex",
     "is_elsewhere",
     "is_plain",
-    "numbered_sources",
     "read_options",
     "recognised",
-    "run_within",
+    "run",
     "search",
     "search_many",
     "searched_index",
