@@ -79,7 +79,7 @@ class Filter:
 
 
 def make_vectors(documents: int) -> NDArray[np.float32]:
-    """Unit vectors. Cosines are about 0.33 within a document and 0.17 within a topic, like those of real texts."""
+    """Unit vectors. Cosines are about 0.33 within a document and 0.17 within a topic, as in real texts."""
     generator = np.random.default_rng(3)
     topics = generator.standard_normal((300, DIMENSIONS))
     centres = topics[generator.integers(0, 300, documents)] + generator.standard_normal((documents, DIMENSIONS))

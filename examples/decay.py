@@ -20,7 +20,7 @@ def main() -> None:
     """Ask one question, with and without scores that depend on dates."""
     question = "When does the ferry to the island leave?"
     ways: dict[str, Strategy] = {
-        "whatever the date": Hybrid(),
+        "without regard to dates": Hybrid(),
         "half as much for each 30 days": Decay(now="2026-06-15"),
         "nothing after 90 days, nothing without a date": Decay(
             now="2026-06-15", scale=timedelta(days=45), shape="linear", missing=0

@@ -31,7 +31,7 @@ from llamaindex_ext.retriever import BaseSpanRetriever
 def as_tools(index: View, **options: Unpack[ToolsOptions]) -> list[SpanTool]:
     """Tools with which an agent finds, reads and cites passages: ``search``, ``read`` and ``outline``.
 
-    They show only what the index or view shows, whatever arguments a model passes. The output of a
+    They show only what the index or view shows. No argument of a model changes that. The output of a
     tool is JSON with citations, and its ``raw_output`` has the passages as nodes with scores.
 
     Raises:

@@ -27,11 +27,13 @@ WHERE = (
 )
 
 PHRASES = {  # a phrase, and what to write instead
-    r"\b(?:that|those) of (?:the|a|an|its|their|all|each|one|two)\b": "the noun again",
+    r"\b(?:that|those) of\b": "the noun again",
     r"(?<!each\s)(?<!one\s)\bof (?:which|whom)\b": "two sentences",
     r"\b(?:is|are|was|were|has|have|if|gives?|returns?|found) (?-i:none)\b": "a verb with not, or no and the noun",
     r"\b(?-i:none) (?:is|are|was|were|has|have|if)\b": "a verb with no and the noun",
     r"\bmend(?:s|ed|ing)?\b": "repair",
+    r"\b(?:is|are|was|were|be|been) told\b": "the actor and what it passes",
+    r"\bwhatever\b": "even if, or the noun",
     r"\banew\b": "again",
     r"\bgo(?:es)? by\b": "uses, or follows",
     r"\bstands? (?:in|at|above|below|under|there|here|beside|behind|once)\b": "is, or the field's verb",
@@ -51,6 +53,7 @@ PHRASES = {  # a phrase, and what to write instead
 PATTERN = re.compile("|".join(f"({phrase})" for phrase in PHRASES).replace(" ", r"\s+"), re.IGNORECASE)
 
 ALLOWED = {
+    ("shared/leafspan/language_model/_transforming.py", "whatever"),  # a prompt
     ("shared/leafspan/index.py", "anew"),  # a key of stored vectors
     ("shared/leafspan/store/_folder_store.py", "anew"),  # the name of an argument
     ("shared/leafspan/segments/__init__.py", "mirror"),  # the name of a class

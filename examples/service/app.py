@@ -3,8 +3,8 @@
     pip install ".[files]" -r examples/service/requirements.txt
     LEAFSPAN_INDEX=kb LEAFSPAN_DOCS=docs uvicorn app:app --app-dir examples/service --workers 2
 
-Each worker opens the index at its start. At each question, a worker sees what others have written. Only one writer syncs at
-a time. Call your model in ``answer``: the example repeats the best source, so that it runs without a model.
+Each worker opens the index when it starts. At each question, a worker sees all changes of the others. Only one writer
+syncs at a time. Call your model in ``answer``: the example repeats the best source, so that it runs without a model.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class EngineLaws:
         assert self.do(engine, table.find("other", ["a"])) == set()
 
     def test_the_nearest_records_come_first(self, connect: Callable[[], Any]) -> None:
-        """The cosine decides, whatever the vectors' lengths. Fields come with the records if they are requested."""
+        """The cosine decides, not the vectors' lengths. Fields come with the records if they are requested."""
         import numpy as np
 
         engine = self.open(connect)

@@ -231,7 +231,7 @@ class CutToBudget:
         last: Ordinal of the last kept leaf (inclusive).
         whole_first: Ordinal of the first leaf of the whole passage.
         whole_last: Ordinal of its last leaf (inclusive).
-        length: Length of the kept part, in the budget's unit: words, or whatever the budget measures.
+        length: Length of the kept part, in the budget's unit, such as words or tokens.
         whole_length: Length of the whole passage, in the same unit.
     """
 
@@ -262,7 +262,7 @@ class Trace:
         filters: The filters that its document matched, as ``Where``s.
         window: Number of neighbours that were added before and after, or None.
         parent_level: Level of the parent that it was widened to, >= 1, or None.
-        notes: Remarks, such as those of your own strategy, or on problems.
+        notes: Remarks, for example from your own strategy, or on problems.
         layer: Layer of a summary, >= 1; the ordinals in the steps are then numbers of summaries. 0 for a piece of a
             document.
         kind: Kind of a passage of another source, such as ``"row"``. "" for a piece of a document and for a summary.

@@ -96,7 +96,7 @@ class View:
         return self._limits({})
 
     def is_of_same_index(self, other: View) -> bool:
-        """Whether both are views of one index that was opened once, whatever they show."""
+        """Whether both are views of one index that was opened once."""
         return self._sources is other._sources
 
     def _what_it_shows(self) -> tuple[object, ...]:
@@ -128,7 +128,7 @@ class View:
     def scoped(self, where: object, *, share_statistics: bool = False) -> View:
         """A view of the documents that match a filter, such as a tenant's. You can only narrow it further.
 
-        No call through the view reaches another document, whatever its filter, strategy or host retriever. A document
+        No call through the view reaches another document, with any filter, strategy or host retriever. A document
         added through the view must match the filter. If it lacks a value that the filter asks for, the view sets the
         value: ``F("tenant") == "a"`` writes ``tenant``. Each view has its own document ids: another view can have a
         document of the same id, which this view can neither overwrite nor see. (The whole index shows such a document
@@ -411,7 +411,7 @@ class View:
             min_score: Lowest score of a passage: docs/scores.md says what scores mean. Without ``k`` or ``budget``, all
                 that reach it are returned. Default: any.
             per_document: Most passages of one document, >= 1, so that others have room. Default: any number.
-            timeout: Seconds, > 0, after which the retrieval ends with an error, whatever it waits for. With a timeout,
+            timeout: Seconds, > 0, after which the retrieval ends with an error. With a timeout,
                 the retrieval runs in a thread, and so do your functions that it calls. Default: none; each wait for the
                 index still ends within the ``timeout`` of ``Index.open``.
 
@@ -468,7 +468,7 @@ class View:
         with ``doc_id``, ``start``, ``end``, ``title`` and the like added. Its ``kind`` is ``"text"`` or ``"summary"``.
         All queries of a call are searched here at once, with the filter of the call.
 
-        The options are those of ``retrieve``, and apply to the search here. By default ``k`` is as many as the call
+        The options are ``retrieve``'s options, and apply to the search here. By default ``k`` is as many as the call
         needs. ``where`` applies together with the call's filter. A scoped view that asks shows only passages that match
         its own filter.
 

@@ -23,8 +23,8 @@ _MARKS = (
 def decode(data: bytes, encoding: str) -> str:
     """Return the text, with its line ends unchanged, and without the byte order mark.
 
-    Bytes beyond ASCII that are valid UTF-8 are read as UTF-8, whatever ``encoding`` says: other text is almost never valid
-    UTF-8, and a folder may hold both. Pure ASCII is ambiguous: it may be ISO-2022-JP, or UTF-16 without a mark.
+    Bytes beyond ASCII that are valid UTF-8 are read as UTF-8, even if ``encoding`` says otherwise: other text is almost
+    never valid UTF-8, and a folder may hold both. Pure ASCII is ambiguous: it may be ISO-2022-JP, or UTF-16 without a mark.
 
     Raises:
         Unreadable: if the bytes are not in that encoding, or are not text.

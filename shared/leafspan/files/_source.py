@@ -38,8 +38,8 @@ class Files:
         text_field: Field of a JSON line that has the text. Default: ``"text"``.
         id_field: Field of a JSON line that has the id, a string or a whole number. Default: none, the id has the line's
             number.
-        title_field: Field of a JSON line that has the title. Default: none. All other fields become metadata; those of
-            nested objects are joined by dots.
+        title_field: Field of a JSON line that has the title. Default: none. All other fields become metadata.
+            Dots join the names of nested fields.
         root: Folder that ids are relative to, for files below it. Default: the folder in which the index's folder lies;
             behind a client, none, so that ids are absolute paths.
         readers: Your own readers by file suffix, such as ``{".xyz": read}``, instead of leafspan's. A reader is a

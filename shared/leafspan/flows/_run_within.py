@@ -1,4 +1,4 @@
-"""Runs flows with a time limit: the caller gets an error when the time is over, whatever the flow waits for."""
+"""Runs flows with a time limit: the caller gets an error when the time is over, even if the flow still waits."""
 
 from __future__ import annotations
 

@@ -46,8 +46,8 @@ class HostWords:
 _WIDTH = 120
 _OF_ALL = {
     **dict.fromkeys(CALL_OPTIONS, ""),  # as the core describes them
-    "retrieval_timeout": "Seconds, > 0, after which a call ends with a ``RetrievalTimeout``, whatever it waits for: "
-    "``timeout`` of the core's ``retrieve``. Default: none.",
+    "retrieval_timeout": "Seconds, > 0, after which a call ends with a ``RetrievalTimeout``, as with "
+    "``timeout`` of the core's ``retrieve``. Default: no limit.",
     "filter_policy": 'Which filter holds if a call has one, too: ``"replace"``: only the call\'s filter, ``"merge"``: '
     'both. Only ``"merge"`` can guard the documents of a tenant. Default: ``"replace"``.',
 }

@@ -61,7 +61,7 @@ def examine(store: Store, how: Examination) -> Flow[list[Finding]]:
     """Compare the manifest with the leaves and their texts with their checksums, and repair what can be repaired.
 
     Only leftovers of killed writers, and leaves that certainly belong to no document, are deleted. A document with
-    doubtful content loses its hash, so that the next ``add`` writes it again, whatever its content.
+    doubtful content loses its hash, so that the next ``add`` writes it again, even with the same content.
 
     Raises:
         WriterBusy: if another writer holds the index for longer than the timeout.

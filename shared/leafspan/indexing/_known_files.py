@@ -83,7 +83,7 @@ class KnownFiles:
         self._rows: dict[str, list[Row]] | None = None  # documents of files, by the last part of the file's name
 
     def with_known_ids(self, documents: Sequence[Document]) -> Flow[list[Document]]:
-        """Return the documents. Those of files that the index has under another spelling get their id in the index."""
+        """Return the documents. A file that the index has under another spelling gets its id in the index."""
         files = [each for each in documents if isinstance(each, FileDocument)]
         if not files:
             return list(documents)

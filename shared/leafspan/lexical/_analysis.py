@@ -33,7 +33,7 @@ class Analyzer:
     Args:
         language: The language of all texts, such as ``"german"``. ``"auto"`` reads each document in its own language,
             and a question in the documents' languages. A text whose language is not certain is read as English. Text in
-            scripts without spaces is cut into pairs of characters, whatever the language is. Default: ``"auto"``.
+            scripts without spaces is cut into pairs of characters, in every language. Default: ``"auto"``.
         stem: Whether to reduce words to their stems, if Snowball has a stemmer for the language. Default: True.
         stop_words: Whether to leave out the stop words that the package ``stopwords`` lists for the language. If it has no
             list, all words stay. Default: True.

@@ -59,7 +59,7 @@ class Corpus:
     """Scores the leaves of several inverted indexes together. Leaves are numbered from 0, part after part.
 
     Each query takes document frequencies, the number of leaves and their average length from the counted leaves. So scores
-    equal, to the digit, the scores of a new index of these leaves, whatever was added and deleted before. The arrays and
+    equal, to the digit, the scores of a new index of these leaves, even after many additions and deletions. The arrays and
     masks must not change. After a change, make a new corpus, which costs almost no time.
 
     Attributes:

@@ -176,7 +176,7 @@ class IndexAnswers:
         return cosines
 
     def _load_vectors(self, request: LoadVectors) -> Flow[Any]:
-        """Read the vectors of leaves from their own store, and those of summaries from theirs."""
+        """Read the vectors of leaves from their own store, and the vectors of summaries from the trees' store."""
         import numpy as np
 
         vectors: dict[str, Any] = {}

@@ -49,7 +49,7 @@ def retrieve(
         where: Filter on the passages' metadata. Default: all.
         min_score: Lowest score of a passage: docs/scores.md says what scores mean. Default: any.
         embedder: Embedder of questions, for strategies that need one. Default: the bundled model.
-        timeout: Seconds, > 0, after which the retrieval ends with an error, whatever it waits for. Default: none.
+        timeout: Seconds, > 0, after which the retrieval ends with an error. Default: no limit.
 
     Raises:
         InvalidArgument: if an option is out of its range, a query is blank, or the strategy searches an index.

@@ -1,7 +1,7 @@
 """Exact search for the leaves nearest to vectors, among all leaves or some. It compares each of them.
 
 It compares 8-bit codes first. The error of each code is known, so they give an upper bound for each cosine. Vectors are
-compared in full only if their bound reaches the last place. So the result is exact, whatever the vectors.
+compared in full only if their bound reaches the last place. So the result is exact for all vectors.
 """
 
 from __future__ import annotations

@@ -130,7 +130,7 @@ class Mirror:
             self._mutex.release()
 
     def current(self, reader: Reader) -> Flow[MirrorSnapshot]:
-        """A snapshot of the whole index for the reader's catalogue, whatever the reader's scope.
+        """A snapshot of the whole index for the reader's catalogue; the reader's scope does not matter.
 
         Raises:
             StaleRead: if a document is replaced in between.

@@ -99,13 +99,13 @@ class Reader(VisibleDocuments):
         return reader
 
     def leaving_out(self) -> Reader:
-        """A copy of this reader that leaves damaged documents out, whatever the rule."""
+        """A copy of this reader that always leaves damaged documents out."""
         reader = copy(self)
         reader._leaves_out = True
         return reader
 
     def raising(self) -> Reader:
-        """A copy of this reader that raises for damaged documents, whatever the rule: for fetches by id."""
+        """A copy of this reader that always raises for damaged documents: for fetches by id."""
         reader = copy(self)
         reader._leaves_out = False
         return reader

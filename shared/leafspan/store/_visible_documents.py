@@ -66,7 +66,7 @@ class VisibleDocuments:
         return self._has_changed is not None and self._has_changed()
 
     def everything(self) -> Flow[Catalogue]:
-        """The catalogue of the whole index, whatever the scope."""
+        """The catalogue of the whole index, without the scope."""
         if self._known is None:
             self._known = yield from self._load()
         return self._known.without(self._damaged)

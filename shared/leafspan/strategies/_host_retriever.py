@@ -27,7 +27,7 @@ class HostRetriever(Strategy):
         name: Name for traces and errors.
         ask: Function from a question to the results.
         aask: Its coroutine function.
-        elsewhere: Whether no result is a leaf of the index, whatever its id, since it comes from another index of leafspan.
+        elsewhere: Whether no result is a leaf of the index, even with a leaf's id, since it comes from another index.
             Default: False.
 
     Raises:

@@ -293,7 +293,7 @@ class AskHost:
         ask: Function from the question to the results.
         aask: Its coroutine function.
         where: Filter on the documents. The retriever ignores it, so results that do not match are left out.
-        elsewhere: Whether no result is a leaf of this index, whatever its id, since it comes from another index.
+        elsewhere: Whether no result is a leaf of this index, even with a leaf's id, since it comes from another index.
     """
 
     name: str

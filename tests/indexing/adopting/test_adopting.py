@@ -505,7 +505,7 @@ def test_of_two_records_at_one_place_the_longer_is_taken_and_the_other_reported(
     report = leafspan.adopt(collection, kb)
     assert report.leaves == 1
     assert [(record.id, record.reason) for record in report.skipped] == [
-        ("a", "its text is in that of another record, which starts at the same character")
+        ("a", "its text is in the text of another record, which starts at the same character")
     ]
 
 
@@ -550,11 +550,14 @@ def test_another_embedder_than_the_collections_is_an_error_and_leaves_nothing_be
     collection = plain_collection(client, texts)
     backwards = lambda texts: [vector[::-1] for vector in vectors(texts)]  # noqa: E731
     with pytest.raises(
-        IndexMismatch, match=r"are not those of .*lambda.*: of 8 texts that were embedded again, the cosines"
+        IndexMismatch,
+        match=r"lambda.* did not make the vectors of the collection .*: of 8 texts that were embedded again, the cosines",
     ):
         leafspan.adopt(collection, kb, embedder=backwards)
     shorter = lambda texts: [vector[:64] for vector in vectors(texts)]  # noqa: E731
-    with pytest.raises(IndexMismatch, match=r"the collection 'plain' have 256 dimensions, those of .*lambda.* have 64"):
+    with pytest.raises(
+        IndexMismatch, match=r"the collection 'plain' have 256 dimensions, the vectors of .*lambda.* have 64"
+    ):
         leafspan.adopt(collection, kb, embedder=shorter)
     assert not kb.exists()
 

@@ -29,7 +29,7 @@ _INSTRUCTIONS = (
 def make_server(tools: Sequence[AgentTool], *, name: str = "leafspan") -> Server[Any]:
     """Return a server that offers these tools. Calls run at the same time.
 
-    leafspan's errors, including those of tools, become tool results with leafspan's message, so that the model can correct
+    leafspan's errors, also errors of tools, become tool results with leafspan's message, so that the model can correct
     its call. For any other error, the model only learns that there was one; the log has the details.
     """
     by_name = {tool.name: tool for tool in tools}

@@ -133,7 +133,7 @@ class DocumentMaker:
         taken = set(kept)
         for member in members:
             if member.id not in taken:
-                self._skip(member.id, "its text is in that of another record, which starts at the same character")
+                self._skip(member.id, "its text is in the text of another record, which starts at the same character")
         for chunk in document.chunks:
             self.leaf_keys.update(shared_by_chunks(chunk.metadata))
         self.leaf_keys.discard(CHUNK_ID)

@@ -74,7 +74,7 @@ def serve(
 
 
 def _strategies(files: list[Path]) -> dict[str, Config]:
-    """The available strategies, by name: first those of files, then those that all commands know.
+    """The available strategies, by name: first strategies from files, then the strategies that all commands know.
 
     Raises:
         InvalidArgument: if two have the same name.

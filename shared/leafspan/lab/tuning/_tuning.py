@@ -123,8 +123,8 @@ class Tuning:
 
 
 MADE = (
-    "The questions were made from the documents. They favour words over meaning, and say less than those of users: weights "
-    "that were fitted on them are a guess."
+    "The questions were made from the documents. They favour words over meaning, and say less than users' questions: "
+    "weights that were fitted on them are a guess."
 )
 
 REMADE = "A new index must be made of the documents, with the configuration."

@@ -50,7 +50,7 @@ class LightRAG(Strategy):
         MissingExtra: if lightrag-hku is not installed.
 
     Ties are ordered as in ``kinds``. Source: Guo et al., "LightRAG: Simple and Fast Retrieval-Augmented Generation",
-    2024; the modes are those of lightrag-hku.
+    2024; the modes are from lightrag-hku.
     """
 
     instance: Any = field(repr=False)
