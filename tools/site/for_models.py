@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 _DOCSTRING = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
 _NO_SENTENCE = ("#", "```", "|", "!", "- ", "---")
-_FRONT_MATTER = re.compile(r"---\n.*?\n---\n", re.DOTALL)
 _REPEATED = ("reference/langchain.md", "reference/llamaindex.md")  # long, with the same options as the core's strategies
 
 
@@ -40,12 +39,6 @@ def listed(nav: Sequence[Any], section: str = "") -> Iterator[Listed]:
                 yield Listed(section, title, there)
             else:
                 yield from listed(there, title)
-
-
-def front_matter(source: str) -> str:
-    """The front matter of a page with the lines around it, which a skill needs; an empty text without front matter."""
-    found = _FRONT_MATTER.match(source)
-    return f"{found[0]}\n" if found else ""
 
 
 def plain(markdown: str) -> str:
