@@ -12,8 +12,8 @@ import yaml
 from starlette.testclient import TestClient
 
 from leafspan import Index, errors
-from leafspan.splitting import front_matter
 from leafspan.strategies import to_strategy
+from tools.site import for_models
 
 SKILL = (Path(__file__).parents[2] / "docs/skill.md").read_text()
 SERVICE = next(block for block in re.findall(r"```python\n(.*?)```", SKILL, re.DOTALL) if "FastAPI(" in block)
@@ -51,10 +51,12 @@ def test_the_service_refuses_what_is_wrong(client: Any):
 
 
 def test_an_agent_finds_it_by_its_front_matter():
-    for page in (SKILL, front_matter(SKILL) + SKILL.split("---\n", 2)[2]):  # as it is, and on the site
+    for page in (SKILL, for_models.with_front_matter(SKILL, "# A page\n")):  # as it is, and on the site
         about = yaml.safe_load(page.split("---\n")[1])
         assert about["name"] == "leafspan"
         assert 100 < len(about["description"]) <= 1024
+        assert page.split("---\n")[2].lstrip().startswith("# A ")
+    assert for_models.with_front_matter("# A page\n", "# A page\n") == "# A page\n"
 
 
 def test_its_lists_name_what_there_is():

@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from leafspan.splitting import front_matter
+
 _DOCSTRING = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
 _NO_SENTENCE = ("#", "```", "|", "!", "- ", "---")
 _REPEATED = ("reference/langchain.md", "reference/llamaindex.md")  # long, with the same options as the core's strategies
@@ -39,6 +41,12 @@ def listed(nav: Sequence[Any], section: str = "") -> Iterator[Listed]:
                 yield Listed(section, title, there)
             else:
                 yield from listed(there, title)
+
+
+def with_front_matter(source: str, text: str) -> str:
+    """A page's text with the front matter of its source, which a skill needs."""
+    front = front_matter(source).rstrip("\n")
+    return f"{front}\n\n{text}" if front else text
 
 
 def plain(markdown: str) -> str:

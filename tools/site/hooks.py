@@ -8,7 +8,6 @@ from typing import Any
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 
-from leafspan.splitting import front_matter
 from tools.site import for_models
 from tools.site.outside import loaded_from_outside
 from tools.site.pages import AT_THE_ROOT, ROOT, slug, with_links_of_docstrings, with_links_of_the_site
@@ -32,7 +31,7 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Turn a page's links into links of the site."""
     text = with_links_of_the_site(page.file.src_uri, markdown)
-    _pages[page.file.src_uri] = front_matter(page.file.content_string) + text  # a skill needs its front matter
+    _pages[page.file.src_uri] = for_models.with_front_matter(page.file.content_string, text)
     return text
 
 
