@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
@@ -11,15 +13,15 @@ from leafspan.lexical._found_terms import FoundTerm, KnownTerms
 
 def term_of(leaves: int) -> FoundTerm:
     rows = np.arange(leaves)
-    return FoundTerm(rows, np.ones(leaves, np.uint8), None, rows, np.ones(leaves), 1.0)
+    return FoundTerm(rows, np.ones(leaves, np.uint8), np.ones(leaves), 1.0)
 
 
 def test_terms_are_kept_until_they_have_too_many_leaves_together(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(_found_terms, "_MOST_KEPT", 20)
     known, looked_up = KnownTerms(), []
 
-    def find(name: str, leaves: int) -> FoundTerm:
-        return known.find(name, lambda: looked_up.append(name) or term_of(leaves))
+    def find(name: str, leaves: int) -> Mapping[int | None, FoundTerm]:
+        return known.find(name, lambda: looked_up.append(name) or {None: term_of(leaves)})
 
     for name in "abcda":
         find(name, 5)

@@ -10,9 +10,9 @@ from leafspan.values import Document
 _KEY = "language"  # where users put a document's language, and filters find it
 
 
-def language_of(document: Document) -> str | None:
-    """Return the code of a document's language, from its metadata or else from its text."""
-    return known_code(document.metadata.get(_KEY)) or find_language(document.text)
+def language_of(document: Document, expected: str | None = "en") -> str | None:
+    """Return the code of a document's language, from its metadata or else from its text: see ``find_language``."""
+    return known_code(document.metadata.get(_KEY)) or find_language(document.text, expected=expected)
 
 
 def with_language(metadata: Mapping[str, object], language: str | None) -> Mapping[str, object]:

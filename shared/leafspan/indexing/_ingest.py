@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from leafspan.documents import IndexSettings, content_hash, distinct, read_documents
+from leafspan.documents import IndexSettings, content_hash, distinct, language_of, read_documents
 from leafspan.embedding import Embed
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileDocument, Skipped
@@ -205,6 +205,8 @@ class _Ingestion:
     may_replace: Callable[[Row], bool] | None = None
     row_keys: frozenset[str] = frozenset()
     workers: Workers | None = None
+    languages: Counter[str] | None = None  # of documents that the view had before, once one of the new ones is in doubt
+    new_languages: Counter[str] = field(default_factory=Counter)  # of the documents so far
     has_failed: bool = False  # whether writing a group failed
     given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
     were_there: dict[str, bool] = field(default_factory=dict)  # whether each written document replaced one, by stored id
@@ -282,12 +284,25 @@ class _Ingestion:
             if self.dry_run:
                 self.were_there[document.id] = old is not None and old.version is not None
                 return None
-            return ToPrepare(document, hash_, old)
+            return ToPrepare(document, hash_, old, (yield from self._language(document)))
         self.unchanged.append(given.id)
         if old.leftovers:
             self.unfinished.append(document.id)
         self.progress.unchanged(document)
         return None
+
+    def _language(self, document: Document) -> Flow[str | None]:
+        """Return the code of a document's language; if it is in doubt, most of the view's other documents decide."""
+        language: str | None = yield Call(language_of, (document, None))
+        if language is None:
+            if self.languages is None:
+                count = partial(_count_languages, without={*self.given_ids.values()})
+                self.languages = yield from read_consistently(self.store, count, self.scope, leave_out=True)
+            ((expected, _),) = (self.languages + self.new_languages).most_common(1) or [("en", 1)]
+            language = yield Call(language_of, (document, expected))
+        if language is not None:
+            self.new_languages[language] += 1
+        return language
 
     def _objection(self, given: Document, old: Row) -> str | None:
         """Return why a document must not replace the one with its id, or None if it may."""
@@ -325,8 +340,9 @@ class _Ingestion:
             return split
         if (changed := (yield from self._next_changed(stream))) is None:
             return None
-        document, hash_, old = changed
-        made: SplitDocument = yield Call(split_document, (document, hash_, self.settings, old, self.progress.splitting))
+        document, hash_, old, language = changed
+        how = (document, hash_, self.settings, language, old, self.progress.splitting)
+        made: SplitDocument = yield Call(split_document, how)
         self.progress.split(len(made.leaves))
         self._check_going_on()
         return replace(made, row_keys=self.row_keys)
@@ -396,3 +412,7 @@ class _Ingestion:
 def _next(documents: Iterator[Document]) -> list[Document]:
     """Return some more documents. This may read files."""
     return list(islice(documents, _LOOKED_UP))
+
+
+def _count_languages(reader: Reader, without: Container[str]) -> Flow[Counter[str]]:
+    return (yield from reader.catalogue()).count_languages(without)

@@ -27,11 +27,13 @@ class ToPrepare(NamedTuple):
         document: The document as it will be stored.
         hash: The hash of its content.
         old: Its existing row, if any.
+        language: The code of its language, if it is certain.
     """
 
     document: Document
     hash: str
     old: Row | None
+    language: str | None
 
 
 class Prepared(NamedTuple):
@@ -63,7 +65,7 @@ class Preparation:
 
 def prepare(how: Preparation, some: Sequence[ToPrepare]) -> Prepared:
     """Return documents that are ready for writing."""
-    documents = [split_document(each.document, each.hash, how.settings, each.old) for each in some]
+    documents = [split_document(each.document, each.hash, how.settings, each.language, each.old) for each in some]
     vectors = run(vectors_of(documents, how.settings, how.embed))
     assert how.settings.analyzer is not None
     recipe = WordPostings(how.settings.analyzer)

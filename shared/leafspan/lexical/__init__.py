@@ -8,9 +8,10 @@ from leafspan.lexical._analysis import (
     probe_terms,
     read_as,
     reading_number,
+    terms_of_question,
     to_terms,
 )
-from leafspan.lexical._languages import find_language, known_code
+from leafspan.lexical._languages import code_of, find_language, known_code
 from leafspan.lexical._leaf_digests import leaf_digests, terms_digest
 from leafspan.lexical._leaf_words import LeafWords, build_leaf_words, keeps_leaf_words, merge_leaf_words, plain_words_of
 from leafspan.lexical._matching_words import matching_words
@@ -36,6 +37,7 @@ __all__ = [
     "best",
     "build_leaf_words",
     "build_postings",
+    "code_of",
     "describe_analyzer",
     "encode",
     "find_language",
@@ -53,5 +55,6 @@ __all__ = [
     "starts_of",
     "score_reached_by",
     "terms_digest",
+    "terms_of_question",
     "to_terms",
 ]

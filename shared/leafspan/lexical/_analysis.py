@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Lock
@@ -91,6 +91,23 @@ def read_as(analyzer: Analysis, reading: int) -> Analysis:
     return analyzer
 
 
+def terms_of_question(analyzer: Analysis, text: str, reading: int, main: int, own: int | None) -> list[str]:
+    """Return the terms that a question has for leaves with a reading.
+
+    Stop words of the index's main reading are left out, since they are rare in leaves with another reading. So are stop
+    words of the question's own language, unless no other word is left.
+    """
+    read = read_as(analyzer, reading)
+    if not isinstance(read, Analyzer) or not read.stop_words or read is analyzer:
+        return to_terms(read, [text], asked=True)[0]
+    for others in ((main, own), (main,)):
+        also = frozenset(READINGS[other] for other in others if other is not None) - {read.language}
+        terms = _terms(read.language, read.stem, True, True, also)
+        if found := [term for chunk in chunks(text) for term in terms[chunk]]:
+            return found
+    return []
+
+
 _PROBE = (
     "The XJ-900's price, in \u20ac: 1,234.50. Caf\u00e9-owners don't e-mail U.S. STATE_OF_ART na\u00efve 2-in-1 things!"
 )
@@ -158,20 +175,20 @@ def languages() -> tuple[str, ...]:
 
 
 @lru_cache
-def _terms(language: str, stem: bool, stop_words: bool, asked: bool) -> _Terms:
-    return _Terms(language, stem, stop_words, asked)
+def _terms(language: str, stem: bool, stop_words: bool, asked: bool, also: frozenset[str] = frozenset()) -> _Terms:
+    return _Terms(language, stem, asked, {language, *also} if stop_words else ())
 
 
 class _Terms(dict[str, list[str]]):
-    """The terms of pieces of texts, computed when a piece first appears."""
+    """The terms of pieces of texts, without the stop words of some languages, computed when a piece first appears."""
 
-    def __init__(self, language: str, stem: bool, stop_words: bool, asked: bool) -> None:
+    def __init__(self, language: str, stem: bool, asked: bool, without: Collection[str]) -> None:
         import Stemmer
 
         super().__init__()
         self._language = language
         self._asked = asked
-        self._excluded = _stop_words(language) if stop_words else frozenset()
+        self._excluded = frozenset[str]().union(*map(_stop_words, without))
         self._stemmer = Stemmer.Stemmer(language, 0) if stem and language in Stemmer.algorithms() else None
         self._lock = Lock()  # a stemmer has one buffer, so only one thread may use it at a time
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,32 +19,28 @@ class NodeTerm(NamedTuple):
     Attributes:
         numbers: The nodes that score for it.
         tf: The score of each, for an idf of 1.
-        frequency: The number of nodes that have it, including nodes with another reading.
+        idf: Its idf among the nodes.
     """
 
     numbers: NDArray[np.intp]
     tf: NDArray[np.float64]
-    frequency: int
+    idf: float
 
 
 @dataclass(slots=True)
 class FoundTerm:
-    """A term in the counted leaves. Nothing here depends on how often a query has the term.
+    """A term in the counted leaves with one reading. Nothing here depends on how often a query has the term.
 
     Attributes:
-        leaves: The leaves that have it, in ascending order.
+        rows: The leaves that have it, in ascending order.
         counts: How often each has it.
-        kept: Mask of those whose reading the query's term has. None: all.
-        rows: The leaves of this mask.
-        tf: The score of each of these, for an idf of 1.
+        tf: The score of each, for an idf of 1.
         bound: Upper bound of ``tf + absent``.
         nodes: The same for larger nodes, scale after scale. None until it is needed.
     """
 
-    leaves: NDArray[np.intp]
-    counts: NDArray[Any]
-    kept: NDArray[np.bool_] | None
     rows: NDArray[np.intp]
+    counts: NDArray[Any]
     tf: NDArray[np.float64]
     bound: float
     nodes: Sequence[NodeTerm] | None = field(default=None, compare=False)
@@ -66,14 +62,14 @@ class KnownTerms:
     """Terms that were found before. Queries share words, and the most frequent words take the most time."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, FoundTerm] = {}
+        self._known: dict[Hashable, Mapping[int | None, FoundTerm]] = {}
         self._leaves = 0
 
-    def find(self, key: Hashable, find: Callable[[], FoundTerm]) -> FoundTerm:
-        """Return the term with this key, or else what ``find`` returns."""
+    def find(self, key: Hashable, find: Callable[[], Mapping[int | None, FoundTerm]]) -> Mapping[int | None, FoundTerm]:
+        """Return the term with this key by reading, or else what ``find`` returns."""
         if (found := self._known.get(key)) is None:
             found = find()
-            if (count := len(found.leaves)) <= _MOST_KEPT // 4:
+            if (count := sum(len(each.rows) for each in found.values())) <= _MOST_KEPT // 4:
                 if self._leaves + count > _MOST_KEPT:
                     self._known.clear()
                     self._leaves = 0

@@ -75,7 +75,6 @@ class Nodes:
         self,
         leaves: NDArray[np.intp],
         times: NDArray[Any],
-        kept: Mask | None,
         counts: Sequence[int],
         length: float,
         settings: BM25Settings,
@@ -85,7 +84,6 @@ class Nodes:
         Args:
             leaves: The leaves that have it, in ascending order.
             times: How often each has it.
-            kept: Which of them score for it: see ``FoundTerm``.
             counts: The number of counted nodes of each scale.
             length: The total length of the counted leaves.
             settings: BM25's settings. Nodes use the same k1 and b.
@@ -96,25 +94,19 @@ class Nodes:
         found = []
         for scale, nodes in zip(self._scales, counts, strict=True):
             # From one scale to the next, since larger nodes are fewer.
-            firsts, numbers, times = _by_node(scale.numbers.take(leaves), times)
+            numbers, times = _by_node(scale.numbers.take(leaves), times)
             leaves = scale.firsts.take(numbers)
-            frequency, getting, their_times = len(numbers), numbers, times
-            if kept is not None:  # a node's leaves belong to one document, and so have one reading
-                kept = kept.take(firsts)
-                getting, their_times = numbers[kept], times[kept]
-            norms = settings.norms(scale.lengths.take(getting), length / nodes if length else 1.0)
-            found.append(NodeTerm(getting.astype(np.intp), settings.tf(their_times, norms), frequency))
+            norms = settings.norms(scale.lengths.take(numbers), length / nodes if length else 1.0)
+            idf = settings.idf(nodes, len(numbers))
+            found.append(NodeTerm(numbers.astype(np.intp), settings.tf(times, norms), idf))
         return found
 
-    def score(
-        self, terms: Sequence[tuple[float, Sequence[NodeTerm]]], counts: Sequence[int], settings: BM25Settings
-    ) -> list[NodeScores]:
-        """Return the scores of each scale's nodes, for a query's terms and their counts."""
-        settings = BM25Settings(settings.k1, settings.b)
+    def score(self, terms: Sequence[tuple[float, Sequence[NodeTerm]]]) -> list[NodeScores]:
+        """Return the scores of each scale's nodes, for a query's terms and the factor of each."""
         found = []
-        for number, (scale, nodes) in enumerate(zip(self._scales, counts, strict=True)):
-            in_scale = [(of_scales[number], times) for times, of_scales in terms]
-            given = [(term.numbers, term.tf, settings.idf(nodes, term.frequency) * times) for term, times in in_scale]
+        for number, scale in enumerate(self._scales):
+            in_scale = [(of_scales[number], factor) for factor, of_scales in terms]
+            given = [(term.numbers, term.tf, term.idf * factor) for term, factor in in_scale]
             found.append(NodeScores(added_up(given, len(scale.firsts)), scale.firsts, scale.lasts))
         return found
 
@@ -144,16 +136,14 @@ class _Scale(NamedTuple):
         return cls(numbers, firsts, np.append(firsts[1:], len(begins)) - 1, _sums(lengths, firsts))
 
 
-def _by_node(
-    numbers: NDArray[np.int32], times: NDArray[Any]
-) -> tuple[NDArray[np.intp], NDArray[np.int32], NDArray[np.int64]]:
-    """Return each node's first place, number and sum of times, given the node of each leaf, in order."""
+def _by_node(numbers: NDArray[np.int32], times: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return each node's number and sum of times, given the node of each leaf, in order."""
     import numpy as np
 
     begins = np.ones(len(numbers), np.bool_)
     np.not_equal(numbers[1:], numbers[:-1], out=begins[1:])
     places = np.flatnonzero(begins)
-    return places, numbers.take(places), _sums(times, places)
+    return numbers.take(places), _sums(times, places)
 
 
 def _sums(numbers: NDArray[Any], firsts: NDArray[np.intp]) -> NDArray[np.int64]:

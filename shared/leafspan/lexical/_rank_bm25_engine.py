@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
@@ -34,7 +35,8 @@ class RankBM25:
         except ImportError as error:
             raise MissingExtra.of("rank-bm25 is not installed", "rank-bm25") from error
         self._library_class = BM25Okapi
-        self._cached_library: tuple[object, Any] = (None, None)  # with the settings that it was built for
+        self._cached_key: object = None  # the settings that the libraries were built for
+        self._cached_libraries: dict[int | None, Any] = {}
         self._corpus = Corpus(parts)
         self._parts = parts
         self.leaves = self._corpus.leaves
@@ -48,7 +50,14 @@ class RankBM25:
         """Return the readings of the counted leaves."""
         return self._corpus.readings(counting)
 
-    def score(self, terms: QueryTerms, *, settings: BM25Settings, counting: NDArray[np.bool_] | None = None) -> Scores:
+    def score(
+        self,
+        terms: QueryTerms,
+        *,
+        settings: BM25Settings,
+        counting: NDArray[np.bool_] | None = None,
+        own: int | None = None,
+    ) -> Scores:
         """Return all leaves' scores in the form of ``Corpus.score``, which also computes ``present`` and ``ideal``.
 
         Raises:
@@ -61,20 +70,21 @@ class RankBM25:
             raise InvalidArgument(f"rank-bm25 is for the variant okapi, got {shown(settings.variant)}")
         if settings.k1 == 0:
             raise InvalidArgument("k1 must be > 0 for rank-bm25, got 0")
-        ours = self._corpus.score(terms, settings=settings, counting=counting)
+        ours = self._corpus.score(terms, settings=settings, counting=counting, own=own)
         if not ours.present.any():
             return ours  # the library would divide by the number of leaves and of terms, which may be 0
         counted = self._counted(counting)
         scores = np.zeros(self.leaves)
-        library = self._library(settings, counted, cache=counting is None)
-        with np.errstate(invalid="ignore"):  # the library divides 0 by 0 for an empty leaf if b is 1
-            if isinstance(terms, Mapping):
-                readings = np.concatenate([part.readings for part in self.postings])
-                for reading in terms:
-                    found = library.get_scores([term for term, times in terms[reading].items() for _ in range(ceil(times))])
-                    scores[counted & (readings == reading)] = found[readings[counted] == reading]
-            else:
-                scores[counted] = library.get_scores(list(terms))
+        bags = terms if isinstance(terms, Mapping) else {None: Counter(terms)}
+        scales = self._corpus.scales(terms, settings=settings, counting=counting, own=own)
+        readings = np.concatenate([part.readings for part in self.postings])
+        for reading, bag in bags.items():
+            group = counted if reading is None else counted & (readings == reading)
+            if bag and group.any():
+                library = self._library(settings, group, reading, cache=counting is None)
+                asked = [term for term, times in bag.items() for _ in range(ceil(times))]
+                with np.errstate(invalid="ignore"):  # the library divides 0 by 0 for an empty leaf if b is 1
+                    scores[group] = scales[reading] * library.get_scores(asked)
         return replace(ours, scores=np.where(ours.present, scores, 0), marked=ours.present)
 
     def _counted(self, counting: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
@@ -85,16 +95,18 @@ class RankBM25:
         counted: NDArray[np.bool_] = np.concatenate(live)
         return counted if counting is None else counted & counting
 
-    def _library(self, settings: BM25Settings, counted: NDArray[np.bool_], *, cache: bool) -> Any:
-        """Return the library's index of the counted leaves, cached for the next query if ``cache`` is set."""
+    def _library(self, settings: BM25Settings, group: NDArray[np.bool_], reading: int | None, *, cache: bool) -> Any:
+        """Return the library's index of the leaves with a reading, cached for the next query if ``cache`` is set."""
         key = (settings.k1, settings.b, settings.epsilon)
-        if cache and self._cached_library[0] == key:
-            return self._cached_library[1]
+        if self._cached_key != key:
+            self._cached_key, self._cached_libraries = key, {}
+        if cache and reading in self._cached_libraries:
+            return self._cached_libraries[reading]
         bags = [bag for arrays, _ in self._parts for bag in _bags(Postings(arrays))]
-        counted_bags = [bag for bag, counts in zip(bags, counted.tolist(), strict=True) if counts]
-        library = self._library_class(counted_bags, k1=settings.k1, b=settings.b, epsilon=settings.epsilon)
+        of_group = [bag for bag, is_in in zip(bags, group.tolist(), strict=True) if is_in]
+        library = self._library_class(of_group, k1=settings.k1, b=settings.b, epsilon=settings.epsilon)
         if cache:
-            self._cached_library = key, library
+            self._cached_libraries[reading] = library
         return library
 
 

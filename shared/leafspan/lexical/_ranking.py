@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 _MOST_LENGTHS = 100_000  # lengths of leaves whose norms are kept
-QueryTerms = Sequence[str] | Mapping[int, Mapping[str, float]]
-"""The terms of a query, or for each reading, the terms for leaves with this reading and their counts."""
+_MOST_NORMS = 16  # readings and settings whose norms are kept
+QueryTerms = Sequence[str] | Mapping[int | None, Mapping[str, float]]
+"""The terms of a query; or for each reading, the terms for leaves with this reading and their counts. None: all leaves."""
 
 _GROUP = 64  # leaves; comparing the best of each group first finds the best of all
 
@@ -62,6 +63,10 @@ class Corpus:
     equal, to the digit, the scores of a new index of these leaves, even after many additions and deletions. The arrays and
     masks must not change. After a change, make a new corpus, which costs almost no time.
 
+    Leaves with different readings are scored as if each reading had an index of its own, then scaled, so that a leaf with
+    all words of the query can reach the same score in each. So a document in another language changes the scores of no
+    other leaf, except by the scale of all.
+
     Attributes:
         leaves: Number of leaves of all parts, including dead ones.
 
@@ -80,10 +85,10 @@ class Corpus:
             place = slice(self.leaves, self.leaves + leaves)
             self._parts.append(_Part(postings, live if some_dead else None, place))
             self.leaves += leaves
-        self._all_live = self._counted_leaves(None)
+        self._all_live: _CountedLeaves | None = None
+        self._all_live = self._counted(None)
         self._longest = max((int(part.postings.lengths.max(initial=0)) for part in self._parts), default=0)
-        self._readings: tuple[int, ...] | None = None
-        self._kept_norms: tuple[object, Any] = (None, None)  # with their settings
+        self._kept_norms: dict[object, NDArray[np.float64]] = {}
         self._term_numbers: list[NDArray[np.intp]] | None = None
         self._nodes: Nodes | None = None
         self._known_terms = KnownTerms()
@@ -94,114 +99,129 @@ class Corpus:
         return [part.postings for part in self._parts]
 
     def readings(self, counting: Mask | None = None) -> tuple[int, ...]:
-        """Return the readings of the counted leaves: see ``leafspan.lexical._postings``.
+        """Return the readings of the counted leaves, those of most leaves first: see ``leafspan.lexical._postings``.
 
         Raises:
             InvalidArgument: if ``counting`` is not a bool for each leaf.
         """
-        import numpy as np
-
         _check_mask(counting, self.leaves)
-        if counting is None and self._readings is not None:
-            return self._readings
-        found: set[int] = set()
-        masks = (self._all_live if counting is None else self._counted_leaves(counting)).masks
-        for part, mask in zip(self._parts, masks, strict=True):
-            readings = part.postings.readings
-            found.update(np.flatnonzero(np.bincount(readings if mask is None else readings[mask])).tolist())
-        there = tuple(sorted(found))
-        if counting is None:
-            self._readings = there
-        return there
+        groups = self._counted(counting).groups
+        return tuple(sorted(groups, key=lambda reading: -groups[reading].leaves))
 
-    def score(self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None) -> Scores:
+    def score(
+        self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None, own: int | None = None
+    ) -> Scores:
         """Return all leaves' scores for a query.
 
+        Args:
+            terms: The query's terms.
+            settings: BM25's settings.
+            counting: A mask of the leaves to count. Default: all.
+            own: The reading of the query's own language. Scores of other readings are scaled to its scores. Default: the
+                reading of most leaves.
+
         Raises:
             InvalidArgument: if ``counting`` is not a bool for each leaf.
         """
-        return self._add_up(*self._find_all(terms, settings, counting), settings)
+        return self._add_up(self._find_all(terms, settings, counting, own), settings)
 
     def score_with_nodes(
-        self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None
+        self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None, own: int | None = None
     ) -> tuple[Scores, list[NodeScores], dict[str, float]]:
-        """Return the scores of all leaves, of the larger nodes, scale after scale, and each term's idf among leaves.
+        """Return the scores of all leaves, of the larger nodes, scale after scale, and each term's highest idf.
 
         For larger nodes, see ``leafspan.lexical._nodes``.
 
         Raises:
             InvalidArgument: if ``counting`` is not a bool for each leaf.
         """
-        known, counted = self._find_all(terms, settings, counting)
+        found = self._find_all(terms, settings, counting, own)
+        counted = found.counted
         if self._nodes is None:
             self._nodes = Nodes([part.postings for part in self._parts])
-        if counted.nodes is None:
-            counted.nodes = self._nodes.count(self._mask_of(counted))
-        length = counted.average * counted.leaves
         in_nodes = []
-        for term in known:
-            found = term.found
-            if len(found.leaves):
-                if found.nodes is None:
-                    found.nodes = self._nodes.of_term(
-                        found.leaves, found.counts, found.kept, counted.nodes, length, settings
+        for term in found.terms:
+            if len(term.found.rows):
+                group = counted.group_of(term.reading)
+                if group.nodes is None:
+                    group.nodes = self._nodes.count(self._mask_of(counted, term.reading))
+                if term.found.nodes is None:
+                    length = group.average * group.leaves
+                    term.found.nodes = self._nodes.of_term(
+                        term.found.rows, term.found.counts, group.nodes, length, settings
                     )
-                in_nodes.append((term.times, found.nodes))
-        idf = {term.name: term.weight / term.times for term in known}
-        nodes = self._nodes.score(in_nodes, counted.nodes, settings)
-        return self._add_up(known, counted, settings), nodes, idf
+                in_nodes.append((term.times * term.scale, term.found.nodes))
+        idf: dict[str, float] = {}
+        for term in found.terms:
+            idf[term.name] = max(idf.get(term.name, 0.0), term.idf)
+        return self._add_up(found, settings), self._nodes.score(in_nodes), idf
 
-    def _mask_of(self, counted: _CountedLeaves) -> Mask | None:
-        """Return one mask of the counted leaves, or None if all are counted."""
+    def scales(
+        self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None, own: int | None = None
+    ) -> dict[int | None, float]:
+        """Return the factor of each reading's scores."""
+        return {term.reading: term.scale for term in self._find_all(terms, settings, counting, own).terms}
+
+    def _mask_of(self, counted: _CountedLeaves, reading: int | None) -> Mask | None:
+        """Return one mask of the counted leaves with a reading, or None if these are all leaves."""
         import numpy as np
 
-        if all(mask is None for mask in counted.masks):
+        if counted.are_alike(reading) and all(mask is None for mask in counted.masks):
             return None
-        parts = zip(self._parts, counted.masks, strict=True)
-        return np.concatenate(
-            [np.ones(len(part.postings.lengths), np.bool_) if mask is None else mask for part, mask in parts]
-        )
+        masks = []
+        for part, mask in zip(self._parts, counted.masks, strict=True):
+            of_part = np.ones(len(part.postings.lengths), np.bool_) if mask is None else mask
+            masks.append(of_part if counted.are_alike(reading) else of_part & (part.postings.readings == reading))
+        return np.concatenate(masks)
 
-    def _find_all(
-        self, terms: QueryTerms, settings: BM25Settings, counting: Mask | None
-    ) -> tuple[list[_Term], _CountedLeaves]:
-        """Return a query's terms, and the counted leaves."""
+    def _find_all(self, terms: QueryTerms, settings: BM25Settings, counting: Mask | None, own: int | None) -> _FoundTerms:
+        """Find a query's terms, and weigh them."""
         _check_mask(counting, self.leaves)
-        counted = self._all_live if counting is None else self._counted_leaves(counting)
-        if not isinstance(terms, Mapping):
-            terms = {0: Counter(terms)}
-        found: defaultdict[tuple[str, float], list[int]] = defaultdict(list)
-        for reading, bag in terms.items():
-            for each in bag.items():
-                found[each].append(reading)
-        in_all = len(terms)
-        return [
-            self._find(*each, None if len(readings) == in_all else readings, counted, settings)
-            for each, readings in found.items()
-        ], counted
+        counted = self._counted(counting)
+        bags: Mapping[int | None, Mapping[str, float]] = terms if isinstance(terms, Mapping) else {None: Counter(terms)}
+        readings_of: defaultdict[str, list[int | None]] = defaultdict(list)
+        for reading, bag in bags.items():
+            for name in bag:
+                readings_of[name].append(reading)
+        known = []
+        for name, readings in readings_of.items():
+            found = self._find(name, None in bags, counted, settings)
+            for reading in readings:
+                group = counted.group_of(reading)
+                in_group = found.get(None if counted.are_alike(reading) else reading) or _nowhere(settings)
+                idf = settings.idf(group.leaves, len(in_group.rows))
+                if idf < 0:
+                    idf = self._floor(counted, reading, settings)
+                known.append(_Term(name, reading, in_group, bags[reading][name], idf))
+        return _scaled(known, counted, own)
 
-    def _add_up(self, query_terms: Sequence[_Term], counted: _CountedLeaves, settings: BM25Settings) -> Scores:
+    def _add_up(self, query_terms: _FoundTerms, settings: BM25Settings) -> Scores:
         """Sum the found terms to scores of all leaves."""
         import numpy as np
 
-        known = [term for term in query_terms if len(term.found.leaves)]
+        counted = query_terms.counted
+        known = [term for term in query_terms.terms if len(term.found.rows)]
         scores = added_up([(term.found.rows, term.found.tf, term.weight) for term in known], self.leaves)
         positive = settings.absent == 0 and all(term.weight > 0 for term in known)
         present = None if positive else np.zeros(self.leaves, dtype=np.bool_)
-        if absent := settings.absent * sum(term.weight for term in known):
-            for part, mask in zip(self._parts, counted.masks, strict=True):
-                scores[part.place][slice(None) if mask is None else mask] += absent
+        if settings.absent:
+            of_reading: defaultdict[int | None, float] = defaultdict(float)
+            for term in known:
+                of_reading[term.reading] += settings.absent * term.weight
+            for reading, absent in of_reading.items():
+                mask = self._mask_of(counted, reading)
+                scores[slice(None) if mask is None else mask] += absent
         if present is not None:
             for term in known:
                 present[term.found.rows] = True
-        return Scores(scores, present, _ideal(query_terms), counted.leaves)
+        return Scores(scores, present, query_terms.ideal, counted.every.leaves)
 
     def frequencies(self, terms: Iterable[str], counting: Mask | None = None) -> tuple[dict[str, int], int]:
         """Return the number of leaves that have each term, and the number of all leaves."""
         import numpy as np
 
         _check_mask(counting, self.leaves)
-        counted = self._all_live if counting is None else self._counted_leaves(counting)
+        counted = self._counted(counting)
         frequencies = {}
         for term in dict.fromkeys(terms):
             frequency = 0
@@ -209,27 +229,21 @@ class Corpus:
                 if (found := part.postings.find(term)) is not None:
                     frequency += len(found[0]) if mask is None else int(np.count_nonzero(mask[found[0]]))
             frequencies[term] = frequency
-        return frequencies, counted.leaves
+        return frequencies, counted.every.leaves
 
     def _find(
-        self, term: str, times: float, readings: Sequence[int] | None, counted: _CountedLeaves, settings: BM25Settings
-    ) -> _Term:
-        """Find a term that the query has for leaves with these readings."""
-        read_so = None if readings is None else tuple(readings)
-        look_up = partial(self._look_up, term, read_so, counted, settings)
-        found = self._known_terms.find((term, read_so, settings), look_up) if counted is self._all_live else look_up()
-        idf = settings.idf(counted.leaves, len(found.leaves))  # over all languages: a rare name is rare in each
-        if idf < 0:
-            idf = self._floor(counted, settings)
-        return _Term(term, found, times, times * idf, readings)
+        self, term: str, alike: bool, counted: _CountedLeaves, settings: BM25Settings
+    ) -> Mapping[int | None, FoundTerm]:
+        """Return a term in the counted leaves of each reading that has it, under None if all are read alike."""
+        look_up = partial(self._look_up, term, alike or len(counted.groups) == 1, counted, settings)
+        return self._known_terms.find((term, alike, settings), look_up) if counted is self._all_live else look_up()
 
     def _look_up(
-        self, term: str, readings: Sequence[int] | None, counted: _CountedLeaves, settings: BM25Settings
-    ) -> FoundTerm:
-        """Return the counted leaves that have a term, and the scores of those with the right reading."""
+        self, term: str, alike: bool, counted: _CountedLeaves, settings: BM25Settings
+    ) -> Mapping[int | None, FoundTerm]:
         import numpy as np
 
-        leaves, all_counts, lengths, read = [np.zeros(0, np.intp)], [np.zeros(0, np.uint8)], [np.zeros(0, np.uint8)], []
+        leaves, all_counts, lengths, readings = [np.zeros(0, np.intp)], [np.zeros(0, np.uint8)], [np.zeros(0, np.uint8)], []
         for part, mask in zip(self._parts, counted.masks, strict=True):
             if (found := part.postings.find(term)) is not None:
                 rows, counts = found[0].astype(np.intp), found[1]  # numpy would convert any other type at each use
@@ -239,41 +253,58 @@ class Corpus:
                 leaves.append(rows + part.place.start)
                 all_counts.append(counts)
                 lengths.append(part.postings.lengths[rows])
-                if readings is not None:
-                    read.append(part.postings.readings[rows])
+                if not alike:
+                    readings.append(part.postings.readings[rows])
         every, times, long = np.concatenate(leaves), np.concatenate(all_counts), np.concatenate(lengths)
-        bound = settings.max_tf([times] if len(times) else []) + settings.absent
-        if readings is None:
-            return FoundTerm(every, times, None, every, settings.tf(times, self._norms(long, counted, settings)), bound)
-        is_one = np.zeros(256, bool)  # a table, since readings are bytes: isin takes six times as long
-        is_one[[*readings]] = True
-        there = is_one[np.concatenate(read)] if read else np.zeros(0, bool)
-        tf = settings.tf(times[there], self._norms(long[there], counted, settings))
-        return FoundTerm(every, times, there, every[there], tf, bound)
+        if not len(every):
+            return {}
+        if alike:
+            return {None: self._found(every, times, long, counted, None, settings)}
+        read = np.concatenate(readings)
+        of_each = ((reading, read == reading) for reading in np.flatnonzero(np.bincount(read)).tolist())
+        return {
+            reading: self._found(every[there], times[there], long[there], counted, reading, settings)
+            for reading, there in of_each
+        }
 
-    def _norms(self, lengths: NDArray[Any], counted: _CountedLeaves, settings: BM25Settings) -> NDArray[np.float64]:
+    def _found(
+        self,
+        rows: NDArray[np.intp],
+        counts: NDArray[Any],
+        lengths: NDArray[Any],
+        counted: _CountedLeaves,
+        reading: int | None,
+        settings: BM25Settings,
+    ) -> FoundTerm:
+        tf = settings.tf(counts, self._norms(lengths, counted, reading, settings))
+        return FoundTerm(rows, counts, tf, settings.max_tf([counts]) + settings.absent)
+
+    def _norms(
+        self, lengths: NDArray[Any], counted: _CountedLeaves, reading: int | None, settings: BM25Settings
+    ) -> NDArray[np.float64]:
         """Return the norms of leaves with these lengths, as a new array.
 
         If all live leaves are counted, the norms of all lengths are kept for the next query, which are fewer than leaves.
         """
         import numpy as np
 
+        average = counted.group_of(reading).average
         if counted is not self._all_live or self._longest > _MOST_LENGTHS:
-            return settings.norms(lengths, counted.average)
-        key = (settings.k1, settings.b, settings.variant == "bm25l")
-        kept_key, norms = self._kept_norms  # read both at once, since a query in another thread may have other settings
-        if kept_key != key:
-            norms = settings.norms(np.arange(self._longest + 1), counted.average)
-            self._kept_norms = key, norms
-        return norms.take(lengths)  # type: ignore[no-any-return]
+            return settings.norms(lengths, average)
+        key = (settings.k1, settings.b, settings.variant == "bm25l", average)
+        if (norms := self._kept_norms.get(key)) is None:
+            norms = settings.norms(np.arange(self._longest + 1), average)
+            self._kept_norms = {**self._kept_norms, key: norms} if len(self._kept_norms) < _MOST_NORMS else {key: norms}
+        return norms.take(lengths)
 
-    def _floor(self, counted: _CountedLeaves, settings: BM25Settings) -> float:
+    def _floor(self, counted: _CountedLeaves, reading: int | None, settings: BM25Settings) -> float:
         """Return the value that replaces a negative idf in okapi."""
-        if counted.frequencies is None:
-            counted.frequencies = self._terms_by_frequency(counted)
-        return settings.floor(counted.leaves, counted.frequencies)
+        group = counted.group_of(reading)
+        if group.frequencies is None:
+            group.frequencies = self._terms_by_frequency(self._mask_of(counted, reading))
+        return settings.floor(group.leaves, group.frequencies)
 
-    def _terms_by_frequency(self, counted: _CountedLeaves) -> NDArray[np.intp]:
+    def _terms_by_frequency(self, counted: Mask | None) -> NDArray[np.intp]:
         """Return, at index n > 0, the number of terms that n counted leaves have."""
         import numpy as np
 
@@ -281,27 +312,32 @@ class Corpus:
             self._term_numbers = _number_terms([part.postings for part in self._parts])
         terms = 1 + max(int(numbers.max(initial=-1)) for numbers in self._term_numbers)
         frequency_of_term = np.zeros(terms, np.int64)
-        for part, numbers, mask in zip(self._parts, self._term_numbers, counted.masks, strict=True):
-            frequency_of_term[numbers] += part.postings.frequencies(mask)
+        for part, numbers in zip(self._parts, self._term_numbers, strict=True):
+            frequency_of_term[numbers] += part.postings.frequencies(None if counted is None else counted[part.place])
         frequencies = np.bincount(frequency_of_term, minlength=1)
         frequencies[0] = 0  # terms without a counted leaf
         return frequencies
 
-    def _counted_leaves(self, counting: Mask | None) -> _CountedLeaves:
+    def _counted(self, counting: Mask | None) -> _CountedLeaves:
         """Return the live leaves that ``counting`` marks, or all live leaves."""
         import numpy as np
 
+        if counting is None and self._all_live is not None:
+            return self._all_live
         masks: list[Mask | None] = []
-        leaves = terms = 0
+        leaves, terms = np.zeros(256, np.int64), np.zeros(256)
         for part in self._parts:
             mask = part.live
             if counting is not None:
                 mask = counting[part.place] if mask is None else counting[part.place] & mask
             masks.append(mask)
-            lengths = part.postings.lengths
-            leaves += len(lengths) if mask is None else int(np.count_nonzero(mask))
-            terms += int((lengths if mask is None else lengths * mask).sum(dtype=np.int64))
-        return _CountedLeaves(masks, leaves, terms / leaves if terms else 1.0)
+            readings, lengths = part.postings.readings, part.postings.lengths
+            if mask is not None:
+                readings, lengths = readings[mask], lengths[mask]
+            leaves += np.bincount(readings, minlength=256)
+            terms += np.bincount(readings, lengths, 256)
+        groups = {reading: _Group(int(leaves[reading]), int(terms[reading])) for reading in np.flatnonzero(leaves).tolist()}
+        return _CountedLeaves(masks, groups, _Group(int(leaves.sum()), int(terms.sum())))
 
 
 def best(scores: Scores, count: int, order: Callable[[Sequence[int]], Sequence[Any]]) -> list[int]:
@@ -364,50 +400,100 @@ class _Part(NamedTuple):
 
 
 @dataclass(slots=True)
-class _CountedLeaves:
-    """The counted leaves of a query.
+class _Group:
+    """Leaves that one index of BM25 would have: those with the same reading, or all if they are read alike.
 
     Attributes:
-        masks: Mask of these leaves for each part, None if all leaves of the part are counted.
         leaves: Their number.
-        average: Their average length, in terms.
+        terms: Their total length, in terms.
         frequencies: At index n > 0, the number of terms that n of them have. None until it is needed.
         nodes: The number of larger nodes of each scale. None until it is needed.
     """
 
-    masks: list[Mask | None]
     leaves: int
-    average: float
+    terms: int
     frequencies: NDArray[np.intp] | None = None
     nodes: list[int] | None = None
 
+    @property
+    def average(self) -> float:
+        """The average length of the leaves, in terms."""
+        return self.terms / self.leaves if self.terms else 1.0
+
+
+class _CountedLeaves(NamedTuple):
+    """The counted leaves of a query.
+
+    Attributes:
+        masks: Mask of these leaves for each part, None if all leaves of the part are counted.
+        groups: The leaves of each reading.
+        every: All of them.
+    """
+
+    masks: list[Mask | None]
+    groups: Mapping[int, _Group]
+    every: _Group
+
+    def are_alike(self, reading: int | None) -> bool:
+        """Whether all of them have this reading, or are read alike by the query."""
+        return reading is None or [*self.groups] == [reading]
+
+    def group_of(self, reading: int | None) -> _Group:
+        """Return the leaves with a reading; None for all."""
+        return self.every if reading is None else self.groups.get(reading) or _Group(0, 0)
+
 
 class _Term(NamedTuple):
-    """A term of the query.
+    """A term of the query, for leaves with one reading.
 
     Attributes:
         name: The term.
+        reading: The reading. None if all leaves are read alike.
         found: The leaves that have it.
         times: Its count in the query.
-        weight: Its idf, times ``times``.
-        readings: The readings of the query that have it. None: all.
+        idf: Its idf among the leaves with this reading.
+        scale: What the scores of the reading are multiplied by.
     """
 
     name: str
+    reading: int | None
     found: FoundTerm
     times: float
-    weight: float
-    readings: Sequence[int] | None
+    idf: float
+    scale: float = 1.0
+
+    @property
+    def weight(self) -> float:
+        """What its ``tf`` is multiplied by."""
+        return self.times * self.idf * self.scale
 
 
-def _ideal(terms: Sequence[_Term]) -> float:
-    """Return the upper bound of scores. A leaf has one reading, and no terms of the query's other readings."""
-    shared = [term for term in terms if term.readings is None]
-    of_readings = [
-        [term for term in terms if term.readings is not None and reading in term.readings]
-        for reading in sorted({reading for term in terms for reading in term.readings or ()})
-    ]
-    return max(sum(max(term.weight, 0.0) * term.found.bound for term in shared + own) for own in of_readings or [[]])
+class _FoundTerms(NamedTuple):
+    """The terms of a query, the counted leaves, and the upper bound of scores."""
+
+    terms: Sequence[_Term]
+    counted: _CountedLeaves
+    ideal: float
+
+
+def _scaled(terms: Sequence[_Term], counted: _CountedLeaves, own: int | None) -> _FoundTerms:
+    """Scale the scores of each reading, so that their upper bounds are equal to the bound of the query's own reading."""
+    ideals: defaultdict[int | None, float] = defaultdict(float)
+    for term in terms:
+        ideals[term.reading] += max(term.weight, 0.0) * term.found.bound
+    bounds = {reading: ideal for reading, ideal in ideals.items() if ideal > 0}
+    main = own if own in bounds else max(bounds, key=lambda reading: counted.group_of(reading).leaves, default=None)
+    ideal = bounds.get(main, 0.0)
+    if len(bounds) > 1:
+        terms = [term._replace(scale=ideal / bounds.get(term.reading, ideal)) for term in terms]
+    return _FoundTerms(terms, counted, ideal)
+
+
+def _nowhere(settings: BM25Settings) -> FoundTerm:
+    """Return a term that no leaf has."""
+    import numpy as np
+
+    return FoundTerm(np.zeros(0, np.intp), np.zeros(0, np.uint8), np.zeros(0), settings.max_tf([]) + settings.absent)
 
 
 def _number_terms(parts: Sequence[Postings]) -> list[NDArray[np.intp]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from math import log
@@ -19,11 +19,12 @@ from leafspan.lexical import (
     NodeScores,
     RankBM25,
     best,
+    code_of,
     find_language,
     keeps_leaf_words,
     read_as,
     reading_number,
-    to_terms,
+    terms_of_question,
 )
 from leafspan.search._evidence import Evidence
 from leafspan.search._leaf_rows import rows_of
@@ -32,8 +33,6 @@ from leafspan.segments import Mirror, MirrorSnapshot, collect, in_parts
 from leafspan.store import Catalogue, Reader, Selection
 from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes, SoftMatches
 from leafspan.values import LeafId, to_hits
-
-_FOREIGN = 0.5  # weight of a question's words in documents of other languages, if some documents are in its own language
 
 ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
 
@@ -183,9 +182,9 @@ class LexicalIndex:
             nodes: list[NodeScores] = []
             idf: dict[str, float] = {}
             if request.scales is None:
-                scores = corpus.score(terms, settings=settings, counting=counting)
+                scores = corpus.score(terms, settings=settings, counting=counting, own=reading)
             else:
-                scores, nodes, idf = corpus.score_with_nodes(terms, settings=settings, counting=counting)
+                scores, nodes, idf = corpus.score_with_nodes(terms, settings=settings, counting=counting, own=reading)
             if wanted is not None:
                 scores = replace(scores, marked=scores.present & wanted)
             rows = best(scores, request.count, order)
@@ -196,7 +195,8 @@ class LexicalIndex:
                 )
                 continue
             evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves)
-            words = words_of(question, self.analyzer if reading is None else read_as(self.analyzer, reading), idf)
+            read = self.analyzer if reading is None else read_as(self.analyzer, reading)
+            words = words_of(question, read, idf)
             among, shares = evidence.among(request.count)
             leaves = dict(zip(among, shown(among), strict=True))  # the hits are among them
             hits = to_hits(map(leaves.__getitem__, rows), values)
@@ -206,24 +206,23 @@ class LexicalIndex:
         return found
 
     def _own(self, texts: Sequence[str], readings: Sequence[int]) -> list[int | None]:
-        """The reading of each question's own language, or None if that is not certain or no leaf has it."""
+        """The reading of each question's own language, or None if the language is not certain."""
         assert self.analyzer is not None
-        if len(readings) == 1:
-            return [readings[0]] * len(texts)
-        own = [reading_number(self.analyzer, find_language(text)) for text in texts]
-        return [each if each in readings else None for each in own]
+        if len(readings) < 2:
+            return [*readings] * len(texts) if readings else [None] * len(texts)
+        codes = [find_language(text, expected=code_of(readings[0])) for text in texts]
+        return [None if code is None else reading_number(self.analyzer, code) for code in codes]
 
     def _read(
         self, texts: Sequence[str], readings: Sequence[int], own: Sequence[int | None]
-    ) -> list[dict[int, dict[str, float]]]:
-        """The terms of questions with their weights, for each reading of leaves."""
+    ) -> list[dict[int | None, Mapping[str, float]]]:
+        """The terms of questions with their counts, for each reading of leaves."""
         assert self.analyzer is not None
-        bags: list[dict[int, dict[str, float]]] = [{} for _ in texts]
-        for reading in readings or (0,):
-            for place, terms in enumerate(to_terms(read_as(self.analyzer, reading), texts, asked=True)):
-                weight = 1 if own[place] in (None, reading) else _FOREIGN
-                bags[place][reading] = {term: times * weight for term, times in Counter(terms).items()}
-        return bags
+        readings = readings or (0,)
+        return [
+            {each: Counter(terms_of_question(self.analyzer, text, each, readings[0], of_text)) for each in readings}
+            for text, of_text in zip(texts, own, strict=True)
+        ]
 
     def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:
         """An engine's corpus, which is cached until the snapshot changes."""

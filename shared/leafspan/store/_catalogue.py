@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import compress
@@ -28,6 +28,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _MOST_COMPARED = 5_000  # a "did you mean" hint compares at most this number of ids
+_MOST_COUNTED = 200  # documents whose languages say what the others are likely to be in
 _CACHE_SIZE = 128  # entries in each cache of a catalogue
 
 
@@ -239,6 +240,12 @@ class Catalogue:
             sum(row.characters for row in rows),
             dict(languages.most_common()),
         )
+
+    def count_languages(self, without: Container[str]) -> Counter[str]:
+        """Count the languages of some of the view's documents, evenly spaced, without documents with these ids."""
+        ids = [id_ for id_ in self.rows if id_ not in without]
+        rows = (self.rows[id_] for id_ in ids[:: 1 + len(ids) // _MOST_COUNTED])
+        return Counter(row.language for row in rows if row.version is not None and row.language is not None)
 
     @property
     def leaves(self) -> int:

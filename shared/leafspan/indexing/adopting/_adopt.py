@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from leafspan.documents import IndexSettings, content_hash
+from leafspan.documents import IndexSettings, content_hash, language_of
 from leafspan.flows import Call, Flow, Progress
 from leafspan.indexing import check_splitter, finish, finish_interrupted, split_document, write_group
 from leafspan.indexing.adopting._documents import DocumentMaker, WithVectors
@@ -112,7 +112,8 @@ class _Adoption:
                 continue
             (self.added if old is None or old.version is None else self.replaced).append(document.id)
             if not self.dry_run:
-                split = yield Call(split_document, (document, hash_, self.settings, old))
+                language = yield Call(language_of, (document,))
+                split = yield Call(split_document, (document, hash_, self.settings, language, old))
                 changed.append(split.noting({ADOPTED_KEY: self.earlier.collection}))
                 vectors.append(made.vectors)
         if changed and self.store is not None:
