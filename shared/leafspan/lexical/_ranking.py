@@ -99,7 +99,7 @@ class Corpus:
         return [part.postings for part in self._parts]
 
     def readings(self, counting: Mask | None = None) -> tuple[int, ...]:
-        """Return the readings of the counted leaves, those of most leaves first: see ``leafspan.lexical._postings``.
+        """Return the readings of the counted leaves, most frequent first: see ``leafspan.lexical._postings``.
 
         Raises:
             InvalidArgument: if ``counting`` is not a bool for each leaf.
