@@ -1,7 +1,8 @@
-"""Terms that were found in the counted leaves: which leaves have them, and what each contributes to scores."""
+"""The terms of a query in the counted leaves: which leaves have them, and what each contributes to scores."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -9,6 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from leafspan.lexical._variants import BM25Settings
+
+    Mask = NDArray[np.bool_]
 
 _MOST_KEPT = 1 << 20  # leaves of all terms together, about 40 bytes each
 
@@ -44,6 +49,103 @@ class FoundTerm:
     tf: NDArray[np.float64]
     bound: float
     nodes: Sequence[NodeTerm] | None = field(default=None, compare=False)
+
+
+@dataclass(slots=True)
+class Group:
+    """Leaves that one index of BM25 would have: those with the same reading, or all if they are read alike.
+
+    Attributes:
+        leaves: Their number.
+        terms: Their total length, in terms.
+        frequencies: At index n > 0, the number of terms that n of them have. None until it is needed.
+        nodes: The number of larger nodes of each scale. None until it is needed.
+    """
+
+    leaves: int
+    terms: int
+    frequencies: NDArray[np.intp] | None = None
+    nodes: list[int] | None = None
+
+    @property
+    def average(self) -> float:
+        """The average length of the leaves, in terms."""
+        return self.terms / self.leaves if self.terms else 1.0
+
+
+class CountedLeaves(NamedTuple):
+    """The counted leaves of a query.
+
+    Attributes:
+        masks: Mask of these leaves for each part, None if all leaves of the part are counted.
+        groups: The leaves of each reading.
+        every: All of them.
+    """
+
+    masks: list[Mask | None]
+    groups: Mapping[int, Group]
+    every: Group
+
+    def are_alike(self, reading: int | None) -> bool:
+        """Whether all of them have this reading, or are read alike by the query."""
+        return reading is None or [*self.groups] == [reading]
+
+    def group_of(self, reading: int | None) -> Group:
+        """Return the leaves with a reading; None for all."""
+        return self.every if reading is None else self.groups.get(reading) or Group(0, 0)
+
+
+class Term(NamedTuple):
+    """A term of the query, for leaves with one reading.
+
+    Attributes:
+        name: The term.
+        reading: The reading. None if all leaves are read alike.
+        found: The leaves that have it.
+        times: Its count in the query.
+        idf: Its idf among the leaves with this reading.
+        scale: What the scores of the reading are multiplied by.
+    """
+
+    name: str
+    reading: int | None
+    found: FoundTerm
+    times: float
+    idf: float
+    scale: float = 1.0
+
+    @property
+    def weight(self) -> float:
+        """What its ``tf`` is multiplied by."""
+        return self.times * self.idf * self.scale
+
+
+class WeighedTerms(NamedTuple):
+    """The terms of a query, the counted leaves, and the upper bound of scores."""
+
+    terms: Sequence[Term]
+    counted: CountedLeaves
+    ideal: float
+
+
+def scaled(terms: Sequence[Term], counted: CountedLeaves, own: int | None) -> WeighedTerms:
+    """Scale the scores of each reading, so that their upper bounds are equal to the bound of the query's own reading."""
+    ideals: defaultdict[int | None, float] = defaultdict(float)
+    for term in terms:
+        ideals[term.reading] += max(term.weight, 0.0) * term.found.bound
+    bounds = {reading: ideal for reading, ideal in ideals.items() if ideal > 0}
+    main = own if own in bounds else max(bounds, key=lambda reading: counted.group_of(reading).leaves, default=None)
+    ideal = bounds.get(main, 0.0)
+    if len(bounds) > 1:
+        terms = [term._replace(scale=ideal / bounds.get(term.reading, ideal)) for term in terms]
+    return WeighedTerms(terms, counted, ideal)
+
+
+def nowhere(settings: BM25Settings) -> FoundTerm:
+    """Return a term that no leaf has."""
+    import numpy as np
+
+    return FoundTerm(np.zeros(0, np.intp), np.zeros(0, np.uint8), np.zeros(0), settings.max_tf([]) + settings.absent)
 
 
 def added_up(given: Sequence[tuple[NDArray[np.intp], NDArray[np.float64], float]], count: int) -> NDArray[np.float64]:

@@ -177,7 +177,7 @@ def find_language(text: str, *, expected: str | None = "en") -> str | None:
         words, is_prose = text.split(), True
     # The same words in each line of a table are no further evidence.
     words = [word for word, count in Counter(words).items() for _ in range(min(count, _MOST_REPEATED))]
-    if sum(map(len, words)) < (_LEAST if is_prose else 2 * _LEAST):
+    if sum(map(len, {*words})) < (_LEAST if is_prose else 2 * _LEAST):
         return None
     return _most_likely(" ".join(words), known, expected)
 

@@ -10,7 +10,17 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.errors import InvalidArgument
-from leafspan.lexical._found_terms import FoundTerm, KnownTerms, added_up
+from leafspan.lexical._found_terms import (
+    CountedLeaves,
+    FoundTerm,
+    Group,
+    KnownTerms,
+    Term,
+    WeighedTerms,
+    added_up,
+    nowhere,
+    scaled,
+)
 from leafspan.lexical._nodes import Nodes, NodeScores
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._variants import BM25Settings
@@ -85,7 +95,8 @@ class Corpus:
             place = slice(self.leaves, self.leaves + leaves)
             self._parts.append(_Part(postings, live if some_dead else None, place))
             self.leaves += leaves
-        self._all_live: _CountedLeaves | None = None
+        self._last_counted: tuple[Mask | None, CountedLeaves | None] = (None, None)
+        self._all_live: CountedLeaves | None = None
         self._all_live = self._counted(None)
         self._longest = max((int(part.postings.lengths.max(initial=0)) for part in self._parts), default=0)
         self._kept_norms: dict[object, NDArray[np.float64]] = {}
@@ -162,7 +173,7 @@ class Corpus:
         """Return the factor of each reading's scores."""
         return {term.reading: term.scale for term in self._find_all(terms, settings, counting, own).terms}
 
-    def _mask_of(self, counted: _CountedLeaves, reading: int | None) -> Mask | None:
+    def _mask_of(self, counted: CountedLeaves, reading: int | None) -> Mask | None:
         """Return one mask of the counted leaves with a reading, or None if these are all leaves."""
         import numpy as np
 
@@ -174,7 +185,7 @@ class Corpus:
             masks.append(of_part if counted.are_alike(reading) else of_part & (part.postings.readings == reading))
         return np.concatenate(masks)
 
-    def _find_all(self, terms: QueryTerms, settings: BM25Settings, counting: Mask | None, own: int | None) -> _FoundTerms:
+    def _find_all(self, terms: QueryTerms, settings: BM25Settings, counting: Mask | None, own: int | None) -> WeighedTerms:
         """Find a query's terms, and weigh them."""
         _check_mask(counting, self.leaves)
         counted = self._counted(counting)
@@ -188,14 +199,14 @@ class Corpus:
             found = self._find(name, None in bags, counted, settings)
             for reading in readings:
                 group = counted.group_of(reading)
-                in_group = found.get(None if counted.are_alike(reading) else reading) or _nowhere(settings)
+                in_group = found.get(None if counted.are_alike(reading) else reading) or nowhere(settings)
                 idf = settings.idf(group.leaves, len(in_group.rows))
                 if idf < 0:
                     idf = self._floor(counted, reading, settings)
-                known.append(_Term(name, reading, in_group, bags[reading][name], idf))
-        return _scaled(known, counted, own)
+                known.append(Term(name, reading, in_group, bags[reading][name], idf))
+        return scaled(known, counted, own)
 
-    def _add_up(self, query_terms: _FoundTerms, settings: BM25Settings) -> Scores:
+    def _add_up(self, query_terms: WeighedTerms, settings: BM25Settings) -> Scores:
         """Sum the found terms to scores of all leaves."""
         import numpy as np
 
@@ -232,14 +243,14 @@ class Corpus:
         return frequencies, counted.every.leaves
 
     def _find(
-        self, term: str, alike: bool, counted: _CountedLeaves, settings: BM25Settings
+        self, term: str, alike: bool, counted: CountedLeaves, settings: BM25Settings
     ) -> Mapping[int | None, FoundTerm]:
         """Return a term in the counted leaves of each reading that has it, under None if all are read alike."""
         look_up = partial(self._look_up, term, alike or len(counted.groups) == 1, counted, settings)
         return self._known_terms.find((term, alike, settings), look_up) if counted is self._all_live else look_up()
 
     def _look_up(
-        self, term: str, alike: bool, counted: _CountedLeaves, settings: BM25Settings
+        self, term: str, alike: bool, counted: CountedLeaves, settings: BM25Settings
     ) -> Mapping[int | None, FoundTerm]:
         import numpy as np
 
@@ -272,7 +283,7 @@ class Corpus:
         rows: NDArray[np.intp],
         counts: NDArray[Any],
         lengths: NDArray[Any],
-        counted: _CountedLeaves,
+        counted: CountedLeaves,
         reading: int | None,
         settings: BM25Settings,
     ) -> FoundTerm:
@@ -280,7 +291,7 @@ class Corpus:
         return FoundTerm(rows, counts, tf, settings.max_tf([counts]) + settings.absent)
 
     def _norms(
-        self, lengths: NDArray[Any], counted: _CountedLeaves, reading: int | None, settings: BM25Settings
+        self, lengths: NDArray[Any], counted: CountedLeaves, reading: int | None, settings: BM25Settings
     ) -> NDArray[np.float64]:
         """Return the norms of leaves with these lengths, as a new array.
 
@@ -297,7 +308,7 @@ class Corpus:
             self._kept_norms = {**self._kept_norms, key: norms} if len(self._kept_norms) < _MOST_NORMS else {key: norms}
         return norms.take(lengths)
 
-    def _floor(self, counted: _CountedLeaves, reading: int | None, settings: BM25Settings) -> float:
+    def _floor(self, counted: CountedLeaves, reading: int | None, settings: BM25Settings) -> float:
         """Return the value that replaces a negative idf in okapi."""
         group = counted.group_of(reading)
         if group.frequencies is None:
@@ -318,12 +329,15 @@ class Corpus:
         frequencies[0] = 0  # terms without a counted leaf
         return frequencies
 
-    def _counted(self, counting: Mask | None) -> _CountedLeaves:
+    def _counted(self, counting: Mask | None) -> CountedLeaves:
         """Return the live leaves that ``counting`` marks, or all live leaves."""
         import numpy as np
 
         if counting is None and self._all_live is not None:
             return self._all_live
+        known, counted = self._last_counted  # read both at once, since a query in another thread may count others
+        if known is counting and counted is not None:
+            return counted
         masks: list[Mask | None] = []
         leaves, terms = np.zeros(256, np.int64), np.zeros(256)
         for part in self._parts:
@@ -336,8 +350,10 @@ class Corpus:
                 readings, lengths = readings[mask], lengths[mask]
             leaves += np.bincount(readings, minlength=256)
             terms += np.bincount(readings, lengths, 256)
-        groups = {reading: _Group(int(leaves[reading]), int(terms[reading])) for reading in np.flatnonzero(leaves).tolist()}
-        return _CountedLeaves(masks, groups, _Group(int(leaves.sum()), int(terms.sum())))
+        groups = {reading: Group(int(leaves[reading]), int(terms[reading])) for reading in np.flatnonzero(leaves).tolist()}
+        counted = CountedLeaves(masks, groups, Group(int(leaves.sum()), int(terms.sum())))
+        self._last_counted = (counting, counted)
+        return counted
 
 
 def best(scores: Scores, count: int, order: Callable[[Sequence[int]], Sequence[Any]]) -> list[int]:
@@ -397,103 +413,6 @@ class _Part(NamedTuple):
     postings: Postings
     live: Mask | None
     place: slice
-
-
-@dataclass(slots=True)
-class _Group:
-    """Leaves that one index of BM25 would have: those with the same reading, or all if they are read alike.
-
-    Attributes:
-        leaves: Their number.
-        terms: Their total length, in terms.
-        frequencies: At index n > 0, the number of terms that n of them have. None until it is needed.
-        nodes: The number of larger nodes of each scale. None until it is needed.
-    """
-
-    leaves: int
-    terms: int
-    frequencies: NDArray[np.intp] | None = None
-    nodes: list[int] | None = None
-
-    @property
-    def average(self) -> float:
-        """The average length of the leaves, in terms."""
-        return self.terms / self.leaves if self.terms else 1.0
-
-
-class _CountedLeaves(NamedTuple):
-    """The counted leaves of a query.
-
-    Attributes:
-        masks: Mask of these leaves for each part, None if all leaves of the part are counted.
-        groups: The leaves of each reading.
-        every: All of them.
-    """
-
-    masks: list[Mask | None]
-    groups: Mapping[int, _Group]
-    every: _Group
-
-    def are_alike(self, reading: int | None) -> bool:
-        """Whether all of them have this reading, or are read alike by the query."""
-        return reading is None or [*self.groups] == [reading]
-
-    def group_of(self, reading: int | None) -> _Group:
-        """Return the leaves with a reading; None for all."""
-        return self.every if reading is None else self.groups.get(reading) or _Group(0, 0)
-
-
-class _Term(NamedTuple):
-    """A term of the query, for leaves with one reading.
-
-    Attributes:
-        name: The term.
-        reading: The reading. None if all leaves are read alike.
-        found: The leaves that have it.
-        times: Its count in the query.
-        idf: Its idf among the leaves with this reading.
-        scale: What the scores of the reading are multiplied by.
-    """
-
-    name: str
-    reading: int | None
-    found: FoundTerm
-    times: float
-    idf: float
-    scale: float = 1.0
-
-    @property
-    def weight(self) -> float:
-        """What its ``tf`` is multiplied by."""
-        return self.times * self.idf * self.scale
-
-
-class _FoundTerms(NamedTuple):
-    """The terms of a query, the counted leaves, and the upper bound of scores."""
-
-    terms: Sequence[_Term]
-    counted: _CountedLeaves
-    ideal: float
-
-
-def _scaled(terms: Sequence[_Term], counted: _CountedLeaves, own: int | None) -> _FoundTerms:
-    """Scale the scores of each reading, so that their upper bounds are equal to the bound of the query's own reading."""
-    ideals: defaultdict[int | None, float] = defaultdict(float)
-    for term in terms:
-        ideals[term.reading] += max(term.weight, 0.0) * term.found.bound
-    bounds = {reading: ideal for reading, ideal in ideals.items() if ideal > 0}
-    main = own if own in bounds else max(bounds, key=lambda reading: counted.group_of(reading).leaves, default=None)
-    ideal = bounds.get(main, 0.0)
-    if len(bounds) > 1:
-        terms = [term._replace(scale=ideal / bounds.get(term.reading, ideal)) for term in terms]
-    return _FoundTerms(terms, counted, ideal)
-
-
-def _nowhere(settings: BM25Settings) -> FoundTerm:
-    """Return a term that no leaf has."""
-    import numpy as np
-
-    return FoundTerm(np.zeros(0, np.intp), np.zeros(0, np.uint8), np.zeros(0), settings.max_tf([]) + settings.absent)
 
 
 def _number_terms(parts: Sequence[Postings]) -> list[NDArray[np.intp]]:
