@@ -9,8 +9,8 @@ from pypdf import PdfReader, PdfWriter
 
 
 def pdf(pages: Sequence[str], *, title: str = "", password: str = "") -> bytes:
-    """A PDF with a line of text on each page; a page of "" has none."""
-    contents = [f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET" if text else "" for text in pages]
+    """A PDF with lines of text on each page; a page of "" has none."""
+    contents = [f"BT /F1 12 Tf 72 720 Td ({_lines(text)}) Tj ET" if text else "" for text in pages]
     first = 4
     kids = " ".join(f"{first + 2 * n} 0 R" for n in range(len(pages)))
     objects = [
@@ -42,3 +42,7 @@ def pdf(pages: Sequence[str], *, title: str = "", password: str = "") -> bytes:
     written = io.BytesIO()
     writer.write(written)
     return written.getvalue()
+
+
+def _lines(text: str) -> str:
+    return text.replace("\n", ") Tj 0 -14 Td (")

@@ -14,6 +14,7 @@ from leafspan.agents._ranges import leaf_end, leaf_start, range_to_read
 from leafspan.agents._searching import DATA
 from leafspan.agents._tool import AgentTool, ToolResult
 from leafspan.errors import InvalidArgument
+from leafspan.files import place_between
 from leafspan.flows import Call, Flow
 from leafspan.values import Passage
 from leafspan.view import View
@@ -101,9 +102,9 @@ def _common(leaves: Sequence[Passage]) -> list[str]:
 
 
 def _place(leaves: Sequence[Passage]) -> str | None:
-    """The places of the first and the last leaf in the file."""
-    places = dict.fromkeys(leaf.place for leaf in (*leaves[:1], *leaves[-1:]) if leaf.place)
-    return " to ".join(places) or None
+    """The place of all leaves in the file."""
+    places = [leaf.place for leaf in leaves if leaf.place]
+    return place_between(places[0], places[-1]) if places else None
 
 
 def _lines(leaves: Sequence[Passage]) -> tuple[int, int] | None:

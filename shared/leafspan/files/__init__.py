@@ -5,7 +5,7 @@ from leafspan.files._formats import SUFFIXES
 from leafspan.files._generated import is_report
 from leafspan.files._naming import FileDocument, FileNames, below_folder
 from leafspan.files._opening import Unreadable
-from leafspan.files._parts import packed, place_in_file, without_names
+from leafspan.files._parts import packed, page_starts, place_between, place_in_file, without_names
 from leafspan.files._reading import (
     FileReading,
     Skipped,
@@ -39,6 +39,8 @@ __all__ = [
     "no_match",
     "one_by_one",
     "packed",
+    "page_starts",
+    "place_between",
     "place_in_file",
     "is_report",
     "is_there",

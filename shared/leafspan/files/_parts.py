@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any, NamedTuple
 
 from leafspan.splitting import LINE_END
+
+_PLACE = re.compile(r"(.*)s (\d+)-(\d+)|(.*) (\d+)", re.DOTALL)
 
 
 class Parts(NamedTuple):
@@ -68,6 +71,18 @@ class Assembly:
         )
 
 
+def page_starts(text: str, parts: Sequence[Parts]) -> list[int]:
+    """Return the characters at which pages and slides start. Rows and cells are too small for leaves of their own."""
+    lines = [0, *(match.end() for match in LINE_END.finditer(text))]
+    starts = [
+        start
+        for part in parts
+        if part.unit in ("page", "slide") and not isinstance(part.starts, int)
+        for start in part.starts
+    ]
+    return [lines[start - 1] for start in starts if start <= len(lines)]
+
+
 def packed(parts: Sequence[Parts]) -> list[list[Any]]:
     """Return parts for JSON. Each line is stored as the distance from the previous one."""
     return [[unit, first, _steps(starts), name] for unit, first, starts, name in parts]
@@ -82,28 +97,40 @@ def without_names(parts: Sequence[Parts] | None) -> tuple[Parts, ...] | None:
     return None if parts is None else tuple(each._replace(name="") for each in parts)
 
 
-def place_in_file(packed: Sequence[Sequence[Any]], lines: tuple[int, int]) -> str | None:
-    """Return the place of these lines in the file, such as ``"pages 3-4"``, or None if unknown. See ``packed``."""
+def place_in_file(
+    packed: Sequence[Sequence[Any]], lines: tuple[int, int], best: tuple[int, int] | None = None
+) -> str | None:
+    """Return the place of these lines in the file, such as ``"pages 3-5"``, or None if unknown. See ``packed``.
+
+    The place of the ``best`` lines comes first: ``"page 4 (pages 3-5)"``.
+    """
     found = [part for part in (_part_of(packed, line) for line in lines) if part is not None]
-    if not found:
-        return None
-    (name, unit, first), (other_name, other_unit, last) = found[0], found[-1]
-    if (name, unit) != (other_name, other_unit):
-        return f"{_said(name, unit)} {first} to {_said(other_name, other_unit)} {last}"
-    return f"{_said(name, unit)} {first}" if first == last else f"{_said(name, unit)}s {first}-{last}"
+    whole = _place(*found[0], *found[-1]) if found else None
+    first = place_in_file(packed, best) if best else None
+    return f"{first} ({whole})" if first and first != whole else whole
 
 
-def _said(name: str, unit: str) -> str:
-    return f"{name}, {unit}" if name else unit
+def place_between(first: str, last: str) -> str:
+    """Return the place from the start of one place to the end of another, each of a leaf. See ``place_in_file``."""
+    begin, end = _PLACE.fullmatch(first), _PLACE.fullmatch(last)
+    assert begin
+    assert end
+    return _place(begin[1] or begin[4], int(begin[2] or begin[5]), end[1] or end[4], int(end[3] or end[5]))
 
 
-def _part_of(packed: Sequence[Sequence[Any]], line: int) -> tuple[str, str, int] | None:
-    """Return the name, unit and number of the part with this line, or None for a line before all parts."""
+def _place(unit: str, first: int, other_unit: str, last: int) -> str:
+    if unit != other_unit:
+        return f"{unit} {first} to {other_unit} {last}"
+    return f"{unit} {first}" if first == last else f"{unit}s {first}-{last}"
+
+
+def _part_of(packed: Sequence[Sequence[Any]], line: int) -> tuple[str, int] | None:
+    """Return the unit, after its container's name, and the number of the part with this line, or None before all parts."""
     found = None
     for unit, first, steps, name in packed:
         begin = steps if isinstance(steps, int) else steps[0]
         if begin > line:
             break
         after = line - begin if isinstance(steps, int) else bisect_right(list(accumulate(steps)), line) - 1
-        found = name, unit, first + after
+        found = f"{name}, {unit}" if name else unit, first + after
     return found

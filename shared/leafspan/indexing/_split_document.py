@@ -19,8 +19,9 @@ from leafspan.documents import (
     place_of,
 )
 from leafspan.errors import IndexMismatch, InvalidDocument
+from leafspan.files import FileDocument, page_starts
 from leafspan.indexing._known_files import file_values, lines_before, markup_of
-from leafspan.splitting import Cut, HierarchicalSplitter, Layout, Splitter, check_cuts, layout_of, to_cuts
+from leafspan.splitting import Cut, HierarchicalSplitter, Layout, Splitter, breaks_between, check_cuts, layout_of, to_cuts
 from leafspan.store import HIDDEN_KEY, DocumentToWrite, Row, Store
 from leafspan.values import Document, Leaf
 
@@ -90,6 +91,8 @@ def split_document(
     version = hash_[8:16] if old is not None and old.version == hash_[:8] and old.hash != hash_ else hash_[:8]
     of_file = file_values(document)
     layout = layout_of(document.text, markup_of(of_file))
+    if isinstance(document, FileDocument) and document.parts:
+        layout = layout._replace(breaks=breaks_between(document.text, page_starts(document.text, document.parts)))
     try:
         leaves = make_leaves(document, version, _cuts(document, layout, settings.splitter, done))
     except InvalidDocument as error:

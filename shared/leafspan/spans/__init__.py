@@ -1,6 +1,7 @@
 """Arithmetic on spans of leaves: merging, windows, growing, parents, relevant runs, uniting and keeping to a budget."""
 
 from leafspan.spans._citation import SHOWN_TO_MODELS, citation
+from leafspan.spans._cutting import best_hit
 from leafspan.spans._growing import grown_within
 from leafspan.spans._merging import SCORES, auto_merge
 from leafspan.spans._packing import Budget, few_of_each, joined, longest_prefix, shortlist, within_budget
@@ -15,6 +16,7 @@ __all__ = [
     "SHOWN_TO_MODELS",
     "Budget",
     "auto_merge",
+    "best_hit",
     "citation",
     "grown_within",
     "few_of_each",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from leafspan.trace import CutToBudget, Trace
-from leafspan.values import Candidate
+from leafspan.values import Candidate, Span
 
 
 def cut_to_fit(found: Candidate, limit: int, count: Callable[[str], int], texts: Mapping[str, str]) -> Candidate:
@@ -18,7 +18,7 @@ def cut_to_fit(found: Candidate, limit: int, count: Callable[[str], int], texts:
     if span.size == 1:
         return found
     pieces = [texts[id_] for id_ in span.leaf_ids]
-    first = last = _best_hit(found) - span.first
+    first = last = best_hit(span, found.trace) - span.first
     grows = True
     while grows:
         grows = False
@@ -34,12 +34,13 @@ def cut_to_fit(found: Candidate, limit: int, count: Callable[[str], int], texts:
     return replace(found, span=kept, trace=found.trace + Trace(cut=cut), words=None)
 
 
-def _best_hit(found: Candidate) -> int:
+def best_hit(span: Span, trace: Trace) -> int:
     """The ordinal of the best found leaf, by its probability or else its score; without one, the first leaf."""
-    scores = [(each.probability, each.ordinal) for each in found.trace.calibrated]
+    scores = [(each.probability, each.ordinal) for each in trace.calibrated]
+    scores = scores or [(each.score, each.first) for each in trace.fused if each.first == each.last]
     if not scores:
         # Scores of different searches cannot be compared, so only the first search's scores count.
-        hits = found.trace.hits
+        hits = trace.hits
         scores = [(hit.score, hit.ordinal) for hit in hits if (hit.source, hit.query) == (hits[0].source, hits[0].query)]
-    inside = [(-score, ordinal) for score, ordinal in scores if found.span.first <= ordinal <= found.span.last]
-    return min(inside)[1] if inside else found.span.first
+    inside = [(-score, ordinal) for score, ordinal in scores if span.first <= ordinal <= span.last]
+    return min(inside)[1] if inside else span.first

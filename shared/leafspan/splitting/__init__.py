@@ -6,6 +6,7 @@ from leafspan.splitting._cuts import Cut, Splitter, check_cuts, describe_splitte
 from leafspan.splitting._headings import LINE_END, Heading, Table, find_headings, find_tables, front_matter
 from leafspan.splitting._hierarchical import HierarchicalSplitter
 from leafspan.splitting._layout import ASCIIDOC, MARKDOWN, ORG, PLAIN, RST, Layout, layout_of
+from leafspan.splitting._sentences import breaks_between
 
 __all__ = [
     "ASCIIDOC",
@@ -21,6 +22,7 @@ __all__ = [
     "Layout",
     "Splitter",
     "Table",
+    "breaks_between",
     "check_cuts",
     "cuts_at",
     "describe_splitter",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from operator import index
 from typing import Any
 
@@ -35,7 +36,8 @@ class HierarchicalSplitter:
     """Leaves of whole sentences, and above them one or more levels of parents.
 
     A leaf holds whole paragraphs if they fit, otherwise whole sentences. A sentence longer than a leaf is cut between
-    words. A leaf never reaches across a Markdown heading; the heading is at the start of the leaf that follows it.
+    words. A leaf never reaches across a Markdown heading; the heading is at the start of the leaf that follows it. A leaf
+    ends with its page or slide of a file, unless a sentence goes on there.
 
     Each node consists of whole nodes of the level below. The highest level is always the whole document.
 
@@ -75,17 +77,17 @@ class HierarchicalSplitter:
         """Return the cuts of a text with this layout."""
         if not text:
             return []
-        return self._with_parents(text, self._leaf_ends(text, layout, done), layout.headings)
+        return self._with_parents(text, self._leaf_ends(text, layout, done), layout)
 
     def above(self, text: str, ends: Sequence[int], layout: Layout) -> list[Cut]:
         """Return the cuts of a text whose leaves end at these characters: add only the nodes above them."""
-        return self._with_parents(text, ends, layout.headings) if ends else []
+        return self._with_parents(text, ends, layout) if ends else []
 
-    def _with_parents(self, text: str, ends: Sequence[int], headings: Sequence[Heading]) -> list[Cut]:
+    def _with_parents(self, text: str, ends: Sequence[int], layout: Layout) -> list[Cut]:
         """Group the leaves, then the groups, and so on. Return the leaves' ends with the levels that end there."""
         starts = [0, *ends[:-1]]
         sizes = [self._measure(text[start:end]) for start, end in zip(starts, ends, strict=True)]
-        penalties = _penalties(text, starts, headings)
+        penalties = _penalties(text, starts, layout)
         levels = [0] * len(ends)
         node_ends = list(range(1, len(ends) + 1))  # number of leaves up to the end of each node of the level below
         for level, limit in enumerate(self.parent_words, start=1):
@@ -131,10 +133,10 @@ class HierarchicalSplitter:
         return whole
 
     def _leaf_ends(self, text: str, layout: Layout, done: Callable[[int], None]) -> list[int]:
-        """Return where leaves end. Each section is cut separately, so that no leaf reaches across a heading."""
+        """Return where leaves end. Each section is cut separately, so that no leaf reaches across a heading or a break."""
         ends: list[int] = []
         measure = partial(_words_or_too_many, self.leaf_words) if self.unit == "words" else self._measure
-        for begin, body, end in self._sections(text, layout.headings):
+        for begin, body, end in _broken(self._sections(text, layout.headings), layout.breaks):
             done(body - begin)
             found = layout.paragraphs_within(body, end)
             markdown = found is None and bool(layout.headings)
@@ -160,21 +162,30 @@ class HierarchicalSplitter:
         return [(begin, body if text[body:end].strip() else end, end) for begin, body, end in sections if begin < end]
 
 
+def _broken(sections: Iterable[tuple[int, int, int]], breaks: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Yield the sections; those with breaks within, in pieces."""
+    for begin, body, end in sections:
+        within = breaks[bisect_right(breaks, begin) : bisect_left(breaks, end)]
+        for first, after in pairwise([begin, *within, end]):
+            yield first, min(max(first, body), after), after
+
+
 def _words_or_too_many(most: int, text: str) -> int:
     """Return a text's size in words, or any number above ``most`` for a larger text, which is not counted."""
     at_least = len(text) // _LONGEST_WORD
     return at_least if at_least > most else max(count_words(text), at_least)
 
 
-def _penalties(text: str, places: Sequence[int], headings: Sequence[Heading]) -> list[float]:
+def _penalties(text: str, places: Sequence[int], layout: Layout) -> list[float]:
     """Return the penalty of a cut at each place."""
+    headings, breaks = layout.headings, frozenset(layout.breaks)
     starts = [heading.start for heading in headings]
     penalties = []
     for place in places:
         before = bisect_right(starts, place) - 1
         if before >= 0 and starts[before] == place:
             penalties.append(_AT_HEADING * headings[before].depth)
-        elif _PARAGRAPH_END.search(text, max(0, place - 40), place):
+        elif place in breaks or _PARAGRAPH_END.search(text, max(0, place - 40), place):
             penalties.append(_AT_PARAGRAPH)
         elif text[place - 1 : place] in "\r\n":
             penalties.append(_AT_LINE)

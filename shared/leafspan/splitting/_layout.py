@@ -22,11 +22,13 @@ class Layout(NamedTuple):
         tables: Its tables with column names, in order.
         paragraphs: Each paragraph's first character, and the character after it, in order. None if they are found section
             by section, as in Markdown and plain text.
+        breaks: Where leaves begin beside headings, in order, such as at a new page.
     """
 
     headings: Sequence[Heading]
     tables: Sequence[Table] = ()
     paragraphs: Sequence[tuple[int, int]] | None = None
+    breaks: Sequence[int] = ()
 
     def paragraphs_within(self, start: int, end: int) -> list[tuple[int, int]] | None:
         """Return the paragraphs in a part of the text, counted from its start, or None if they are not known."""

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from unicodedata import east_asian_width
 
 from leafspan.splitting._graphemes import grapheme_end
 from leafspan.splitting._unwrapping import joined, unwrapped, with_marks
 
 _WORD = re.compile(r"[^\W_]")
+
+# At the end of a page or at its start: a sentence end in any script, a word's first half, a word and no mark of a list.
+_SENTENCE_END = re.compile(r"""[.!?…。．！？｡।॥؟۔።။។։།][)\]"'”’»」』]*\Z""")
+_FIRST_HALF = re.compile(r"[^\W\d_][-\u2010\u00ad]\Z")
+_FIRST_WORD = re.compile(r"""[(\["'“‘«]*(?!\w{1,3}\)|\w\.)([^\W\d_]+(?:[-'’‐][^\W\d_]+)*)[^\w\s]*(?:\s|\Z)""")
+_FULL_LINE = 50  # columns: a line of this length was probably wrapped
 
 # The library's time grows with the square of the length of text without a sentence end. In blocks of this length, ten
 # million characters without a full stop take seconds. Blocks end where a leaf may end, so other texts do not change.
@@ -60,6 +68,33 @@ def cut_sentences(
     if text and (not ends or ends[-1] < len(text)):
         ends.append(len(text))
     return _with_marks_joined(text, ends, lambda piece: measure(piece) <= size)
+
+
+def breaks_between(text: str, starts: Sequence[int]) -> list[int]:
+    """Return the starts of a text's parts, such as pages, without those at which a sentence goes on.
+
+    White space without text belongs to the part before it.
+    """
+    breaks: list[int] = []
+    before = ""
+    for start, end in pairwise([0, *starts, len(text)]):
+        if part := text[start:end].strip():
+            if before and not _goes_on(before, part):
+                breaks.append(start)
+            before = part
+    return breaks
+
+
+def _goes_on(before: str, following: str) -> bool:
+    """Whether a sentence goes on: in lower case, with a word's second half, or, without cases, after a full line."""
+    if _SENTENCE_END.search(before[-10:]):
+        return False
+    word = _FIRST_WORD.match(following[:100])
+    if (word and word[1].islower()) or (_FIRST_HALF.search(before[-2:]) and following[0].isalpha()):
+        return True
+    line = before[-2 * _FULL_LINE :].splitlines()[-1]
+    columns = sum(2 if east_asian_width(character) in "WF" else 1 for character in line)
+    return following[0].isalpha() and following[0].lower() == following[0].upper() and columns >= _FULL_LINE
 
 
 def _with_marks_joined(text: str, ends: list[int], fits: Callable[[str], bool]) -> list[int]:

@@ -7,6 +7,7 @@ from itertools import accumulate
 
 from leafspan.documents import lines_of
 from leafspan.files import place_in_file
+from leafspan.spans import best_hit
 from leafspan.store._manifest import PARTS_KEY, Row
 from leafspan.trace import EMPTY_TRACE, Trace
 from leafspan.values import Ancestor, Outline, Passage, Span
@@ -28,6 +29,8 @@ def leaf_passage(
     start = place - sum(len(piece) for piece in pieces[: ordinal - span.first])
     text = "".join(pieces)
     lines, parts = lines_of(row.lines, span.first, text), row.extra.get(PARTS_KEY)
+    best = best_hit(span, trace) if parts and trace else span.first
+    lines_of_best = lines_of(row.lines, best, pieces[best - span.first]) if parts and trace else None
     return Passage(
         span.id,
         span.document_id,
@@ -40,7 +43,7 @@ def leaf_passage(
         title=row.title,
         headings=row.headings([(span.first, span.last)]),
         lines=lines if parts is None else None,
-        place=None if parts is None or lines is None else place_in_file(parts, lines),
+        place=None if parts is None or lines is None else place_in_file(parts, lines, lines_of_best),
         outline=outline_of(row, ((span.first, span.last),), pieces, ancestors),
         hidden=row.hidden,
     )
