@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import sys
@@ -122,6 +123,35 @@ def test_the_outputs_of_a_notebook_are_read_if_they_are_wanted(tmp_path: Path):
     (tmp_path / "a.ipynb").write_text(json.dumps(NOTEBOOK))
     [(_, _, text)], _ = read(tmp_path, outputs=True)
     assert "water()\n```\n\n```\nhot\n```\n" in text
+
+
+BASE64 = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 3).decode()
+PICTURES = [
+    (f"Tea ![cup](data:image/png;base64,{BASE64}) is hot.", "Tea ![cup](data:image/png) is hot."),
+    (f"Tea ![cup][1]\n\n[1]: <data:image/png;base64,{BASE64}>\n", "Tea ![cup][1]\n\n[1]: <data:image/png>\n"),
+    (f'<img alt="cup" src="data:image/png;base64,{BASE64}">Tea', '<img alt="cup" src="data:image/png">Tea'),
+    (f'<img src="data:image/svg+xml,{"%3Csvg%20" * 20}">Tea', '<img src="data:image/svg+xml">Tea'),
+    (f"cup = '{BASE64}'\nTea", "cup = ''\nTea"),
+    (
+        f'<img src="data:image/png;base64,{base64.encodebytes(base64.b64decode(BASE64)).decode().strip()}">\nTea',
+        '<img src="data:image/png' + "\n" * 13 + '">\nTea',
+    ),
+    (
+        "A page may use data:image/png;base64,iVBORw0KGgo= in it.",
+        "A page may use data:image/png;base64,iVBORw0KGgo= in it.",
+    ),
+    ("Tea " * 99 + "x" * 300, "Tea " * 99 + "x" * 300),
+]
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.txt", "a.rst", "a.adoc", "a.org", "a.ipynb"])
+@pytest.mark.parametrize(("source", "text"), PICTURES)
+def test_the_bytes_of_a_picture_within_a_text_are_not_read(tmp_path: Path, name: str, source: str, text: str):
+    book = {"cells": [{"cell_type": "code", "source": source}, {"cell_type": "markdown", "source": source}]}
+    (tmp_path / name).write_text(json.dumps(book) if name == "a.ipynb" else source)
+    [(_, _, found)], skipped = read(tmp_path)
+    fenced = text if text.endswith("\n") else text + "\n"
+    assert (found, skipped) == (f"```\n{fenced}```\n\n{fenced}\n" if name == "a.ipynb" else text, ())
 
 
 @pytest.mark.parametrize(

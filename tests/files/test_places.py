@@ -24,6 +24,7 @@ from tests.office import xlsx
 from tests.pdf import pdf
 from tests.private.views.test_writers import private
 
+DEFAULT = HierarchicalSplitter()
 PAGES = [
     "Bees dance to tell where the flowers",
     "",
@@ -72,7 +73,7 @@ def assembled(pages: Sequence[str], unit: str = "page") -> FileDocument:
     return FileDocument("d", assembly.text, parts=assembly.parts)
 
 
-def places_of_leaves(document: FileDocument, splitter: Splitter = HierarchicalSplitter()) -> list[str | None]:
+def places_of_leaves(document: FileDocument, splitter: Splitter = DEFAULT) -> list[str | None]:
     leaves = split_into_leaves(document, splitter)
     assert "".join(document.text[leaf.start : leaf.end] for leaf in leaves) == document.text
     runs = packed(document.parts or ())
@@ -155,7 +156,20 @@ def test_parents_may_span_pages():
     assert (leaves[0].ancestors[0].first, leaves[0].ancestors[0].last) == (0, 1)
 
 
-NAMES = "lighthouse bakery harbour windmill orchard glacier volcano library museum railway forest desert".split()
+NAMES = [
+    "lighthouse",
+    "bakery",
+    "harbour",
+    "windmill",
+    "orchard",
+    "glacier",
+    "volcano",
+    "library",
+    "museum",
+    "railway",
+    "forest",
+    "desert",
+]
 
 
 @pytest.mark.parametrize("sentences", [1, 9])
@@ -165,7 +179,7 @@ def test_the_place_of_the_first_passage_begins_with_the_page_of_the_answer(
 ):
     more = [
         f"Its {thing} is open in summer,\nand closed in winter."
-        for thing in "cellar roof door gate yard hall attic stair".split()
+        for thing in ["cellar", "roof", "door", "gate", "yard", "hall", "attic", "stair"]
     ]
     pages = [
         f"The {name}\nThe {name} was built\nin {1800 + n}. " + " ".join(more[: sentences - 1])

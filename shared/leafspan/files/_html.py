@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from leafspan.errors import MissingExtra
-from leafspan.files._decoding import decode
+from leafspan.files._decoding import declared_in_html, decode, decode_declared
 from leafspan.files._opening import Unreadable, read_bytes
 from leafspan.files._record import Record
 from leafspan.files._source import Files
 from leafspan.text import without_invisible
 
-_CHARSET = re.compile(rb"""<meta\s[^>]*charset\s*=\s*["']?\s*([\w:.-]+)""", re.IGNORECASE)
-_DECLARED_WITHIN = 1024  # bytes, as the HTML standard says
 _LEFT_OUT = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head", "title")
 _MARKS = ["a", "img", "b", "strong", "em", "i", "u", "del", "s", "sub", "sup"]  # keep their text, but not their marks
 _BLANK_LINES = re.compile(r"\n{3,}")
@@ -58,8 +56,8 @@ def read_html(path: Path, files: Files) -> Iterator[Record]:
     If a page marks its main content, navigation, sidebars and footers are left out.
     """
     data = read_bytes(path)
-    declared = _CHARSET.search(data[:_DECLARED_WITHIN])
-    text, title = markdown_of(decode(data, files.encoding or (declared[1].decode() if declared else "utf-8")))
+    declared = None if files.encoding else declared_in_html(data)
+    text, title = markdown_of(decode_declared(data, [declared]) if declared else decode(data, files.encoding or "utf-8"))
     yield Record(text, title, {}, parts=())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ from leafspan.files._opening import Unreadable, read_bytes
 from leafspan.files._parts import Assembly
 from leafspan.files._record import Record
 from leafspan.files._source import Files
-from leafspan.files._text import first_heading
+from leafspan.files._text import first_heading, without_pictures
 
-_FENCE = "```"
+_BACKTICKS = re.compile(r"`{3,}")
 
 
 def read_notebook(path: Path, files: Files) -> Iterator[Record]:
@@ -27,7 +28,7 @@ def read_notebook(path: Path, files: Files) -> Iterator[Record]:
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise Unreadable(f"it is no notebook: {error}") from None
     assembly = Assembly()
-    for number, text in enumerate(texts, start=1):
+    for number, text in enumerate(map(without_pictures, texts), start=1):
         assembly.add(text + "\n" if text else "", "cell", number)
     yield Record(assembly.text, first_heading(assembly.text), {}, parts=assembly.parts)
 
@@ -44,9 +45,7 @@ def _text(cell: Any, language: str, *, outputs: bool) -> str:
 
 
 def _fenced(text: str, language: str) -> str:
-    fence = _FENCE
-    while fence in text:
-        fence += "`"
+    fence = "`" * max(3, *(len(run) + 1 for run in _BACKTICKS.findall(text)), 0)
     return f"{fence}{language}\n{text}\n{fence}\n"
 
 

@@ -1,4 +1,4 @@
-"""Markdown, reStructuredText and plain text: the document has exactly the file's text."""
+"""Markdown, reStructuredText and plain text: the document has the file's text, without the bytes of pictures in it."""
 
 from __future__ import annotations
 
@@ -44,13 +44,30 @@ _RST = re.compile(
 )
 _MARKDOWN = re.compile(r"^(?:#{1,6}[ \t]+\S|```|~~~+[ \t]*\w)", re.MULTILINE)
 
-
+# The bytes of a picture in a text, which nobody reads: after the kind of their address, or the beginning of PNG, JPEG, GIF,
+# WebP or SVG in base64. Further lines have only base64.
+_PICTURE = re.compile(
+    r"""(?:(data:[\w.+-]++/[\w.+-]++)[;,]|(?<![\w+/])(?=iVBORw0KGgo|/9j/|R0lGOD|UklGR|PHN2Zy|PD94bW))
+    [^\s"'()<>\[\]`\\]{60,}+(?:\r?\n[ \t]*+[A-Za-z0-9+/]{60,}+)*+={0,2}+
+    (?:\r?\n[ \t]*+[A-Za-z0-9+/]{2,}+(?:=|(?=["')>]))=?+)?
+    """,
+    re.VERBOSE,
+)
 _ORG_TITLE = re.compile(r"^#\+title:[ \t]*(\S[^\r\n]*)", re.IGNORECASE | re.MULTILINE)
+
+
+def without_pictures(text: str) -> str:
+    """Return a text without the bytes of pictures within it. Its lines stay the same."""
+    return _PICTURE.sub(lambda match: (match[1] or "") + "".join(LINE_END.findall(match[0])), text)
+
+
+def _text_of(path: Path, files: Files) -> str:
+    return without_pictures(decode(read_bytes(path), files.encoding or "utf-8"))
 
 
 def read_text(path: Path, files: Files) -> Iterator[Record]:
     """See Reader. Text that is clearly reStructuredText is read as such, all other text as Markdown."""
-    text = decode(read_bytes(path), files.encoding or "utf-8")
+    text = _text_of(path, files)
     beginning = text[:_BEGINNING]
     return _of_rst(text) if _RST.search(beginning) and not _MARKDOWN.search(beginning) else _of_markdown(text)
 
@@ -60,7 +77,7 @@ def read_markdown(path: Path, files: Files) -> Iterator[Record]:
 
     Comments, pictures and labels may come before the heading.
     """
-    return _of_markdown(decode(read_bytes(path), files.encoding or "utf-8"))
+    return _of_markdown(_text_of(path, files))
 
 
 def _of_markdown(page: str) -> Iterator[Record]:
@@ -84,7 +101,7 @@ def first_heading(text: str) -> str | None:
 
 def read_rst(path: Path, files: Files) -> Iterator[Record]:
     """See Reader. Its title is the heading before any paragraph, perhaps after comments, labels, directives and fields."""
-    return _of_rst(decode(read_bytes(path), files.encoding or "utf-8"))
+    return _of_rst(_text_of(path, files))
 
 
 def _of_rst(text: str) -> Iterator[Record]:
@@ -97,7 +114,7 @@ def _of_rst(text: str) -> Iterator[Record]:
 
 def read_asciidoc(path: Path, files: Files) -> Iterator[Record]:
     """See Reader. Its title is the heading with one mark."""
-    text = decode(read_bytes(path), files.encoding or "utf-8")
+    text = _text_of(path, files)
     headings = layout_of(text[:_BEGINNING], ASCIIDOC).headings
     title = headings[0].text if headings and headings[0].depth == 1 else None
     yield Record(text, title, {}, markup=ASCIIDOC)
@@ -105,6 +122,6 @@ def read_asciidoc(path: Path, files: Files) -> Iterator[Record]:
 
 def read_org(path: Path, files: Files) -> Iterator[Record]:
     """See Reader. Its title is the declared one."""
-    text = decode(read_bytes(path), files.encoding or "utf-8")
+    text = _text_of(path, files)
     title = _ORG_TITLE.search(text[:_BEGINNING])
     yield Record(text, title[1].strip() if title else None, {}, markup=ORG)
