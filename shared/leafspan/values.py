@@ -428,8 +428,9 @@ class Passage:
             have in common.
         lines: Its first and its last line in the document that are not blank, counted from 1. None for a summary, and
             for a document whose text was extracted from a file, such as PDF or HTML.
-        place: Its place in a file whose text was extracted, such as ``"page 3"``, ``"slides 2-3"``, ``"cell 4"`` or
-            ``"Sales, rows 5-20"``. None if ``lines`` has the place, or the place is unknown.
+        place: Its place in a file whose text was extracted, such as ``"page 3"``, ``"cell 4"`` or ``"Sales, rows 5-20"``.
+            The place of the leaf that matched best comes first: ``"slide 4 (slides 3-5)"``. None if ``lines`` has the
+            place, or the place is unknown.
         kind: What it is: ``"text"`` for a piece of a document of the index, or ``"summary"``. From another source, such as
             ``"document"``, ``"row"``, ``"table"``, ``"chunk"``, ``"entity"`` or ``"relation"``.
         origin: The object that a host's retriever returned for it, or None.

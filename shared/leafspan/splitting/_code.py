@@ -89,7 +89,8 @@ def find_definitions(text: str, language: str) -> list[Heading]:
     found = sorted(_definitions(parser_of(language).parse(data).root_node, data, LANGUAGES[language].types))
     marks = [(each.start, each.named, each.depth, each.name) for each in found]
     begins = {each.start for each in found} | {len(data)}
-    marks += [(each.end, each.end, each.depth, "") for each in found if _next_text(data, each.end) not in begins]
+    next_text: dict[int, int] = {}
+    marks += [(each.end, each.end, each.depth, "") for each in found if _next_text(data, each.end, next_text) not in begins]
     place = _character_of(data)
     headings: list[Heading] = []
     for start, end, depth, name in sorted(marks):
@@ -166,10 +167,17 @@ def _line_end(data: bytes, place: int) -> int:
     return len(data) if end < 0 else end + 1
 
 
-def _next_text(data: bytes, place: int) -> int:
-    """Return the start of the first line from ``place`` on that does not only end a block, or the text's end."""
-    while place < len(data) and _BLOCK_END.fullmatch(data, place, end := _line_end(data, place)):
+def _next_text(data: bytes, place: int, known: dict[int, int]) -> int:
+    """Return the start of the first line from ``place`` on that does not only end a block, or the text's end.
+
+    Many definitions may end before the same text, which is ``known`` then.
+    """
+    passed: list[int] = []
+    while place < len(data) and place not in known and _BLOCK_END.fullmatch(data, place, end := _line_end(data, place)):
+        passed.append(place)
         place = end
+    place = known.get(place, place)
+    known.update(dict.fromkeys(passed, place))
     return place
 
 

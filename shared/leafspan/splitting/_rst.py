@@ -142,6 +142,14 @@ def _grammar() -> tuple[tuple[Any, ...], Any]:
             # Nodes are not needed, and would take much memory.
             return [], bool(_BEFORE_LITERAL.search(lines[-1].rstrip()))
 
+        def table(self, isolate: Any, parser: Any) -> tuple[list[Any], bool]:
+            # Its rows are lines. Finding its cells would take time that grows with the square of its width.
+            return [], isolate()[-1]
+
+        def target(self, match: Any) -> tuple[list[Any], bool]:
+            block = self.state_machine.get_first_known_indented(match.end(), until_blank=True, strip_indent=False)
+            return [], block[-1]
+
         def directive(self, match: Any, **presets: Any) -> tuple[list[Any], bool]:
             block, _, offset, blank = self.state_machine.get_first_known_indented(match.end(), strip_top=0)
             name = match[1].lower().rpartition(":")[2]
@@ -151,9 +159,11 @@ def _grammar() -> tuple[tuple[Any, ...], Any]:
             return [], blank or self.state_machine.is_next_line_blank()
 
     explicit = copy.copy(states.Body.explicit)
+    ours = {states.Body.directive: Noting.directive, states.Body.hyperlink_target: Noting.target}
     explicit.constructs = [
-        (Noting.directive if method is states.Body.directive else method, pattern)
+        (ours.get(method, method), pattern)
         for method, pattern in states.Body.explicit.constructs
+        if method is not states.Body.substitution_def  # it is read like a comment
     ]
     noting = tuple(type(state.__name__, (Noting, state), {"explicit": explicit}) for state in states.state_classes)
     settings = get_default_settings(Parser)
