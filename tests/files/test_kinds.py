@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import Document, Files, Index, InvalidArgument
+from leafspan import Document, Files, HierarchicalSplitter, Index, InvalidArgument
 from leafspan.documents import check_document, read_documents
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileReading, Skipped
 from leafspan.files._decoding import whole_characters
+from leafspan.hosting import split_into_leaves
 from tests.pdf import pdf
 from tests.profiles import examples
 
@@ -617,3 +618,59 @@ def test_the_title_of_a_markdown_page_may_be_in_its_front_matter(tmp_path: Path,
     (tmp_path / "bees.md").write_text("---\nlayout: post\n---\n\n# Bees\n\nThey dance.\n")
     [document] = read_documents(tmp_path / "bees.md")
     assert document.title == "Bees"
+
+
+MOST = 50_000  # characters
+ENDLESS = {
+    ".md": [
+        "`",
+        "```\n",
+        "#",
+        "[",
+        "![",
+        "<!--",
+        "- ",
+        "> ",
+        "|-",
+        "*a ",
+        "---\n",
+        "a\r",
+        "data:a/b;",
+        "/9j/",
+        "iVBORw0KGgo",
+    ],
+    ".txt": ["`", " ", "\n", "a", "a\u0301", ":a:`", "\U0001f1e6", "[ ]("],
+    ".rst": ["`", ".. _a\n", ".. _a\n   b\n", ".. |a\n", "= ", "+-", "- ", "a\n=\n", ".. a::\n", "-a b, ", ":a: "],
+    ".adoc": ["= a ", "# ", "----\n", "=", "``` "],
+    ".org": ["* a ", "* :a ", "#+begin_a\n", "*"],
+    ".rb": ["class A\n", "class A; end; ", "("],
+    ".py": ["# a\n", "(", "class A: pass\n"],
+    ".js": ["class A { b() { ", "function a() {} "],
+    ".c": ["struct a { "],
+    ".ipynb": ["`", "```\n", "a"],
+}
+
+
+ENDLESS_LINES = [f"{mark}a{' ' * MOST}b" for mark in ("", "= ", "# ", "* ")]
+ENDLESS_RST = [
+    ".. _a\n" + "   b\n" * (MOST // 5),
+    ".. |a\n" + "   b\n" * (MOST // 5),
+    "= " * (MOST // 3) + "\n" + "a " * (MOST // 3) + "\n" + "= " * (MOST // 3) + "\n",
+    "= =\n" + "a b\n" * (MOST // 4) + "= =\n",
+    "+-" * (MOST // 3) + "+\n" + "| " * (MOST // 3) + "|\n" + "+-" * (MOST // 3) + "+\n",
+]
+ENDLESS_RUBY = ["class A\n" * (MOST // 12) + "end\n" * (MOST // 12)]
+
+
+@pytest.mark.parametrize("suffix", ENDLESS)
+def test_reading_and_splitting_take_time_that_grows_with_the_text(tmp_path: Path, suffix: str):
+    texts = [unit * (MOST // len(unit)) for unit in ENDLESS[suffix]] + ENDLESS_LINES
+    texts += {".rst": ENDLESS_RST, ".rb": ENDLESS_RUBY}.get(suffix, [])
+    for text in texts:
+        book = json.dumps({"cells": [{"cell_type": "code", "source": text}]})
+        (tmp_path / f"a{suffix}").write_text(book if suffix == ".ipynb" else text)
+        before = time.process_time()
+        [document] = FileReading(check_document).read(Files(tmp_path))
+        leaves = split_into_leaves(document, HierarchicalSplitter())
+        assert time.process_time() - before < 2
+        assert bool(leaves) == bool(document.text)

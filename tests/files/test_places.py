@@ -90,6 +90,7 @@ ENDED = [
     ("apples, pears", "- plums"),
     ("apples and pears", "a) plums"),
     ("apples and pears", "b. plums"),
+    ("apples and pears", "o plums"),
     ("apples and pears", "iPhone sales"),
     ("Contents", "www.example.org"),
     ("4 | Report 2024", "2024 was a good year"),
@@ -192,6 +193,11 @@ def test_the_place_of_the_first_passage_begins_with_the_page_of_the_answer(
             [passage] = index.retrieve(f"When was the {name} built?", strategy, k=1)
             assert passage.place is not None
             assert re.match(rf"page {number}(?: \(pages \d+-\d+\))?\Z", passage.place)
+
+
+def test_without_a_match_a_place_has_no_first_part(report: Index):
+    [found] = report.retrieve("candles", BM25(), k=1)
+    assert (found.place, report.surroundings(found).place) == ("page 5", "pages 1-5")
 
 
 def test_a_tool_reads_pages_as_one_range(report: Index):

@@ -18,7 +18,8 @@ def cut_to_fit(found: Candidate, limit: int, count: Callable[[str], int], texts:
     if span.size == 1:
         return found
     pieces = [texts[id_] for id_ in span.leaf_ids]
-    first = last = best_hit(span, found.trace) - span.first
+    best = best_hit(span, found.trace)
+    first = last = 0 if best is None else best - span.first
     grows = True
     while grows:
         grows = False
@@ -34,8 +35,8 @@ def cut_to_fit(found: Candidate, limit: int, count: Callable[[str], int], texts:
     return replace(found, span=kept, trace=found.trace + Trace(cut=cut), words=None)
 
 
-def best_hit(span: Span, trace: Trace) -> int:
-    """The ordinal of the best found leaf, by its probability or else its score; without one, the first leaf."""
+def best_hit(span: Span, trace: Trace) -> int | None:
+    """The ordinal of the best leaf that a search found, by its probability or else its score."""
     scores = [(each.probability, each.ordinal) for each in trace.calibrated]
     scores = scores or [(each.score, each.first) for each in trace.fused if each.first == each.last]
     if not scores:
@@ -43,4 +44,4 @@ def best_hit(span: Span, trace: Trace) -> int:
         hits = trace.hits
         scores = [(hit.score, hit.ordinal) for hit in hits if (hit.source, hit.query) == (hits[0].source, hits[0].query)]
     inside = [(-score, ordinal) for score, ordinal in scores if span.first <= ordinal <= span.last]
-    return min(inside)[1] if inside else span.first
+    return min(inside)[1] if inside else None

@@ -17,7 +17,8 @@ _BLANKS = re.compile(r"[ \t]+")
 
 class _Markup(NamedTuple):
     """The patterns of a heading (groups: its marks and its text), of what may end it (None: the same marks), and of lines
-    around blocks that are not text."""
+    around blocks that are not text.
+    """
 
     heading: re.Pattern[str]
     tags: re.Pattern[str] | None

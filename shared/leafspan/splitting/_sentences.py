@@ -15,7 +15,7 @@ _WORD = re.compile(r"[^\W_]")
 # At the end of a page or at its start: a sentence end in any script, a word's first half, a word and no mark of a list.
 _SENTENCE_END = re.compile(r"""[.!?…。．！？｡।॥؟۔።။។։།][)\]"'”’»」』]*\Z""")
 _FIRST_HALF = re.compile(r"[^\W\d_][-\u2010\u00ad]\Z")
-_FIRST_WORD = re.compile(r"""[(\["'“‘«]*(?!\w{1,3}\)|\w\.)([^\W\d_]+(?:[-'’‐][^\W\d_]+)*)[^\w\s]*(?:\s|\Z)""")
+_FIRST_WORD = re.compile(r"""[(\["'“‘«]*(?!\w{1,3}\)|\w\.|o\s)([^\W\d_]+(?:[-'’‐][^\W\d_]+)*)[^\w\s]*(?:\s|\Z)""")
 _FULL_LINE = 50  # columns: a line of this length was probably wrapped
 
 # The library's time grows with the square of the length of text without a sentence end. In blocks of this length, ten

@@ -29,8 +29,8 @@ def leaf_passage(
     start = place - sum(len(piece) for piece in pieces[: ordinal - span.first])
     text = "".join(pieces)
     lines, parts = lines_of(row.lines, span.first, text), row.extra.get(PARTS_KEY)
-    best = best_hit(span, trace) if parts and trace else span.first
-    lines_of_best = lines_of(row.lines, best, pieces[best - span.first]) if parts and trace else None
+    best = best_hit(span, trace) if parts and trace else None
+    lines_of_best = None if best is None else lines_of(row.lines, best, pieces[best - span.first])
     return Passage(
         span.id,
         span.document_id,
