@@ -662,7 +662,7 @@ ENDLESS_RST = [
 ENDLESS_RUBY = ["class A\n" * (MOST // 12) + "end\n" * (MOST // 12)]
 
 
-@pytest.mark.parametrize("suffix", ENDLESS)
+@pytest.mark.parametrize("suffix", [pytest.param(each, marks=[pytest.mark.slow][each != ".rst" :]) for each in ENDLESS])
 def test_reading_and_splitting_take_time_that_grows_with_the_text(tmp_path: Path, suffix: str):
     texts = [unit * (MOST // len(unit)) for unit in ENDLESS[suffix]] + ENDLESS_LINES
     texts += {".rst": ENDLESS_RST, ".rb": ENDLESS_RUBY}.get(suffix, [])
