@@ -9,7 +9,7 @@ from contextlib import suppress
 from itertools import groupby, islice, pairwise
 from operator import itemgetter
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leafspan.errors import MissingExtra
 from leafspan.files._decoding import declared_in_html, decode_declared
@@ -115,7 +115,7 @@ def _sections(message: Message, depth: int) -> Iterator[str]:
 
 def _shown(part: Message) -> list[Message]:
     """Return the parts that a reader of mail shows or names, in order. Of alternative texts, it shows one."""
-    children = part.get_payload()
+    children: Any = part.get_payload()
     if part.get_content_maintype() != "multipart" or not isinstance(children, list):
         return [part]
     shown = [_shown(child) for child in children]
@@ -170,13 +170,13 @@ def _text(part: Message) -> str:
 def _attached_message(part: Message) -> Message:
     from email import message_from_bytes
 
-    payload = part.get_payload()
+    payload: Any = part.get_payload()
     if not isinstance(payload, list):
         data = part.get_payload(decode=True)
         return message_from_bytes(data if isinstance(data, bytes) else b"")
-    if str(part["content-transfer-encoding"]).strip().lower() != "base64":
-        return payload[0]
-    return message_from_bytes(a2b_base64(str(payload[0].get_payload())))
+    inner: Message = payload[0]
+    is_encoded = str(part["content-transfer-encoding"]).strip().lower() == "base64"
+    return message_from_bytes(a2b_base64(str(inner.get_payload()))) if is_encoded else inner
 
 
 def _headers(message: Message) -> dict[str, str]:
