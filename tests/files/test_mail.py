@@ -215,3 +215,10 @@ def test_a_message_made_by_the_library_is_read_back(tmp_path: Path):
     [found] = read(tmp_path, bytes(message))
     assert (found.title, found.metadata["to"]) == ("Tee für Zoë", "Zoë <zoe@x.org>")
     assert found.text == "Grüße, Ann\n\n# Attached: Gebräu.txt\n\nWasser kochen\n"
+
+
+@pytest.mark.parametrize(
+    "date", ["Mon, 5 Feb 2024 10:00:00 +9999999999999999999", "Mon, 5 Feb 99999999999 10:00:00 +0000", "5th"]
+)
+def test_a_date_that_is_no_date_stays_as_it_is_written(tmp_path: Path, date: str):
+    assert read(tmp_path, f"Subject: Tea\nDate: {date}\n\nText.")[0].metadata["date"] == date

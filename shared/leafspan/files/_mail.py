@@ -214,8 +214,8 @@ def _date(text: str) -> str:
 
     try:
         return parsedate_to_datetime(text).isoformat()
-    except ValueError:
-        return " ".join(text.split())
+    except (ValueError, OverflowError):
+        return text
 
 
 def _apart(text: str) -> tuple[str, str]:
