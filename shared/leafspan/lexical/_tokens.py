@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise
 
-from leafspan.text import LETTERS_IN_A_ROW, fold, normalize, without_invisible
+from leafspan.text import BROKEN_WORD, LETTERS_IN_A_ROW, fold, normalize, without_invisible
 
 # Characters of scripts without spaces, or with particles joined to words: kana, ideographs with extensions, Hangul, and
 # alphabets such as Thai.
@@ -23,9 +23,7 @@ _PLAIN = {code: chr(code).lower() if chr(code).isalnum() else " " for code in ra
 _POSSESSIVE = re.compile(r"'s\b")
 _DIGIT = re.compile(r"\d")
 
-_LINE_END = r"[ \t]*(?:\r\n?|\n)[ \t]*"
-_BROKEN_SOFTLY = re.compile(rf"(?<=[^\W_])[\xac\xad]{_LINE_END}(?=[^\W_])")
-_BROKEN = re.compile(rf"([^\W_])[-\u2010\u2011]{_LINE_END}(?=([^\W_]))")
+_SOFT = "\xac\xad"  # signs that are part of no word
 _BREAK = "-\x00"  # marks a hyphen at the end of a line
 
 _LONGEST_NAME = 60  # characters of a name in camel case, or of a compound; longer runs are encoded data
@@ -37,8 +35,7 @@ _NUMBER = r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)*+|\d++(?:\.\d+)*+"
 def chunks(text: str) -> list[str]:
     """Return the text in pieces without white space, for ``words_of``. A word broken at a line's end is in one piece."""
     if "\n" in text or "\r" in text:
-        text = text if text.isascii() else _BROKEN_SOFTLY.sub("", text)
-        text = _BROKEN.sub(_break, text)
+        text = BROKEN_WORD.sub(_break, text)
     return text.replace(", ", " ").replace(". ", " ").split()
 
 
@@ -90,7 +87,7 @@ def find_plain_words(text: str) -> list[str]:
             text = _POSSESSIVE.sub("", text)
         return text.translate(_PLAIN).split()
     if "\n" in text or "\r" in text:
-        text = _BROKEN_SOFTLY.sub("", text)
+        text = BROKEN_WORD.sub(lambda match: "" if match[1] in _SOFT else match[0], text)
     text = _POSSESSIVE.sub("", fold(text).replace("_", " "))
     if not _ANY_JOINED.search(text):
         return _plain_words().findall(text)
@@ -110,7 +107,10 @@ def _folded(text: str, language: str) -> str:
 
 
 def _break(match: re.Match[str]) -> str:
-    return match[1] + ("-" if match[1].isdigit() or match[2].isdigit() else _BREAK)
+    if match[1] in _SOFT:
+        return ""
+    beside = match.string[match.start() - 1], match.string[match.end()]
+    return "-" if any(map(str.isdigit, beside)) else _BREAK
 
 
 def _with_more(words: list[str], more: Sequence[str]) -> list[str]:

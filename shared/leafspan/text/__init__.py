@@ -5,9 +5,18 @@ from leafspan.text._folding import INVISIBLE, fold, fold_with_places, normalize,
 from leafspan.text._markdown import name_in_markdown
 from leafspan.text._surrogates import UnicodeErrors, without_surrogates
 from leafspan.text._visible import escaped_in_json, visible
-from leafspan.text._words import LETTERS_IN_A_ROW, WITHOUT_SPACES, count_words, end_of_words, first_words, has_word
+from leafspan.text._words import (
+    BROKEN_WORD,
+    LETTERS_IN_A_ROW,
+    WITHOUT_SPACES,
+    count_words,
+    end_of_words,
+    first_words,
+    has_word,
+)
 
 __all__ = [
+    "BROKEN_WORD",
     "display",
     "INVISIBLE",
     "LETTERS_IN_A_ROW",

@@ -29,6 +29,9 @@ _WORD = re.compile(f"[{_CJK}]|(?:[{LETTERS_IN_A_ROW}][{_MARKS_IN_A_ROW}]*){{1,4}
 _ANY = re.compile(f"[{_CJK_BELOW}{LETTERS_IN_A_ROW}]|[{_CJK_ABOVE}]")  # two classes take half the time of one
 
 
+BROKEN_WORD = re.compile(r"(?<=[^\W_])([-\xac\xad\u2010\u2011])[ \t]*(?:\r\n?|\n)[ \t]*(?=[^\W_])")
+"""Where a line's end breaks a word: a hyphen or soft hyphen (``\xac`` in some old files), the line's end, and blanks."""
+
 _LETTER = re.compile("[^\\W_]|[\u2600-\u27bf\U0001f000-\U0001faff]")
 
 

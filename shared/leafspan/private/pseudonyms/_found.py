@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 from typing import Any, NamedTuple, TypeAlias
 
 from leafspan.errors import FinderFailed
+from leafspan.text import BROKEN_WORD, fold
 
 
 class Found(NamedTuple):
@@ -28,8 +31,14 @@ Finder: TypeAlias = Callable[[str], Iterable[Found | tuple[int, int, str]]]
 """A function from a text to the entities in it, in any order; they may overlap."""
 
 
+_SOFT_HYPHEN = "\xad"
+
+
 def find_all(finders: Sequence[Finder], text: str, kept: Iterable[tuple[int, int]] = ()) -> list[Found]:
     """Return the entities that the finders find, in the order of the text, without overlaps.
+
+    Each finder also searches the text as a search index reads it: without invisible characters and accents that stand
+    alone, and with the halves of words joined that a line's end breaks.
 
     Of overlapping entities the longest wins; of equally long ones the first in the text, then the first finder's entity.
     What remains of the others becomes separate entities, so that no part of an entity stays in the text.
@@ -37,7 +46,9 @@ def find_all(finders: Sequence[Finder], text: str, kept: Iterable[tuple[int, int
     Raises:
         FinderFailed: if a finder fails, or returns something other than entities in the text.
     """
+    readings = _readings(text)
     found = [each for finder in finders for each in _checked(finder, text)]
+    found += [each for finder in finders for reading in readings.items() for each in _in_reading(finder, text, *reading)]
     chosen: list[Found] = []
     if not found:
         return []
@@ -53,6 +64,36 @@ def find_all(finders: Sequence[Finder], text: str, kept: Iterable[tuple[int, int
                 chosen.append(Found(first, first + len(piece), each.kind))
             taken[each.start : each.end] = b"\1" * (each.end - each.start)
     return sorted(chosen)
+
+
+def _readings(text: str) -> dict[str, list[int]]:
+    """How a search index reads the text: each reading, with its characters' places in the text.
+
+    A hyphen at a line's end may be there for the break only, or belong to the word. Two breaks in a row are read in every
+    combination.
+    """
+    dropped = set() if text.isascii() else {each for each in set(text) if not each.isascii() and not fold(each)}
+    shown = [place for place, letter in enumerate(text) if letter not in dropped or letter == _SOFT_HYPHEN]
+    breaks = list(BROKEN_WORD.finditer("".join([text[place] for place in shown]) if dropped else text))
+    readings: dict[str, list[int]] = {}
+    for kept in product((0, 1), repeat=min(2, len(breaks))) if dropped or breaks else ():
+        places, done = list[int](), 0
+        for number, each in enumerate(breaks):
+            places += shown[done : each.start() + kept[number % len(kept)]]
+            done = each.end()
+        places = [place for place in places + shown[done:] if text[place] not in dropped]
+        readings.setdefault("".join([text[place] for place in places]), places)
+    return readings
+
+
+def _in_reading(finder: Finder, text: str, reading: str, places: Sequence[int]) -> Iterator[Found]:
+    """The entities that a finder finds in a reading, and that have something in them which the reading leaves out."""
+    for each in _checked(finder, reading):
+        start, end = places[each.start], places[each.end - 1] + 1
+        while end < len(text) and unicodedata.combining(text[end]):
+            end += 1
+        if end - start > each.end - each.start:
+            yield Found(start, end, each.kind, each.value or reading[each.start : each.end])
 
 
 def _free_runs(taken: bytearray, each: Found) -> list[tuple[int, int]]:

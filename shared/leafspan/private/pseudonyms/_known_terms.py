@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 from leafspan.errors import InvalidArgument
 from leafspan.private.pseudonyms._found import Found
 from leafspan.private.pseudonyms._pseudonyms import SEPARATORS
-from leafspan.text import INVISIBLE, WITHOUT_SPACES, fold, fold_with_places
+from leafspan.text import BROKEN_WORD, INVISIBLE, WITHOUT_SPACES, fold, fold_with_places
 
 _RUN = re.compile(SEPARATORS.pattern.replace("[", "[^", 1))
 # Scripts in which a name needs no space around it. Folded texts have Hangul syllables in parts.
 _ANYWHERE = re.compile(f"[{WITHOUT_SPACES}\u1100-\u11ff\u3005-\u3007]")
 _SYLLABLE = re.compile("[\u1100-\u115f][\u1160-\u11a7]|[\u1160-\u11a7][\u11a8-\u11ff]")  # two parts of one syllable
+_IN_WORD = re.compile(rf"{BROKEN_WORD.pattern}|(?<=[^\W_])[-_\u2010\u2011](?=[^\W_])")  # search joins what is around it
 _PARTING = re.compile("[\u115f\u1160\u200b\u200c\u3164\uffa0]")  # invisible characters that separate words
 # Arabic and Hebrew join words such as "and", "in", "to" and "the" to a name.
 _PREFIXES = re.compile(
@@ -44,8 +45,8 @@ class _Term(NamedTuple):
 class KnownTerms:
     """A finder of terms that the user lists, in any spelling.
 
-    Differences in case, accents, Unicode form, invisible characters, and white space, ``_`` or ``-`` between words do not
-    matter. Terms match whole words: ``Smith`` matches in ``Smith's``, but not in ``Smithson``. Arabic and Hebrew terms also
+    Differences in case, accents, Unicode form, invisible characters, white space, ``_`` or ``-`` between words, and a
+    hyphen within a word, also at a line's end, do not matter. Terms match whole words: ``Smith`` matches in ``Smith's``, but not in ``Smithson``. Arabic and Hebrew terms also
     match after the prefixes that these languages join to words. In scripts without spaces, and in Korean, terms match
     anywhere, with or without blanks in them.
 
@@ -91,7 +92,7 @@ class KnownTerms:
                 end = start + len(key)
                 if ends.get(key, 0) > start or not letters.is_parted(end):
                     continue
-                gaps = [place - start for place in letters.separators(start, end)]
+                gaps = [place - start for place in letters.separators(start, end) if place not in letters.in_words]
                 for term in self._terms[key]:
                     if term.may_be_parted.issuperset(gaps) and all(letters.has_gap(start + each) for each in term.parted):
                         ends[key] = end
@@ -104,6 +105,7 @@ class _Letters:
     Attributes:
         text: The letters.
         beginnings: The places after separators, and the place of the first letter.
+        in_words: The places after hyphens that may be within a word.
     """
 
     def __init__(self, text: str) -> None:
@@ -115,11 +117,12 @@ class _Letters:
         self._starts = list(accumulate((len(run) for _, run in runs[:-1]), initial=0))
         self._runs = [run for _, run in runs]
         self.beginnings = frozenset(self._starts)
-        self._after_parting = frozenset(self._places_after(_PARTING) if self._origins and self.text else ())
+        self._after_parting = frozenset(self._places_after(_PARTING) if self._origins else ())
+        self.in_words = frozenset(self._places_after(_IN_WORD))
 
-    def _places_after(self, invisible: re.Pattern[str]) -> Iterator[int]:
-        for match in invisible.finditer(self._original):
-            folded = bisect_left(self._origins or (), match.end(), key=itemgetter(0))
+    def _places_after(self, pattern: re.Pattern[str]) -> Iterator[int]:
+        for match in pattern.finditer(self._original):
+            folded = bisect_left(self._origins, match.end(), key=itemgetter(0)) if self._origins else match.end()
             run = bisect_right(self._in_folded, folded) - 1
             if run >= 0 and folded < self._in_folded[run] + len(self._runs[run]):
                 yield self._starts[run] + folded - self._in_folded[run]

@@ -14,7 +14,6 @@ from typing import Any
 from leafspan.checks import check_number, did_you_mean, short_repr, shown
 from leafspan.errors import InvalidArgument, MissingExtra
 from leafspan.private.pseudonyms._found import Found
-from leafspan.text import fold
 
 DEFAULT_KINDS = (
     "EMAIL_ADDRESS", "PHONE_NUMBER", "CREDIT_CARD", "IBAN_CODE", "IP_ADDRESS", "MAC_ADDRESS", "CRYPTO", "MEDICAL_LICENSE",
@@ -106,22 +105,6 @@ class Patterns:
 
     def __call__(self, text: str) -> list[Found]:
         """See Finder."""
-        found = self._search(text)
-        # Removes invisible characters, and accents, which one of Unicode's two forms writes as separate characters.
-        dropped = set() if text.isascii() else {each for each in set(text) if not each.isascii() and not fold(each)}
-        if dropped:
-            places = [place for place, letter in enumerate(text) if letter not in dropped]
-            visible = "".join(text[place] for place in places)
-            for each in self._search(visible):
-                start, end = places[each.start], places[each.end - 1] + 1
-                while end < len(text) and unicodedata.combining(text[end]):
-                    end += 1
-                if end - start > each.end - each.start:
-                    found.append(Found(start, end, each.kind, visible[each.start : each.end]))
-        return found
-
-    def _search(self, text: str) -> list[Found]:
-        """The recognisers' results in a text as it is."""
         text = text if text.isascii() else text.translate(_PLAIN)  # each character keeps its position
         found = []
         for kind, recognizer in zip(self.kinds, self._recognizers, strict=True):

@@ -19,7 +19,7 @@ from leafspan.private.pseudonyms import Disguise
 
 _SAFE = (FinderFailed, WrongKey, DamagedVault, VaultNotFound, WriterBusy, MissingExtra)  # only with paths and rules
 _QUOTED = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
-_LONG = 40  # characters: longer quotations may be cut off, and finders do not find half a name
+_LONG = 40  # characters: longer quotations may be cut off, and finders do not find half a name, or one with escapes
 _CUT = re.compile(r"(,? got ).*\.\.\..*", re.DOTALL)
 
 
@@ -48,4 +48,4 @@ def hidden_message(message: str, disguise: Disguise) -> str:
 
 def _without_cut(match: re.Match[str]) -> str:
     quoted = match[0]
-    return "'(hidden)'" if len(quoted) > _LONG or "..." in quoted else quoted
+    return "'(hidden)'" if len(quoted) > _LONG or "..." in quoted or "\\" in quoted else quoted
