@@ -7,7 +7,8 @@ import json
 import pytest
 
 from leafspan import InvalidArgument, Vector
-from leafspan.agents import agent_tool, agent_tools
+from leafspan.agents import Parameter, agent_tool, agent_tools
+from leafspan.agents._parameter import read_arguments
 
 
 def test_every_description_is_short_enough_for_every_model(shared_index):
@@ -88,3 +89,32 @@ def test_a_name_must_be_one_that_models_take(shared_index):
 def test_only_a_view_can_be_searched():
     with pytest.raises(InvalidArgument, match="view must be an Index or a view of one, got 'kb'"):
         agent_tools("kb")
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "value"),
+    [
+        *((int, text, 3) for text in (3, 3.0, "3", " 3 ", "3.0", "3e0")),
+        *((int, text, 7) for text in (None, "", " ", "null", "None")),
+        *((bool, text, True) for text in (True, "true", "True", " TRUE\n")),
+        (bool, "false", False),
+        (dict, '{"year": 2020}', {"year": 2020}),
+        (str, "3", "3"),
+        (str, "true", "true"),
+    ],
+)
+def test_a_value_that_a_client_writes_as_a_text_is_the_value(kind: type, given: object, value: object):
+    assert read_arguments("tool", [Parameter("x", kind, "X.", 7)], {"x": given}) == {"x": value}
+
+
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        *((int, text) for text in ("three", "3.5", "true", "[3]", "1e400", "NaN", "9" * 5000, "0", True)),
+        *((bool, text) for text in ("yes", "1", "0", 1)),
+        *((dict, text) for text in ("[]", "3", "{", "[" * 100_000)),
+    ],
+)
+def test_a_text_that_is_no_such_value_is_refused(kind: type, given: object):
+    with pytest.raises(InvalidArgument, match="x must be"):
+        read_arguments("tool", [Parameter("x", kind, "X.", least=1)], {"x": given})

@@ -189,6 +189,81 @@ def test_a_structured_answer_cites_too():
     assert [each.page_content for each in result["citations"]] == [BEES]
 
 
+def test_code_in_a_structured_answer_cites_nothing_and_a_list_of_numbers_does():
+    class Answer(BaseModel):
+        text: str
+        code: str
+        sources: list[int]
+        rows: int
+
+    call = {"name": "Answer", "args": {"text": "He [1].", "code": "`boats[2]`", "sources": [3], "rows": 2}, "id": "1"}
+    middleware = [RetrievalMiddleware(Listed(texts=[BEES, BEES, BEES], asked=[]))]
+    agent = create_agent(
+        scripted(AIMessage("", tool_calls=[call])), response_format=ToolStrategy(Answer), middleware=middleware
+    )
+    assert [each.metadata["number"] for each in agent.invoke(asked("Who?"))["citations"]] == [1, 3]
+
+
+def conversation(*answers: str, retriever: Any = None, **options: Any) -> tuple[Any, Recording, Listed, Any]:
+    """An agent with memory, its model, its retriever, and its thread."""
+    model, listed = scripted(*answers), Listed(texts=[BEES], asked=[])
+    middleware = [RetrievalMiddleware(retriever or listed, **options)]
+    return (
+        create_agent(model, middleware=middleware, checkpointer=InMemorySaver()),
+        model,
+        listed,
+        {"configurable": {"thread_id": "1"}},
+    )
+
+
+def test_a_question_that_continues_a_conversation_is_made_whole_by_the_model_of_the_agent_if_asked():
+    agent, model, retriever, thread = conversation(
+        "Two [1].", "<think>They mean bees.</think> How many bees live in London?\n", "Three [1].", standalone=True
+    )
+    agent.invoke(asked("How many bees live in Paris?"), thread)
+    result = agent.invoke(asked("And in London?"), thread)
+    assert retriever.asked == ["How many bees live in Paris?", "How many bees live in London?"]
+    prompt = model.sent[1][0].text
+    assert "User: How many bees live in Paris?\n\nAssistant: Two [1].\n\nLast message: And in London?" in prompt
+    assert model.sent[2][-1].text.endswith("\n\nQuestion:\nAnd in London?")
+    assert BEES in model.sent[2][-1].text
+    assert [each.metadata["number"] for each in result["citations"]] == [1]
+    assert [each.text for each in result["messages"]][2:] == ["And in London?", "Three [1]."]
+
+
+async def test_a_question_is_made_whole_in_an_event_loop_and_is_not_in_the_stream_of_the_answer():
+    agent, _, retriever, thread = conversation("Two.", "What is London?", "Three [1].", standalone=True)
+    await agent.ainvoke(asked("What is Paris?"), thread)
+    streamed = [chunk.text async for chunk, _ in agent.astream(asked("And London?"), thread, stream_mode="messages")]
+    assert "".join(streamed).strip() == "Three [1]."
+    assert retriever.asked == ["What is Paris?", "What is London?"]
+
+
+def test_a_question_is_made_whole_once_also_if_the_model_calls_tools():
+    @tool
+    def clock() -> str:
+        """What time it is."""
+        return "noon"
+
+    calls = AIMessage("", tool_calls=[{"name": "clock", "args": {}, "id": "1"}])
+    retriever = Listed(texts=[BEES], asked=[])
+    model = scripted("Two.", "What is London?", calls, "Three [1].")
+    middleware = [RetrievalMiddleware(retriever, standalone=True)]
+    agent = create_agent(model, [clock], middleware=middleware, checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "1"}}
+    agent.invoke(asked("What is Paris?"), thread)
+    assert agent.invoke(asked("And London?"), thread)["citations"]
+    assert retriever.asked == ["What is Paris?", "What is London?"]
+    assert [BEES in str(call) for call in model.sent] == [True, False, True, True]
+
+
+def test_an_empty_whole_question_is_the_question_itself_and_blank_ones_ask_nothing():
+    agent, _, retriever, thread = conversation("Two.", " ", "Three.", "Four.", standalone=True)
+    for question in ("What is Paris?", "And London?", " "):
+        agent.invoke(asked(question), thread)
+    assert retriever.asked == ["What is Paris?", "And London?"]
+
+
 def test_subagents_that_retrieve_at_the_same_time_leave_the_sources_of_their_parent():
     def agent_of(text: str, *script: AIMessage | str) -> Any:
         return scripted(*script), [RetrievalMiddleware(Listed(texts=[text], asked=[]))]
@@ -269,7 +344,22 @@ def test_no_text_of_a_source_can_end_its_value():
         ("Bees [2] dance [1], and again [2].", [2, 1]),
         ("Several [1, 3; 2].", [1, 3, 2]),
         ("Elsewhere 【2】.", [2]),
-        ("[0] [4] [x] [1-2] [99999999999999999999] (1)", []),
+        ("Ranges [1-3], too.", [1, 2, 3]),
+        ("Ranges [2–3] [1—1] [2‑9].", [2, 3, 1]),
+        ("Named [Source 2], [source 1, Source 3].", [2, 1, 3]),
+        ("Named [Sources 1-2] [Quelle 3] 【来源 3】 [#2].", [1, 2, 3]),
+        ("Listed [1 and 3], [2, 3 & 1]", [1, 3, 2]),
+        ("A range of lists [1, 2-3]", [1, 2, 3]),
+        ("They danced[1][2].", [1, 2]),
+        ("[1]: he did", [1]),
+        ("[1](https://example.org/3) <b>[2]</b> ![3](x.png)", [1, 2, 3]),
+        ("- He did [1].\n\n| a | b |\n|---|---|\n| x [2] | y |\n\n> so [3]", [1, 2, 3]),
+        ("[0] [4] [x] [0-9] [3-1] [1990-1999] [99999999999999999999] (1) [Table 1] [Section 2]", []),
+        ("`boats[1]`, ``x = [2]`` [3]", [3]),
+        ("```python\nprint(boats[1])\n```\nIt prints [2].", [2]),
+        ("- So:\n\n  ~~~\n  boats[1]\n  ~~~\n\n  or [2]", [2]),
+        ("So:\n\n    boats[1]\n\n[2]", [2]),
+        ("```\nboats[1]", []),  # an answer that was cut off
     ],
 )
 def test_what_an_answer_cites(answer, numbers):
@@ -280,6 +370,7 @@ def test_what_an_answer_cites(answer, numbers):
     ("options", "message"),
     [
         ({"retriever": "kb"}, "retriever must be a LangChain retriever or a function, got 'kb'"),
+        ({"standalone": "yes"}, "standalone must be True or False, got 'yes'"),
         ({"query": "?"}, "query must be a function that takes messages, got '?'"),
         ({"instructions": " "}, "instructions must be a text that is not blank, got ' '"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from leafspan.checks import check_choice, check_flag, check_text, check_whole, did_you_mean, shown
 from leafspan.errors import InvalidArgument
 
+_MISSING = ("", "null", "none")  # of models that fill in every argument
 _JSON_TYPES = {str: "string", int: "integer", bool: "boolean", dict: "object"}
 
 
@@ -43,11 +45,12 @@ class Parameter:
         return schema
 
     def checked(self, value: Any) -> Any:
-        """The checked value; a whole number such as 300.0 becomes an int.
+        """The checked value. A whole number such as 300.0 becomes an int, and so does the text "300".
 
         Raises:
             InvalidArgument: if the value has another type, or is out of its range.
         """
+        value = value if self.kind is str else _from_text(value)
         if self.choices:
             check_choice(self.name, value, self.choices)
         elif self.or_object and isinstance(value, Mapping):
@@ -66,6 +69,16 @@ class Parameter:
             value = check_whole(self.name, value, self.least)
             if self.most is not None and value > self.most:
                 raise InvalidArgument(f"{self.name} must be at most {self.most}, got {value}")
+        return value
+
+
+def _from_text(value: Any) -> Any:
+    """The value in a text, since many clients write all values as texts. Other values, and other texts, stay as they are."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value.lower() if value.strip().isalpha() else value)  # True of Python is true
+    except (ValueError, RecursionError):
         return value
 
 
@@ -92,6 +105,8 @@ def read_arguments(tool: str, parameters: Sequence[Parameter], given: Mapping[st
     arguments = {}
     for name, each in known.items():
         value = given.get(name)
+        if each.kind is not str and isinstance(value, str) and value.strip().lower() in _MISSING:
+            value = None
         if value is None and each.required:
             raise InvalidArgument(f"{tool} must be given {name}")
         arguments[name] = each.default if value is None else each.checked(value)

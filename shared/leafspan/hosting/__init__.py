@@ -45,8 +45,10 @@ from leafspan.language_model import (
     CHOOSING_PROMPT,
     DEFAULT_PROMPT,
     GenerateOptions,
+    LanguageModel,
     from_langchain,
     from_llamaindex,
+    without_reasoning,
 )
 from leafspan.retrieval import CallOptions, Limits, check_timeout
 from leafspan.spans import SHOWN_TO_MODELS, citation
@@ -71,6 +73,7 @@ __all__ = [
     "HostReranker",
     "HostResult",
     "HostWords",
+    "LanguageModel",
     "Limits",
     "Mode",
     "NamedStrategyRetriever",
@@ -128,4 +131,5 @@ __all__ = [
     "with_any_metadata",
     "with_ids",
     "write_options",
+    "without_reasoning",
 ]

@@ -64,6 +64,15 @@ async def test_a_client_finds_reads_and_cites_a_passage(index, mode):
         assert json.loads(text_of(found)) == found.structured_content
 
 
+@MODES
+async def test_a_client_that_writes_numbers_as_texts_is_answered_too(index, mode):
+    async with connected(index, mode) as client:
+        found = await client.call_tool("search", {"question": "Who decoded the dance?", "k": "1", "budget": "100.0"})
+        [passage] = found.structured_content["passages"]
+        read = await client.call_tool("read", {"citation": passage["citation"], "budget": " 50"})
+        assert "Karl von Frisch" in read.structured_content["text"]
+
+
 async def test_a_client_does_not_see_what_a_document_hides(tmp_path):
     with Index.open(tmp_path / "kb") as index:
         index.add(Document("tea", "Tea is hot.", metadata={"path": "/home/kit", "topic": "tea"}, hidden=("path",)))

@@ -35,7 +35,9 @@ def by_pattern(text: str) -> Iterator[Found]:
         yield Found(*match.span(), "EMPLOYEE")
 
 
-KNOWN = KnownTerms({"PERSON": ["Alice Smith", "Zoë Łuczak", "Ann-Marie Quillfeather", "Ольга Йоркина"], "ACCOUNT": ["QX123456"]})
+KNOWN = KnownTerms(
+    {"PERSON": ["Alice Smith", "Zoë Łuczak", "Ann-Marie Quillfeather", "Ольга Йоркина"], "ACCOUNT": ["QX123456"]}
+)
 ENTITIES: list[tuple[Any, str]] = [
     *((KNOWN, name) for name in ("Alice Smith", "Zoë Łuczak", "Ann-Marie Quillfeather", "Ольга Йоркина", "QX123456")),
     *((by_pattern, name) for name in ("Alice Smith", "Ann-Marie Quillfeather", "EMP123456")),
