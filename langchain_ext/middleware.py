@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Annotated, Any, NotRequired
 
 from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 from langchain_core.retrievers import BaseRetriever
-from markdown_it import MarkdownIt
+from langchain_core.runnables import RunnableConfig
 
 from leafspan import InvalidArgument, MissingExtra
-from leafspan.hosting import LanguageModel, check_flag, escaped_in_json, from_langchain, shown, without_reasoning
+from leafspan.hosting import check_flag, cited_numbers, escaped_in_json, shown, without_reasoning
 
 try:
     from langchain.agents.middleware import AgentMiddleware, AgentState, ModelRequest, ModelResponse
@@ -31,20 +29,17 @@ number, like [1]. If the sources do not answer the question, say so."""
 """The default instructions to the model about the sources."""
 
 _STANDALONE = """\
-Here is a conversation, and the user's last message. Rewrite the last message as one question that can be understood without \
-the conversation, in the language of the message. If it can be understood alone already, repeat it. Do not answer it. Write \
-only the question.
+Here is a conversation, and the user's last message. Rewrite the last message as one question that can be understood \
+without the conversation, in the language of the message. If it can be understood alone already, repeat it. Do not answer \
+it. Write only the question.
 
 {conversation}
 
 Last message: {question}"""
+_QUIETLY: RunnableConfig = {"tags": [TAG_NOSTREAM]}  # a stream of the answer's tokens does not have the question's
 _EARLIER = 8  # messages of the conversation that the model reads
 _LONGEST = 2_000  # characters of each of them
 
-_LABEL = r"(?:(?:sources?|src|docs?|documents?|quellen?|fuentes?|fontes?|fonti|bron(?:nen)?|来源|來源|出典)\s*)?[#№]?\s*"
-_NUMBERS = rf"{_LABEL}\d{{1,6}}(?:\s*[-\u2010-\u2015~〜]\s*{_LABEL}\d{{1,6}})?"
-_CITED = re.compile(rf"[\[【]\s*({_NUMBERS}(?:\s*(?:[,;，、&]|and|und|et|y|e)\s*{_NUMBERS})*)\s*[\]】]", re.IGNORECASE)
-_RANGE = re.compile(r"(\d+)(?:\s*[-\u2010-\u2015~〜]\D*(\d+))?")
 _PLACES = ("doc_id", "title", "headings", "start_line", "end_line", "place")
 
 
@@ -141,8 +136,8 @@ class RetrievalMiddleware(AgentMiddleware[RetrievalState, Any, Any]):
         if not state.get("incomplete"):
             return handler(self._with_sources(request, state.get("retrieved", [])))
         question = self._question(state)
-        whole = without_reasoning(_quietly(request).generate(_rewriting(state, question))).strip()
-        found = self._retriever_for(request.runtime).invoke(whole or question)
+        whole = request.model.invoke(_rewriting(state, question), _QUIETLY)
+        found = self._retriever_for(request.runtime).invoke(without_reasoning(whole.text).strip() or question)
         return ExtendedModelResponse(handler(self._with_sources(request, found)), Command(update=_found(found)))
 
     async def awrap_model_call(
@@ -153,8 +148,8 @@ class RetrievalMiddleware(AgentMiddleware[RetrievalState, Any, Any]):
         if not state.get("incomplete"):
             return await handler(self._with_sources(request, state.get("retrieved", [])))
         question = self._question(state)
-        whole = without_reasoning(await _quietly(request).agenerate(_rewriting(state, question))).strip()
-        found = await self._retriever_for(request.runtime).ainvoke(whole or question)
+        whole = await request.model.ainvoke(_rewriting(state, question), _QUIETLY)
+        found = await self._retriever_for(request.runtime).ainvoke(without_reasoning(whole.text).strip() or question)
         return ExtendedModelResponse(await handler(self._with_sources(request, found)), Command(update=_found(found)))
 
     def after_agent(self, state: RetrievalState, runtime: Runtime[Any]) -> dict[str, Any]:
@@ -226,11 +221,6 @@ def _rewriting(state: RetrievalState, question: str) -> str:
     return _STANDALONE.format(conversation="\n\n".join(said), question=question)
 
 
-def _quietly(request: ModelRequest[Any]) -> LanguageModel:
-    """The agent's model; a stream of the answer's tokens does not have what it writes."""
-    return from_langchain(request.model, {"tags": [TAG_NOSTREAM]})
-
-
 def _last_of_user(messages: Sequence[AnyMessage]) -> int | None:
     return max((at for at, each in enumerate(messages) if isinstance(each, HumanMessage)), default=None)
 
@@ -262,32 +252,6 @@ def _source(number: int, document: Document) -> str:
     """A source for the model, as a line of JSON: its number, place and text. No text can end its JSON value."""
     place = {key: value for key in _PLACES if isinstance(value := document.metadata.get(key), str | int)}
     return escaped_in_json(json.dumps({"number": number, **place, "text": document.page_content}, ensure_ascii=False))
-
-
-def cited_numbers(answer: str, count: int) -> list[int]:
-    """The numbers in [1, count] that the answer cites, each once, in the order of the answer.
-
-    It reads [1], [2, 3], [1-3] and [Source 1], outside code.
-    """
-    cited: dict[int, None] = {}
-    for found in _CITED.findall(_without_code(answer)) if "[" in answer or "【" in answer else ():
-        for first, last in _RANGE.findall(found):
-            if 1 <= int(first) <= count:
-                cited.update(dict.fromkeys(range(int(first), min(int(last or first), count) + 1)))
-    return list(cited)
-
-
-def _without_code(answer: str) -> str:
-    """The lines of an answer in Markdown, without code in them and between them."""
-    lines = (token.children or () for token in _markdown().parse(answer) if token.type == "inline")
-    return "\n\n".join(
-        "".join(" " if each.type == "code_inline" else each.content or "\n" for each in line) for line in lines
-    )
-
-
-@lru_cache(maxsize=1)
-def _markdown() -> MarkdownIt:
-    return MarkdownIt("commonmark").disable(["reference", "link", "image", "html_block", "html_inline", "autolink"])
 
 
 def _after(text: str, message: AnyMessage) -> AnyMessage:

@@ -28,6 +28,7 @@ from leafspan import Document as StoredDocument
 from leafspan import Index, InvalidArgument, Query, Rerank, Strategy, Vector, View
 from leafspan.hosting import (
     adelete,
+    arun,
     awith_ids,
     check_choice,
     check_flag,
@@ -36,6 +37,7 @@ from leafspan.hosting import (
     check_option_names,
     check_whole,
     delete,
+    run,
     shown,
     to_documents,
     with_ids,
@@ -58,6 +60,29 @@ _KINDS: Mapping[str, str] = {"score_threshold": "similarity_score_threshold", "f
 """The search type that a LangChain option belongs to."""
 
 Metadatas = Sequence[Mapping[str, Any] | None] | None
+
+
+class IndexEmbeddings(Embeddings):
+    """The embedder of an index, for filters and rerankers of LangChain. A private view embeds masked texts."""
+
+    def __init__(self, index: View) -> None:
+        self._index = index
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """See Embeddings."""
+        return run(self._index._vectors(texts, questions=False)) if texts else []
+
+    def embed_query(self, text: str) -> list[float]:
+        """See Embeddings."""
+        return run(self._index._vectors([text], questions=True))[0]
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        """See Embeddings."""
+        return await arun(self._index._vectors(texts, questions=False)) if texts else []
+
+    async def aembed_query(self, text: str) -> list[float]:
+        """See Embeddings."""
+        return (await arun(self._index._vectors([text], questions=True)))[0]
 
 
 class SpanVectorStore(VectorStore):
@@ -145,9 +170,9 @@ class SpanVectorStore(VectorStore):
         return {"embedder": embedding, **options}
 
     @property
-    def embeddings(self) -> Embeddings | None:
-        """The ``embedding`` of ``from_texts`` or ``from_documents``. None if the index was opened without them."""
-        return self._embeddings
+    def embeddings(self) -> Embeddings:
+        """The ``embedding`` of ``from_texts`` or ``from_documents``, or else embeddings by the index's own embedder."""
+        return self._embeddings or IndexEmbeddings(self.index)
 
     def add_documents(self, documents: list[Document], **options: Any) -> list[str]:
         """Add Documents, replace those whose ids are there already, and skip those that have not changed.

@@ -18,6 +18,7 @@ import leafspan.hosting
 import leafspan.strategies
 import llamaindex_ext
 from langchain_ext.retriever import BasedRetriever
+from leafspan import Index, Passages, View
 from tests.hosts.contract import WITHOUT_INDEX
 from tests.public import STRATEGIES
 
@@ -237,3 +238,10 @@ except MissingExtra as error:
 """
     output = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert f'pip install "{command}"' in output
+
+
+@pytest.mark.parametrize("owner", [View, leafspan, Index])
+def test_a_result_is_typed_as_what_says_why_it_is_empty(owner: Any):
+    for name in ("retrieve", "aretrieve"):
+        assert get_type_hints(getattr(owner, name))["return"] is Passages
+        assert get_type_hints(getattr(owner, f"{name}_many"))["return"] == list[Passages]

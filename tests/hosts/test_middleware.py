@@ -20,8 +20,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import BaseModel
 
 from langchain_ext import HybridRetriever, RetrievalMiddleware
-from langchain_ext.middleware import cited_numbers
 from leafspan import Document, F, Index, InvalidArgument
+from leafspan.agents import cited_numbers
 
 BEES = "Karl von Frisch decoded the dance of the bees."
 

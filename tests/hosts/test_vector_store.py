@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from langchain_classic.retrievers.document_compressors import EmbeddingsFilter
 from langchain_classic.retrievers.self_query.base import SelfQueryRetriever
+from langchain_community.document_transformers import EmbeddingsRedundantFilter
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.indexing import InMemoryRecordManager, aindex, index
@@ -25,7 +27,7 @@ from leafspan import F, Index, InvalidArgument
 from leafspan.errors import InvalidDocument
 from leafspan.private import Vault, private_view
 from tests.corpus import BEES, QUESTIONS, SPLITTER, TEA
-from tests.private.views.people import KEY
+from tests.private.views.people import KEY, SpyEmbedder
 
 FOX = Document(id="fox", page_content="The fox sleeps at noon.", metadata={"tenant": "a"})
 OWL = Document(id="owl", page_content="The owl sleeps by day.", metadata={"tenant": "b"})
@@ -277,7 +279,7 @@ def test_a_retriever_of_langchain_searches_the_store(store: SpanVectorStore):
     store.add_documents([FOX, OWL])
     retriever = store.as_retriever(search_kwargs={"k": 1, "filter": {"tenant": "b"}})
     assert isinstance(retriever, VectorStoreRetriever)
-    assert retriever.tags == ["SpanVectorStore"]
+    assert retriever.tags == ["SpanVectorStore", "IndexEmbeddings"]
     assert retriever.invoke("Who sleeps?") == [OWL]
     threshold = {"score_threshold": 0.99, "k": 2}
     with_threshold = store.as_retriever(search_type="similarity_score_threshold", search_kwargs=threshold)
@@ -352,7 +354,7 @@ def test_a_store_of_texts_opens_an_index(tmp_path: Path):
     store = SpanVectorStore.from_documents([FOX, OWL], None, path=tmp_path / "kb", name="animals")
     with store.index:
         assert store.get_by_ids(["owl", "fox"]) == [OWL, FOX]
-        assert store.embeddings is None
+        assert store.embeddings.embed_query("fox") == pytest.approx(store.embeddings.embed_documents(["fox"])[0])
     with pytest.raises(InvalidDocument, match="reserved"):
         SpanVectorStore.from_texts(["one"], None, [{"doc_id": 1}], path=tmp_path / "other")
     with pytest.raises(InvalidArgument, match="path"):
@@ -380,3 +382,29 @@ async def test_the_asynchronous_twins_find_and_do_the_same(tmp_path: Path):
             await store.adelete([store.similarity_search(question, k=1)[0].id])
         assert await store.adelete(["bees", "tea"])
         assert [document.id for document in await store.asimilarity_search(question)] == ["fox"]
+
+
+@pytest.mark.parametrize("opened", [{}, {"embedder": "wordllama"}, {"embedder": DeterministicFakeEmbedding(size=5)}])
+async def test_a_store_has_embeddings_for_the_filters_of_langchain_whatever_embeds(tmp_path: Path, opened: dict[str, Any]):
+    with Index.open(tmp_path / "kb", **opened) as kb:
+        store = SpanVectorStore(kb)
+        assert len(store.embeddings.embed_documents(["before", "any document"])) == 2
+        store.add_documents([FOX, OWL])
+        chosen = EmbeddingsFilter(embeddings=store.embeddings, k=1).compress_documents([FOX, OWL], OWL.page_content)
+        assert [document.page_content for document in chosen] == [OWL.page_content]
+        alike = EmbeddingsRedundantFilter(embeddings=store.embeddings).transform_documents([FOX, OWL, FOX])
+        assert [document.page_content for document in alike] == [FOX.page_content, OWL.page_content]
+        assert store.embeddings.embed_documents([]) == await store.embeddings.aembed_documents([]) == []
+        assert await store.embeddings.aembed_documents(["fox"]) == store.embeddings.embed_documents(["fox"])
+        assert await store.embeddings.aembed_query("fox") == store.embeddings.embed_query("fox")
+
+
+def test_the_embeddings_of_a_private_view_get_no_name(tmp_path: Path):
+    embedder = SpyEmbedder()
+    with Index.open(tmp_path / "kb", embedder=embedder) as kb:
+        view = private_view(kb, Vault.open(tmp_path / "vault.db", KEY), known={"PERSON": ["Alice Smith"]})
+        embeddings = SpanVectorStore(view).embeddings
+        embeddings.embed_documents(["Alice Smith paid."])
+        embeddings.embed_query("Who is Alice Smith?")
+    assert any(" paid." in text for text in embedder.seen)
+    assert not any("Alice" in text for text in embedder.seen)

@@ -1,5 +1,6 @@
 """Tools with which agents use an index, for MCP and both frameworks: search, read, outline, add, delete."""
 
+from leafspan.agents._citations import cited_numbers
 from leafspan.agents._parameter import Parameter
 from leafspan.agents._passages import LEAST_PROBABILITY, is_worth_showing
 from leafspan.agents._strategies import usual_strategies
@@ -15,6 +16,7 @@ __all__ = [
     "ToolsOptions",
     "agent_tool",
     "agent_tools",
+    "cited_numbers",
     "error_text",
     "is_worth_showing",
     "usual_strategies",

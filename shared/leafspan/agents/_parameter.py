@@ -73,7 +73,7 @@ class Parameter:
 
 
 def _from_text(value: Any) -> Any:
-    """The value in a text, since many clients write all values as texts. Other values, and other texts, stay as they are."""
+    """The value in a text, since many clients write all values as texts. Anything else stays as it is."""
     if not isinstance(value, str):
         return value
     try:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 from leafspan.checks import RESERVED_ID_PREFIX, shown
 from leafspan.documents._frameworks import GivenDocument, recognise
-from leafspan.documents._identity import described, made_id
+from leafspan.documents._identity import described, made_id, source_of
 from leafspan.documents._metadata import check_size, clean_metadata, flatten, storable
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileReading, Files
@@ -36,11 +38,14 @@ def read_documents(
         InvalidDocument: if something is not a document, or cannot be stored and must not be skipped.
     """
     used = reading or FileReading(check_document)
+    pieces = Counter[str]()
     for thing in [things] if is_single(things) else things:
         if isinstance(thing, Path | Files):
             yield from used.read(thing if isinstance(thing, Files) else Files(thing))
         else:
             given = recognise(thing)
+            if isinstance(given, GivenDocument) and (whole := _source_of_piece(given)):
+                pieces[whole] += 1
             if unicode_errors == "replace":
                 given = without_surrogates(given)
             try:
@@ -51,6 +56,18 @@ def read_documents(
                 used.skip_document(_id_of(given), str(error))
                 continue
             yield checked
+    if pieces and max(pieces.values()) > 1:
+        warn(
+            f"{pieces.total()} of the documents are pieces of longer texts, so windows, parents and merging end where a "
+            "piece ends: add leafspan.chunks_of(pieces), whose documents have the pieces as leaves",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _source_of_piece(given: GivenDocument) -> str | None:
+    """Return the text that a splitter has made the document from, or None if it is no piece."""
+    return given.source or (source_of(given.metadata) if "start_index" in given.metadata else None)
 
 
 def _id_of(given: Document | GivenDocument) -> str:

@@ -100,10 +100,10 @@ def _recognised(chunk: object, id_: str | None, nodes: Mapping[str, Any]) -> tup
     piece = Piece(given.text, start, given.metadata, given.hidden)
     if given.id is not None and not is_random(given.id):
         piece = piece.named(given.id)
-    whole = given.source or (given.metadata.get("source_id") if hasattr(chunk, "meta") else None)  # Haystack's
+    whole = given.source
     if id_ is not None:
         return id_, id_, piece
-    if isinstance(whole, str):
+    if whole is not None:
         return whole, None if is_random(whole) else whole, piece
     if start is None and source_of(given.metadata) is None:
         raise InvalidDocument(

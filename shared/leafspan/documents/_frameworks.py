@@ -117,7 +117,8 @@ def _from_haystack(document: Any) -> GivenDocument:
     if document.content is None:
         raise InvalidDocument(f"a Haystack Document must have a text as its content, got none in {document.id!r}")
     metadata = {key: value for key, value in (document.meta or {}).items() if key != _OVERLAPS}
-    return _given(document.id, document.content, metadata)
+    whole = metadata.get("source_id")
+    return _given(document.id, document.content, metadata, whole if isinstance(whole, str) else None)
 
 
 _OVERLAPS = "_split_overlap"  # the neighbours of a chunk, as a list of mappings

@@ -3,8 +3,14 @@
 from leafspan.embedding._blending import blend
 from leafspan.embedding._cache import EmbeddingCache, find_cache
 from leafspan.embedding._checked import CheckedEmbedder
-from leafspan.embedding._embedders import Embed, Embedder, EmbedderIdentity, check_vectors, embed_in_batches
-from leafspan.embedding._named import to_embedder
+from leafspan.embedding._embedders import (
+    Embed,
+    Embedder,
+    EmbedderIdentity,
+    check_vectors,
+    embed_in_batches,
+    to_embedder,
+)
 from leafspan.embedding._normalize import normalize, without_extremes
 from leafspan.embedding._soft_matches import WORD_VECTORS, WordRows, WordVectors, soft_matches
 from leafspan.embedding._wordllama import default_embedder

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 
 from leafspan.checks import calling
 from leafspan.embedding._cache import CacheFile, Space, text_key
-from leafspan.embedding._embedders import PROBE, Embedder, EmbedderIdentity, check_vectors
-from leafspan.embedding._named import recorded_embedder
+from leafspan.embedding._embedders import PROBE, Embedder, EmbedderIdentity, check_vectors, recorded_embedder
 from leafspan.embedding._retrying import RetryingEmbedder
 from leafspan.errors import IndexMismatch
 from leafspan.flows import Call, Flow

@@ -1,4 +1,4 @@
-"""Embedders of any library behind one interface, and the comparison of two embedders."""
+"""Embedders of any library, or by name, behind one interface, and the comparison of two embedders."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
-from leafspan.checks import unusable
+from leafspan.checks import shown, unusable
 from leafspan.embedding._prefixes import known_prefixes
 from leafspan.errors import InvalidArgument
 from leafspan.flows import Call, Flow
@@ -30,6 +31,12 @@ PROBE = "The quick brown fox jumps over the lazy dog."
 SAME = 0.999
 """Two embedders are treated as the same if the cosine of their vectors of the probe text is above this."""
 
+_NAMED = {
+    "wordllama": "_wordllama:default_embedder",
+    "minilm": "_minilm:minilm",
+    "e5": "_e5:e5",
+}
+_ATTRIBUTE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _BATCH = 128  # texts per call of the embedder: a failure may lose this many, and a progress bar moves by this many
 
 
@@ -64,18 +71,18 @@ class Embedder:
     def of(cls, model: object, *, document_prefix: str = "", query_prefix: str = "") -> Embedder:
         """An embedder of a library, with your own text before each stored text and each question.
 
-        A known model (e5, bge, nomic, mxbai, arctic) that you give as ``embedder=`` directly gets the prefixes that it
-        was trained with. ``of`` turns them off.
+        A known model (e5, bge, nomic, mxbai, arctic) of another library that you give as ``embedder=`` directly gets the
+        prefixes that it was trained with. ``of`` turns them off.
 
         Args:
-            model: An embedder that ``Index.open`` accepts, except a name.
+            model: An embedder that ``Index.open`` accepts, or its name. ``"e5"`` keeps the prefixes that come with it.
             document_prefix: Text before each text that is stored. Default: none.
             query_prefix: Text before each question. Default: none.
 
         Raises:
             InvalidArgument: if it is no such embedder.
         """
-        return recognized(model, prefixes=False).with_prefixes(document_prefix, query_prefix)
+        return to_embedder(model, prefixes=False).with_prefixes(document_prefix, query_prefix)
 
     def with_prefixes(self, documents: str, queries: str) -> Embedder:
         """Return the same embedder with these prefixes for texts and queries. Its name contains them."""
@@ -136,6 +143,53 @@ def recognized(thing: object, *, prefixes: bool = True) -> Embedder:
         "an embedder must be a name, a LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a "
         f"SentenceTransformer, or a function from texts to vectors, got {type(thing).__name__}"
     )
+
+
+def to_embedder(thing: object, *, prefixes: bool = True) -> Embedder:
+    """Return an ``Embedder`` from a name, or from any library's embedder, which is recognised by its methods.
+
+    Without ``prefixes``, a known model of another library does not get the prefixes that it was trained with.
+
+    Raises:
+        InvalidArgument: if it is not an embedder of a known kind, or the named object cannot be imported.
+    """
+    if not isinstance(thing, str):
+        return recognized(thing, prefixes=prefixes)
+    if thing in _NAMED:
+        return _named(thing)
+    if _ATTRIBUTE.fullmatch(thing):
+        return replace(recognized(_imported(thing), prefixes=prefixes), name=thing)
+    raise InvalidArgument(
+        f"an embedder's name must be one of {', '.join(map(repr, _NAMED))}, or 'package.module:attribute', got "
+        f"{shown(thing)}; for another model give an object that embeds with it, such as LangChain's "
+        "OpenAIEmbeddings(model=...) for a model of OpenAI's, or SentenceTransformer(...) for one from Hugging Face"
+    )
+
+
+def recorded_embedder(recorded: EmbedderIdentity | None) -> Embedder:
+    """Return the index's embedder if it has a name here, or else the default one."""
+    known = (made for name in _NAMED if recorded is not None and (made := _named(name)).name == recorded.name)
+    return next(known, None) or _named("wordllama")
+
+
+def _named(name: str) -> Embedder:
+    module, _, function = _NAMED[name].partition(":")
+    made: Embedder = getattr(import_module(f"leafspan.embedding.{module}"), function)()
+    return made
+
+
+def _imported(place: str) -> object:
+    """Return the object at ``package.module:attribute``."""
+    module, _, attributes = place.partition(":")
+    try:
+        found: object = import_module(module)
+        for name in attributes.split("."):
+            found = getattr(found, name)
+    except Exception as error:
+        raise InvalidArgument(
+            f"the embedder {shown(place)} must be an object that can be imported, got {type(error).__name__}: {error}"
+        ) from error
+    return found
 
 
 Embed = Callable[[Sequence[str]], Flow[Any]]

@@ -10,6 +10,7 @@ from leafspan.agents import (
     ToolsOptions,
     agent_tool,
     agent_tools,
+    cited_numbers,
     error_text,
 )
 from leafspan.checks import changed_options, check_choice, check_flag, check_number, check_option_names, check_whole, shown
@@ -45,7 +46,6 @@ from leafspan.language_model import (
     CHOOSING_PROMPT,
     DEFAULT_PROMPT,
     GenerateOptions,
-    LanguageModel,
     from_langchain,
     from_llamaindex,
     without_reasoning,
@@ -73,7 +73,6 @@ __all__ = [
     "HostReranker",
     "HostResult",
     "HostWords",
-    "LanguageModel",
     "Limits",
     "Mode",
     "NamedStrategyRetriever",
@@ -104,6 +103,7 @@ __all__ = [
     "check_timeout",
     "check_whole",
     "citation",
+    "cited_numbers",
     "cuts_at",
     "delete",
     "described",

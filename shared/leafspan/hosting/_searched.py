@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from leafspan.errors import InvalidArgument
-from leafspan.retrieval import CallOptions, aretrieve, aretrieve_many, retrieve, retrieve_many
+from leafspan.retrieval import CallOptions, Passages, aretrieve, aretrieve_many, retrieve, retrieve_many
 from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_query, to_strategy
-from leafspan.values import Passage
 from leafspan.view import View
 
 
-def search(index: View | None, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str) -> list[Passage]:
+def search(index: View | None, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str) -> Passages:
     """The result of ``View.retrieve``, or of ``leafspan.retrieve`` without an index.
 
     Raises:
@@ -24,19 +23,19 @@ def search(index: View | None, query: Any, strategy: Strategy, options: CallOpti
 
 async def asearch(
     index: View | None, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str
-) -> list[Passage]:
+) -> Passages:
     """Like ``search``."""
     query = query if index is None else index._readable(query)
     to_query(query, needed=strategy.needs_query, for_several=for_several)
     return await (aretrieve if index is None else index.aretrieve)(query, strategy, **options)
 
 
-def search_many(index: View | None, queries: Any, strategy: Strategy, options: CallOptions) -> list[list[Passage]]:
+def search_many(index: View | None, queries: Any, strategy: Strategy, options: CallOptions) -> list[Passages]:
     """The result of ``View.retrieve_many``, or of ``leafspan.retrieve_many`` without an index."""
     return (retrieve_many if index is None else index.retrieve_many)(queries, strategy, **options)
 
 
-async def asearch_many(index: View | None, queries: Any, strategy: Strategy, options: CallOptions) -> list[list[Passage]]:
+async def asearch_many(index: View | None, queries: Any, strategy: Strategy, options: CallOptions) -> list[Passages]:
     """Like ``search_many``."""
     return await (aretrieve_many if index is None else index.aretrieve_many)(queries, strategy, **options)
 

@@ -9,10 +9,11 @@ from leafspan.checks import calling
 from leafspan.embedding import Embedder, check_vectors, default_embedder, to_embedder
 from leafspan.flows import Flow, arun_within, run_within
 from leafspan.retrieval._limits import CallOptions, Limits, check_timeout, takes_call_options
+from leafspan.retrieval._passages import Passages
 from leafspan.retrieval._recording import recorded
 from leafspan.retrieval._retrieve_outside import retrieve_outside
 from leafspan.strategies import Strategy, StrategyLike, to_strategy
-from leafspan.values import Passage, Query
+from leafspan.values import Query
 
 One = str | Query | Sequence[float] | None
 
@@ -33,9 +34,7 @@ class _QuestionEmbedder:
 
 
 @takes_call_options
-def retrieve(
-    query: One, strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
-) -> list[Passage]:
+def retrieve(query: One, strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]) -> Passages:
     """The passages that a strategy finds without an index, such as ``SQL``, best first.
 
     Strategies that need leaves, such as ``Hybrid``, search an index: see ``Index.retrieve``, which has the same options.
@@ -62,7 +61,7 @@ def retrieve(
 @takes_call_options
 async def aretrieve(
     query: One, strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
-) -> list[Passage]:
+) -> Passages:
     """Like ``retrieve``."""
     [found] = await _aasked([query], strategy, embedder, options, several=False)
     return found
@@ -71,7 +70,7 @@ async def aretrieve(
 @takes_call_options
 def retrieve_many(
     queries: Sequence[One], strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
-) -> list[list[Passage]]:
+) -> list[Passages]:
     """What ``retrieve`` finds for each of several queries, in one search. The options are the same."""
     return _asked(queries, strategy, embedder, options, several=True)
 
@@ -79,21 +78,19 @@ def retrieve_many(
 @takes_call_options
 async def aretrieve_many(
     queries: Sequence[One], strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
-) -> list[list[Passage]]:
+) -> list[Passages]:
     """Like ``retrieve_many``."""
     return await _aasked(queries, strategy, embedder, options, several=True)
 
 
-def _asked(asked: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool) -> list[list[Passage]]:
+def _asked(asked: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool) -> list[Passages]:
     chosen, limits = _checked(strategy, options)
     with recorded(chosen, limits.given, several=several) as recording:
         flow = retrieve_outside(_QuestionEmbedder(embedder), asked, chosen, limits)
         return [*run_within(recording.of(flow, asked), options.get("timeout"))]
 
 
-async def _aasked(
-    asked: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool
-) -> list[list[Passage]]:
+async def _aasked(asked: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool) -> list[Passages]:
     chosen, limits = _checked(strategy, options)
     with recorded(chosen, limits.given, several=several) as recording:
         flow = retrieve_outside(_QuestionEmbedder(embedder), asked, chosen, limits)

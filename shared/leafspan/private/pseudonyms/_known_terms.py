@@ -46,9 +46,9 @@ class KnownTerms:
     """A finder of terms that the user lists, in any spelling.
 
     Differences in case, accents, Unicode form, invisible characters, white space, ``_`` or ``-`` between words, and a
-    hyphen within a word, also at a line's end, do not matter. Terms match whole words: ``Smith`` matches in ``Smith's``, but not in ``Smithson``. Arabic and Hebrew terms also
-    match after the prefixes that these languages join to words. In scripts without spaces, and in Korean, terms match
-    anywhere, with or without blanks in them.
+    hyphen within a word, also at a line's end, do not matter. Terms match whole words: ``Smith`` matches in ``Smith's``,
+    but not in ``Smithson``. Arabic and Hebrew terms also match after the prefixes that these languages join to words. In
+    scripts without spaces, and in Korean, terms match anywhere, with or without blanks in them.
 
     Raises:
         InvalidArgument: if the terms are not lists of texts by kind, or a term is blank.

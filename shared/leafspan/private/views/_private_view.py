@@ -202,6 +202,10 @@ class PrivateView(View):
 
     # Questions
 
+    def _vectors(self, texts: Sequence[str], *, questions: bool) -> Flow[list[list[float]]]:
+        masked = yield Call(lambda: [self._privacy.disguise.name(text) for text in texts])
+        return (yield from self._hiding(super()._vectors(masked, questions=questions)))
+
     def _limits(self, options: CallOptions) -> Limits:
         return self._checked(partial(super()._limits, options))
 
