@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, Field
 
-from leafspan import F, Index, InvalidArgument, Passage
-from leafspan.errors import LeafspanError, RetrievalTimeout, StorageFailed, WriterBusy
+from leafspan import F, Index, Passage
+from leafspan.errors import ConcurrentUpdate, LeafspanError, RetrievalTimeout, StorageFailed, WriterBusy
 
 SECONDS = 5.0  # for one question
 
@@ -35,7 +36,15 @@ async def opened(app: FastAPI) -> AsyncIterator[None]:
         yield
 
 
-app = FastAPI(title="Ask the documents", lifespan=opened)
+class AnyText(JSONResponse):
+    """JSON in ASCII, which can have any text: names of files that are no Unicode, too."""
+
+    def render(self, content: Any) -> bytes:
+        """The response's bytes."""
+        return json.dumps(content).encode()
+
+
+app = FastAPI(title="Ask the documents", lifespan=opened, default_response_class=AnyText)
 
 
 class Asked(BaseModel):
@@ -85,9 +94,9 @@ async def stream(asked: Asked, view: View) -> StreamingResponse:
 
     async def events() -> AsyncIterator[str]:
         sources = [source(n, each) for n, each in enumerate(passages, 1)]
-        yield f"event: sources\ndata: {json.dumps(sources, ensure_ascii=False)}\n\n"
+        yield f"event: sources\ndata: {json.dumps(sources)}\n\n"
         async for word in answer(asked.question, passages):
-            yield f"event: word\ndata: {json.dumps(word, ensure_ascii=False)}\n\n"
+            yield f"event: word\ndata: {json.dumps(word)}\n\n"
         yield "event: end\ndata: {}\n\n"
 
     return StreamingResponse(events(), media_type="text/event-stream")
@@ -107,14 +116,21 @@ async def health(request: Request) -> dict[str, int]:
     return {"documents": await request.app.state.index.acount()}
 
 
+@app.exception_handler(RequestValidationError)
+async def malformed(_: Request, error: RequestValidationError) -> JSONResponse:
+    """Say what is wrong with a request, without its values, which may have no form in JSON, such as 1e400."""
+    return AnyText({"detail": [{"where": each["loc"], "rule": each["msg"]} for each in error.errors()]}, 422)
+
+
 @app.exception_handler(LeafspanError)
 async def refused(_: Request, error: LeafspanError) -> JSONResponse:
     """Turn an error into a status that a client can act on."""
     statuses: list[tuple[type[Exception], int]] = [
-        (InvalidArgument, 422),
+        (ValueError, 422),  # InvalidArgument, InvalidDocument, EmptySource
         (RetrievalTimeout, 504),
         (WriterBusy, 409),
+        (ConcurrentUpdate, 503),
         (StorageFailed, 503),
     ]
     status = next((status for kind, status in statuses if isinstance(error, kind)), 500)
-    return JSONResponse({"detail": str(error)}, status, headers={"Retry-After": "1"} if status in (409, 503) else None)
+    return AnyText({"detail": str(error)}, status, headers={"Retry-After": "1"} if status in (409, 503) else None)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import langchain_leafspan
 import pytest
 
-from leafspan.cli._port import _REPLACEMENTS
+from leafspan.cli._port import _REPLACEMENTS, _SEARCH_TYPES
 from tests.cli.test_cli import fails, leafspan
 
 PROGRAM = """\
@@ -68,6 +70,56 @@ def test_each_way_of_importing_is_known(folder: Path):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("program", "uses"),
+    [
+        ("from langchain_community.retrievers import *\nBM25Retriever()\nOther()", [(2, "BM25Retriever")]),
+        ("from langchain_classic.retrievers import *\nfrom langchain_leafspan import BM25Retriever\nBM25Retriever()", []),
+        ("from os import *\nBM25Retriever()", []),
+        ("store.as_retriever(search_type='mmr')", [(1, "as_retriever")]),
+        ("store.as_retriever(search_kwargs={'k': 3})", [(1, "as_retriever")]),
+        ("from langchain_openai import x\nstore.as_retriever()", [(2, "as_retriever")]),
+        ("import llama_index.core\nindex.as_retriever(similarity_top_k=2)", []),
+        ("import llama_index.core, langchain\nindex.as_retriever()", []),
+        (
+            "from langchain_core.vectorstores import VectorStoreRetriever as V\nV(vectorstore=v)",
+            [(2, "VectorStoreRetriever")],
+        ),
+    ],
+)
+def test_each_way_of_using_a_retriever_is_known(folder: Path, program: str, uses: list[Any]):
+    (folder / "chain.py").write_text(program)
+    found = json.loads(leafspan("port", folder, "--json").stdout)
+    assert [(each["line"], each["found"]) for each in found] == uses
+
+
+def test_a_retriever_for_diversity_is_replaced_by_one(folder: Path):
+    (folder / "chain.py").write_text("store.as_retriever(search_type='mmr')\nstore.as_retriever(search_type='similarity')")
+    assert [each["write"] for each in json.loads(leafspan("port", folder, "--json").stdout)] == [
+        "VectorRetriever(index=index, k=4, diversity=0.5)", "VectorRetriever(index=index, k=4)",
+    ]  # fmt: skip
+
+
+def test_notebooks_are_read_cell_by_cell(folder: Path):
+    cells = [
+        {"cell_type": "markdown", "source": "from langchain_community.retrievers import TFIDFRetriever"},
+        {
+            "cell_type": "code",
+            "source": ["%pip install x\n", "from langchain_community.retrievers import BM25Retriever\n", "!ls"],
+        },
+        {"cell_type": "code", "source": "%%bash\nls BM25Retriever ("},
+        {"cell_type": "code", "source": "if True:\n    !ls\nBM25Retriever?\nretriever = BM25Retriever.from_texts(texts)"},
+    ]
+    (folder / "chain.py").unlink()
+    (folder / "note.ipynb").write_text(json.dumps({"cells": cells}))
+    (folder / "bad.ipynb").write_text("[]")
+    said = leafspan("port", folder)
+    assert said.stdout.startswith("app/note.ipynb, cell 4, line 4: BM25Retriever -> langchain_leafspan.BM25Retriever(")
+    assert "skipped: cannot read 'app/bad.ipynb' as a notebook: it has no list of cells" in " ".join(said.stderr.split())
+    [use] = json.loads(leafspan("port", folder, "--json").stdout)
+    assert (use["path"], use["cell"], use["line"]) == ("app/note.ipynb", 4, 4)
+
+
 def test_a_file_that_is_no_python_is_skipped_in_a_folder_and_refused_alone(folder: Path):
     assert "got 'nowhere', which does not exist" in fails(leafspan("port", "nowhere"))
     (folder / "old.py").write_text("print 1")
@@ -79,7 +131,17 @@ def test_a_file_that_is_no_python_is_skipped_in_a_folder_and_refused_alone(folde
     assert "cannot read 'app/old.py' as Python" in fails(leafspan("port", folder / "old.py"))
 
 
+def test_the_page_names_the_same_replacements():
+    page = Path(__file__, "../../../docs/coming-from.md").resolve().read_text()
+    rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `") and line.count("|") == 6]
+    named = {(name, row[0].strip(" `")) for row in rows for name in re.findall(r"`(\w+)`", row[-1])}
+    assert len(named) > 10
+    for name, strategy in named:
+        if name in _REPLACEMENTS:
+            assert f"{strategy}Retriever(" in _REPLACEMENTS[name], name
+
+
 def test_what_it_says_to_write_is_there():
-    for write in _REPLACEMENTS.values():
+    for write in [*_REPLACEMENTS.values(), *_SEARCH_TYPES.values()]:
         for name in (part.strip().partition("(")[0] for part in write.split(", or ")):
             assert hasattr(langchain_leafspan, name)

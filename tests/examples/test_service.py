@@ -82,6 +82,52 @@ def test_a_bad_question_is_refused(client: Any, asked: dict[str, Any]):
     assert client.post("/ask", json=asked).status_code == 422
 
 
+@pytest.mark.parametrize("route", ["/ask", "/stream"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        rb'{"question": "\ud800 pier"}',  # half a character
+        rb'{"\udfff": 1}',
+        *(b'{"question": "x", "k": %s}' % number for number in (b"1e400", b"-1e400", b"NaN", b"Infinity", b"1" * 5000)),
+        b'{"question": Infinity}',
+        b'{"question": {"a": [1e400]}}',
+        b"\xff",
+        b"[" * 100_000,
+        b"",
+    ],
+)
+def test_a_request_that_is_no_question_is_refused_with_a_status(client: Any, route: str, body: bytes):
+    found = client.post(route, content=body, headers={"Content-Type": "application/json"})
+    assert found.status_code in (400, 422)
+    assert found.json()["detail"]
+
+
+def test_a_tenant_of_any_bytes_sees_nothing_of_others(client: Any):
+    found = client.post("/ask", json=QUESTION, headers={b"X-Tenant": b"\xff\xfe"})
+    assert (found.status_code, found.json()["sources"]) == (200, [])
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_an_empty_folder_deletes_nothing_and_says_so(client: Any, filled: Path, is_there: bool):
+    client.post("/sync")
+    (filled / "docs" / "new.md").unlink()
+    if not is_there:
+        (filled / "docs").rmdir()
+    found = client.post("/sync")
+    assert found.status_code == 422
+    assert "allow_empty" in found.json()["detail"]
+    assert client.get("/health").json() == {"documents": 3}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are Unicode here")
+def test_a_file_with_a_name_that_is_no_unicode_is_skipped_and_named(client: Any, filled: Path):
+    Path(os.fsdecode(os.fsencode(filled / "docs") + b"/\xff\xfe.md")).write_text("A text.")
+    synced = client.post("/sync")
+    assert (synced.status_code, synced.json()["added"]) == (200, 1)
+    [skipped] = synced.json()["skipped"]
+    assert skipped["path"].endswith("\udcff\udcfe.md")
+
+
 @pytest.mark.parametrize(("error", "status"), [(WriterBusy("busy"), 409), (ServerTimeout("late"), 503)])
 def test_what_goes_wrong_is_a_status(client: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, status: int):
     async def failing(*_: Any, **__: Any) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +18,7 @@ from leafspan.cli._json import print_json
 from leafspan.cli._options import AsJson, named_path
 from leafspan.errors import InvalidArgument
 
-_PACKAGES = ("langchain_community.", "langchain_classic.", "langchain_chroma.", "langchain.")
+_PACKAGES = ("langchain_community.", "langchain_classic.", "langchain_chroma.", "langchain_core.", "langchain.")
 _REPLACEMENTS = {
     "BM25Retriever": "BM25Retriever(index=index, k=4)",
     "TFIDFRetriever": "BM25Retriever(index=index, k=4)",
@@ -24,15 +27,18 @@ _REPLACEMENTS = {
     "EnsembleRetriever": "EnsembleRetriever(index=index, retrievers=[...]), or HybridRetriever(index=index)",
     "MergerRetriever": "EnsembleRetriever(index=index, retrievers=[...])",
     "ParentDocumentRetriever": "ParentDocumentRetriever(index=index, level=1)",
-    "MultiVectorRetriever": "ParentDocumentRetriever(index=index, level=1)",
+    "MultiVectorRetriever": "FollowReferencesRetriever(index=index)",
     "MultiQueryRetriever": "MultiQueryRetriever(index=index, llm=llm)",
     "RePhraseQueryRetriever": "RewriteQueryRetriever(index=index, llm=llm)",
     "ContextualCompressionRetriever": "RerankRetriever(index=index, rerank=compressor)",
     "SelfQueryRetriever": "HybridRetriever(index=index).invoke(question, where=filter)",
     "TimeWeightedVectorStoreRetriever": "DecayRetriever(index=index, scale=timedelta(days=30))",
     "Chroma": "SpanVectorStore(index=index)",
+    "VectorStoreRetriever": "VectorRetriever(index=index, k=4)",
 }
-_PAGE = "docs/from-langchain-community.md has each of them before and after."
+_SEARCH_TYPES = {"mmr": "VectorRetriever(index=index, k=4, diversity=0.5)"}  # of as_retriever
+_OF_IPYTHON = re.compile(r"^(\s*)(?:[%!?].*|.*\?)$", re.MULTILINE)
+_PAGE = "docs/from-langchain-community.md has most of them before and after, docs/coming-from.md the differences."
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +47,27 @@ class Use:
 
     Attributes:
         path: The file.
-        line: The line, from 1.
-        found: The class.
+        line: The line, from 1, in its cell if the file is a notebook.
+        found: The class, or ``as_retriever``.
         write: The leafspan retriever that replaces it.
+        cell: The cell of a notebook, from 1.
     """
 
     path: str
     line: int
     found: str
     write: str
+    cell: int | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" if self.cell is None else f"{self.path}, cell {self.cell}, line {self.line}"
+        return f"{place}: {self.found} -> langchain_leafspan.{self.write}"
 
 
 def port(
     paths: Annotated[
-        list[Path], typer.Argument(help="Python files, and folders with such files.", parser=named_path, metavar="PATHS")
+        list[Path],
+        typer.Argument(help="Python files, notebooks, and folders with such files.", parser=named_path, metavar="PATHS"),
     ],
     as_json: AsJson = False,
 ) -> None:
@@ -72,22 +85,22 @@ def port(
                     raise
                 console(stderr=True).print(plain(f"skipped: {error}"))
     if as_json:
-        print_json([asdict(use) for use in uses])
+        print_json([{name: value for name, value in asdict(use).items() if value is not None} for use in uses])
         return
     for use in uses:
-        console().print(plain(f"{use.path}:{use.line}: {use.found} -> langchain_leafspan.{use.write}"))
+        console().print(plain(str(use)))
     count = f"{len(uses)} {'use' if len(uses) == 1 else 'uses'} of retrievers that leafspan replaces."
     console().print(plain(f"{count} {_PAGE}" if uses else count))
 
 
 def _files(path: Path) -> list[Path]:
-    """The file, or the Python files of the folder without hidden folders and environments.
+    """The file, or the Python files and notebooks of the folder without hidden folders and environments.
 
     Raises:
         InvalidArgument: if the path does not exist.
     """
     if path.is_dir():
-        files = (each for each in sorted(path.rglob("*.py")) if each.is_file())
+        files = (each for each in sorted(path.rglob("*")) if each.suffix in (".py", ".ipynb") and each.is_file())
         return [each for each in files if not _is_foreign(each.relative_to(path))]
     if not path.is_file():
         raise InvalidArgument(f"path must be a Python file or a folder, got {str(path)!r}, which does not exist")
@@ -102,29 +115,88 @@ def _uses(path: Path) -> list[Use]:
     """The uses in a file, in order.
 
     Raises:
-        InvalidArgument: if it is not Python.
+        InvalidArgument: if it is not Python, or not a notebook.
     """
     try:
-        tree = ast.parse(path.read_bytes())
+        trees = dict(_cells(path)) if path.suffix == ".ipynb" else {None: ast.parse(path.read_bytes())}
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise InvalidArgument(f"cannot read {str(path)!r} as Python: {error or type(error).__name__}") from error
-    names: dict[str, str] = {}  # of classes in this file
-    modules: set[str] = set()  # names of the packages in this file
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and not node.level and f"{node.module}.".startswith(_PACKAGES):
-            names |= {each.asname or each.name: each.name for each in node.names if each.name in _REPLACEMENTS}
-            modules |= {each.asname or each.name for each in node.names}
+        kind = "a notebook" if path.suffix == ".ipynb" else "Python"
+        raise InvalidArgument(f"cannot read {str(path)!r} as {kind}: {error or type(error).__name__}") from error
+    known = _Names()
+    for tree in trees.values():
+        for node in ast.walk(tree):
+            known.read(node)
+    uses: list[Use] = []
+    for cell, tree in trees.items():
+        nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr))
+        found = sorted((node.lineno, node.col_offset, *use) for node in nodes if (use := known.use(node)) is not None)
+        uses += [Use(str(path), line, name, write, cell) for line, _, name, write in found]
+    return uses
+
+
+def _cells(path: Path) -> Iterator[tuple[int, ast.Module]]:
+    """The cells of a notebook that are Python, by their numbers, without the lines that only IPython reads.
+
+    Raises:
+        ValueError: if it is not a notebook.
+    """
+    notebook = json.loads(path.read_bytes())
+    cells = notebook.get("cells") if isinstance(notebook, dict) else None
+    if not isinstance(cells, list):
+        raise ValueError("it has no list of cells")
+    for number, cell in enumerate(cells, start=1):
+        if isinstance(cell, dict) and cell.get("cell_type") == "code":
+            source = cell.get("source", "")
+            text = "".join(map(str, source)) if isinstance(source, list) else str(source)
+            with suppress(SyntaxError):  # of another language
+                yield number, ast.parse(_OF_IPYTHON.sub(r"\1pass", text))
+
+
+class _Names:
+    """What the imports of a program name."""
+
+    def __init__(self) -> None:
+        self._classes: dict[str, str] = {}
+        self._modules: set[str] = set()
+        self._hosts: set[str] = set()
+
+    def read(self, node: ast.AST) -> None:
+        """Read an import."""
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            is_ours = f"{node.module}.".startswith(_PACKAGES)
+            self._hosts.add(str(node.module).split("_")[0].split(".")[0])
+            for each in node.names:
+                name = each.asname or each.name
+                if each.name == "*" and is_ours:
+                    self._classes |= {known: known for known in _REPLACEMENTS}
+                elif is_ours and each.name in _REPLACEMENTS:
+                    self._classes[name] = each.name
+                elif is_ours:
+                    self._modules.add(name)
+                else:
+                    self._classes.pop(name, None)
         elif isinstance(node, ast.Import):
-            modules |= {each.asname or each.name for each in node.names if f"{each.name}.".startswith(_PACKAGES)}
-    found = [(node, _class_of(node, names, modules)) for node in ast.walk(tree) if isinstance(node, ast.expr)]
-    used = [(node.lineno, node.col_offset, name) for node, name in found if name is not None]
-    return [Use(str(path), line, name, _REPLACEMENTS[name]) for line, _, name in sorted(used)]
+            self._hosts |= {each.name.split("_")[0].split(".")[0] for each in node.names}
+            self._modules |= {each.asname or each.name for each in node.names if f"{each.name}.".startswith(_PACKAGES)}
 
+    def use(self, node: ast.expr) -> tuple[str, str] | None:
+        """The replaced class that an expression names, or as_retriever, with what replaces it."""
+        if isinstance(node, ast.Call):
+            return self._of_store(node)
+        name: str | None = None
+        if isinstance(node, ast.Name):
+            name = self._classes.get(node.id)
+        elif isinstance(node, ast.Attribute) and node.attr in _REPLACEMENTS and ast.unparse(node.value) in self._modules:
+            name = node.attr
+        return None if name is None else (name, _REPLACEMENTS[name])
 
-def _class_of(node: ast.expr, names: Mapping[str, str], modules: Collection[str]) -> str | None:
-    """The replaced class that an expression names, as ``BM25Retriever`` or ``retrievers.BM25Retriever``."""
-    if isinstance(node, ast.Name):
-        return names.get(node.id)
-    if isinstance(node, ast.Attribute) and node.attr in _REPLACEMENTS and ast.unparse(node.value) in modules:
-        return node.attr
-    return None
+    def _of_store(self, call: ast.Call) -> tuple[str, str] | None:
+        """The retriever of a vector store of LangChain: its options, or else the imports, tell it from LlamaIndex's."""
+        if not isinstance(call.func, ast.Attribute) or call.func.attr != "as_retriever":
+            return None
+        options = {each.arg: each.value for each in call.keywords}
+        if not options.keys() & {"search_type", "search_kwargs"} and self._hosts & {"langchain", "llama"} != {"langchain"}:
+            return None
+        kind = options.get("search_type")
+        type_ = kind.value if isinstance(kind, ast.Constant) else None
+        return "as_retriever", _SEARCH_TYPES.get(type_, _REPLACEMENTS["VectorStoreRetriever"])

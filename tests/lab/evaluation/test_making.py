@@ -9,7 +9,7 @@ import pytest
 from leafspan import F, Index, InvalidArgument
 from leafspan.errors import FunctionFailed
 from leafspan.lab import evaluate, make_questions, read_questions, save_questions
-from leafspan.lab.evaluation import Answer
+from leafspan.lab.evaluation import Answer, Evaluation, Question
 
 FACTS = [
     ("bees", "Honey bees dance to tell the others in the hive where rich flowers are found.\n\nThey make wax for combs."),
@@ -114,3 +114,23 @@ def test_they_can_be_kept_and_evaluated(index: Index, tmp_path: Path):
     assert all(answer_text(index, answer) == answer.text for each in made for answer in each.answers)
     found = evaluate(index, tmp_path / "questions.jsonl", ["bm25"], budgets=[100])
     assert found.mean("bm25", "recall@100") == 1.0
+
+
+@pytest.mark.parametrize("words", [1, 5])
+def test_an_evaluation_says_that_questions_made_of_words_of_their_answers_favour_words(index: Index, words: int):
+    made = make_questions(index, 4, words=words)
+    found = evaluate(index, made, ["vector", "bm25"], budgets=[100])
+    assert found.quoting == len(made)
+    assert f"The words of {len(made)} of these questions are all in their answers" in str(found)
+    assert "do not choose a strategy by them" in found._repr_markdown_()
+
+
+def test_an_evaluation_of_questions_in_other_words_says_nothing(index: Index, tmp_path: Path):
+    made = make_questions(index, 2)
+    own = [Question(f"{each.text} Why would anybody care?", each.answers) for each in made]
+    for questions, quoting in ((own, 0), ([*own, made[0]], 1)):
+        found = evaluate(index, questions, "bm25", budgets=[100])
+        assert found.quoting == quoting
+        assert "favour" not in str(found)
+        found.save(tmp_path / "found.json")
+        assert Evaluation.load(tmp_path / "found.json") == found

@@ -25,11 +25,14 @@ class Evaluation:
         scores: ``scores[strategy][measure][question id]``. A measure such as ``"abstention"`` has only the questions that
             it applies to. The measures are ``"recall@300"``, ``"precision@300"`` and ``"iou@300"`` of the first 300 words
             (and of the other budgets), measures of documents such as ``"nDCG@10"``, and ``"abstention"``.
+        quoting: Number of questions whose words are all in their answer, such as those of ``make_questions`` without a
+            language model. Scores are high for such questions, and favour searches by words. Default: 0.
     """
 
     questions: Mapping[str, str] = field(repr=False)
     budgets: tuple[int, ...]
     scores: Mapping[str, Mapping[str, Mapping[str, float]]] = field(repr=False)
+    quoting: int = 0
 
     @property
     def strategies(self) -> tuple[str, ...]:
@@ -76,7 +79,8 @@ class Evaluation:
         """Return questions, budgets, means and scores as plain values for JSON."""
         means = {name: {measure: self.mean(name, measure) for measure in self.measures} for name in self.scores}
         scores = {name: {measure: dict(row) for measure, row in rows.items()} for name, rows in self.scores.items()}
-        return {"questions": dict(self.questions), "budgets": list(self.budgets), "means": means, "scores": scores}
+        how = {"budgets": list(self.budgets), "quoting": self.quoting, "means": means, "scores": scores}
+        return {"questions": dict(self.questions), **how}
 
     def save(self, path: str | Path) -> None:
         """Write the evaluation to a file as JSON. An existing file is replaced.
@@ -97,7 +101,7 @@ class Evaluation:
         check_path("path", path)
         try:
             plain = json.loads(Path(path).read_text(encoding="utf-8"))
-            return cls(plain["questions"], tuple(plain["budgets"]), plain["scores"])
+            return cls(plain["questions"], tuple(plain["budgets"]), plain["scores"], int(plain["quoting"]))
         except OSError as error:
             raise InvalidArgument(
                 f"an evaluation must be a file that can be read, got {str(path)!r}: {reason_of(error)}"
@@ -133,7 +137,14 @@ class Evaluation:
 
     def __str__(self) -> str:
         count = len(self.questions)
-        return f"{count} question{'' if count == 1 else 's'}\n\n{self.table()}"
+        text = f"{count} question{'' if count == 1 else 's'}\n\n{self.table()}"
+        if 2 * self.quoting < count or not count:
+            return text
+        return (
+            f"{text}\n\nThe words of {self.quoting} of these questions are all in their answers, as in questions that "
+            "leafspan made without a language model. Such questions favour searches by words: do not choose a strategy by "
+            "them."
+        )
 
     def _repr_markdown_(self) -> str:
         return str(self)

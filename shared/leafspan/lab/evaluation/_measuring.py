@@ -13,6 +13,7 @@ from leafspan.lab.evaluation._evaluation import Evaluation
 from leafspan.lab.evaluation._finding_answers import find_all_answers
 from leafspan.lab.evaluation._questions import Answer, Question
 from leafspan.lab.evaluation._spans import first_words, span_scores
+from leafspan.lexical import find_plain_words
 from leafspan.values import Passage
 
 ABSTENTION = "abstention"
@@ -110,7 +111,14 @@ def evaluation_of(judged: Judged, budgets: tuple[int, ...], scores: Mapping[str,
     of_spans = [f"{measure}@{budget}" for measure in ("recall", "precision", "iou") for budget in budgets]
     order = [*of_spans, *MEASURES, ABSTENTION]
     ordered = {name: {each: row[each] for each in order if each in row} for name, row in scores.items()}
-    return Evaluation({each.id: each.text for each in judged.questions}, budgets, ordered)
+    quoting = sum(any(_quotes(each, one, judged.texts) for one in judged.answers[each.id]) for each in judged.with_answers)
+    return Evaluation({each.id: each.text for each in judged.questions}, budgets, ordered, quoting)
+
+
+def _quotes(question: Question, places: Sequence[Answer], texts: Mapping[str, str]) -> bool:
+    """Whether all words of a question are in an answer to it, at one of the answer's places."""
+    words = set(find_plain_words(question.text))
+    return any(words.issubset(find_plain_words(texts[at.document_id][at.start : at.end])) for at in places)
 
 
 def _ask_all(
