@@ -36,6 +36,12 @@ def plain(text: str, style: str = "", *, lines: bool = False) -> Text:
     return Text(visible(text, lines=lines), style)
 
 
+def without_blank_lines(text: str) -> str:
+    """Return the text without blank lines at its start and white space at its end. Its first line keeps its indentation."""
+    start = len(text) - len(text.lstrip())
+    return text[max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1 :].rstrip()
+
+
 def shortened(text: str, characters: int) -> str:
     """Return the text on one line, cut to this number of characters. A cut text ends with an ellipsis."""
     line = " ".join(text.split())

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.padding import Padding
 
 from leafspan.cli._console import console, plain, shortened
-from leafspan.cli._frameworks import FRAMEWORKS, Framework, FrameworkPassage, ask_core
+from leafspan.cli._frameworks import FRAMEWORKS, Framework, ask_core
 from leafspan.cli._show_tree import tree_lines
 from leafspan.cli._strategies import STRATEGIES
 from leafspan.cli._theme import THEME, THEME_BUDGET, THEME_DOCUMENT, theme_coverage
@@ -24,11 +24,9 @@ from leafspan.indexing import summaries_of
 COMPARED = ("vector", "hybrid", "sentence-window", "auto-merging", "tree")
 """The strategies that the demo compares."""
 
-_K = 5  # passages retrieved and compared
-_SHOWN = 2  # printed passages
-_MAX_CHARACTERS = 160  # of a passage's text
-_MAX_REASONS = 4  # lines of an explanation
-_MAX_NODES = 7  # lines of a tree
+_K = 5  # passages retrieved and compared; the first one is printed
+_MAX_REASONS = 2  # lines of an explanation
+_MAX_NODES = 5  # lines of a tree
 
 
 def demo(
@@ -56,11 +54,11 @@ def _demonstrate(index: Index, out: Console) -> bool:
     installed = {name: ask for name, ask in FRAMEWORKS.items() if _is_installed(index, ask, out)}
     frameworks = installed or {"leafspan": ask_core}
     agreed = True
-    for question in EXAMPLE_QUESTIONS:
+    for number, question in enumerate(EXAMPLE_QUESTIONS):
         out.print()
         out.rule(plain(question, "bold"), align="left")
         for strategy in COMPARED:
-            agreed &= _compare(index, strategy, question, frameworks, out)
+            agreed &= _compare(index, strategy, question, frameworks, out, explained=not number)
     out.print()
     out.rule(plain(THEME, "bold"), align="left")
     agreed &= _compare(index, "tree", THEME, frameworks, out)
@@ -69,7 +67,7 @@ def _demonstrate(index: Index, out: Console) -> bool:
     names = " and ".join(frameworks)
     if agreed:
         out.print(
-            plain(f"Every time, {names} returned the same passages as the index, with the same scores.", "bold green")
+            plain(f"Every time, {names} returned the same {_K} passages as the index, with the same scores.", "bold green")
         )
     else:
         out.print(plain(f"{names} did not return the same passages as the index, see above.", "bold red"))
@@ -91,8 +89,11 @@ def _build_trees(index: Index, out: Console) -> None:
 def _print_coverage(index: Index, out: Console) -> None:
     """Print how much of a theme each strategy returns with the same number of words."""
     out.print()
-    title = f"{THEME_BUDGET} words of leaves; the tree returns the leaves below its summaries instead of these"
-    out.print(plain("the theme", "bold cyan"), plain(title, "cyan"), sep=": ")
+    out.print(
+        plain("the theme", "bold cyan"),
+        plain(f"in {THEME_BUDGET} words of leaves, found or below summaries", "cyan"),
+        sep=": ",
+    )
     for each in theme_coverage(index):
         others = f", and pieces of {', '.join(each.others)}" if each.others else ""
         _print(out, 2, f"{each.strategy:<18} {each.share:4.0%} of what {THEME_DOCUMENT} tells of it{others}")
@@ -109,8 +110,16 @@ def _is_installed(index: Index, ask: Framework, out: Console) -> bool:
     return True
 
 
-def _compare(index: Index, strategy: str, question: str, frameworks: Mapping[str, Framework], out: Console) -> bool:
-    """Print what each framework returns, and why.
+def _compare(
+    index: Index,
+    strategy: str,
+    question: str,
+    frameworks: Mapping[str, Framework],
+    out: Console,
+    *,
+    explained: bool = False,
+) -> bool:
+    """Print what a strategy finds first, and which framework does not return the same passages as the index itself.
 
     Args:
         index: The index.
@@ -118,44 +127,32 @@ def _compare(index: Index, strategy: str, question: str, frameworks: Mapping[str
         question: The question.
         frameworks: The frameworks by name.
         out: Where to print.
+        explained: Whether to print the strategy's idea, the passage's text, and why it was found. Default: False.
 
     Returns:
-        Whether all frameworks return the same passages as the index itself.
+        Whether all frameworks return the same passages.
     """
-    out.print()
-    out.print(plain(strategy, "bold cyan"), plain(STRATEGIES[strategy].idea, "cyan"), sep=": ")
     expected = ask_core(index, strategy, question, _K)
-    answers = {name: list(ask(index, strategy, question, _K)) for name, ask in frameworks.items()}
-    for name, answer in answers.items():
-        _print(out, 2, name, "bold")
-        for number, passage in enumerate(answer[:_SHOWN], start=1):
-            _print_passage(number, passage, out)
-    explained = index.retrieve(question, STRATEGIES[strategy].strategy, k=_K)[:_SHOWN]
-    for number, retrieved in enumerate(explained, start=1):
-        _print(out, 2, f"why passage {number}", "dim")
-        for line in _abridged(retrieved.trace.explain()):
-            _print(out, 4, line, "dim")
-    agreed = all(answer == expected for answer in answers.values())
-    verdict = "agree" if agreed else "do NOT agree"
-    _print(
-        out, 2, f"{', '.join(answers)} and the index {verdict} on {len(expected)} passages", "green" if agreed else "red"
-    )
-    return agreed
-
-
-def _print_passage(number: int, passage: FrameworkPassage, out: Console) -> None:
-    summary = f"  summary in layer {passage.layer}" if passage.layer else ""
-    place = f"{passage.document_id} [{passage.start}:{passage.end}]{summary}"
-    _print(out, 4, f"{number}. {place}  score {passage.score:.3f}")
-    _print(out, 7, shortened(passage.text, _MAX_CHARACTERS), "italic")
+    if explained:
+        out.print(plain(strategy, "bold cyan"), plain(STRATEGIES[strategy].idea, "cyan"), sep=": ")
+    for passage in expected[:1]:
+        summary = f"summary in layer {passage.layer}" if passage.layer else "passage"
+        place = f"{passage.document_id} [{passage.start}:{passage.end}]"
+        _print(out, 2, f"{'' if explained else f'{strategy}: '}{summary} {place}  score {passage.score:.3f}")
+        _print(out, 4, shortened(passage.text, out.width - 4), "italic")
+    if explained:
+        for found in index.retrieve(question, STRATEGIES[strategy].strategy, k=_K)[:1]:
+            for line in _abridged(found.trace.explain()):
+                _print(out, 4, shortened(line, out.width - 4), "dim")
+    different = [name for name, ask in frameworks.items() if list(ask(index, strategy, question, _K)) != expected]
+    for name in different:
+        _print(out, 2, f"{name} and the index do NOT agree on {len(expected)} passages", "red")
+    return not different
 
 
 def _abridged(lines: list[str]) -> list[str]:
-    """Return the first and last lines of a long explanation: the best hits, and the last steps."""
-    if len(lines) <= _MAX_REASONS:
-        return lines
-    half = _MAX_REASONS // 2
-    return [*lines[:half], f"... {len(lines) - 2 * half} more ...", *lines[-half:]]
+    """Return the first and the last line of a long explanation: the best hit, and the last step."""
+    return lines if len(lines) <= _MAX_REASONS else [lines[0], lines[-1]]
 
 
 def _print(out: Console, indent: int, text: str, style: str = "") -> None:

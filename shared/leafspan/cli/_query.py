@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from leafspan.checks import check_number
-from leafspan.cli._console import console, plain
+from leafspan.cli._console import console, plain, without_blank_lines
 from leafspan.cli._json import print_json
 from leafspan.cli._options import (
     DEFAULT_FOLDER,
@@ -133,7 +133,7 @@ def _print(passages: Sequence[Passage], *, explain: bool, nothing: str) -> None:
         if number > 1:
             out.print()
         out.print(plain(f"{number}. {_place(passage)}  score {passage.score:.3f}", "bold cyan"))
-        out.print(plain(passage.text.strip(), lines=True))
+        out.print(plain(without_blank_lines(passage.text), lines=True))
         for line in passage.trace.explain() if explain else []:
             out.print(plain(f"  - {line}", "dim"))
 

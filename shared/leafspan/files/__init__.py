@@ -1,5 +1,6 @@
 """Reading files: finding them, naming them, turning them into documents, and reporting those that cannot be read."""
 
+from leafspan.files._code import is_code
 from leafspan.files._decoding import decode
 from leafspan.files._formats import SUFFIXES
 from leafspan.files._generated import is_report
@@ -42,6 +43,7 @@ __all__ = [
     "page_starts",
     "place_between",
     "place_in_file",
+    "is_code",
     "is_report",
     "is_there",
     "real_path",

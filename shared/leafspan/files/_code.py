@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from leafspan.files._decoding import decode
 from leafspan.files._opening import read_bytes
@@ -26,6 +26,11 @@ LANGUAGE_OF = {
     ".php": "php",
 }
 """The language of a file, by its suffix."""
+
+
+def is_code(name: str) -> bool:
+    """Whether a file or a document with this name is source code."""
+    return PurePath(name).suffix.lower() in LANGUAGE_OF
 
 
 def read_code(path: Path, files: Files) -> Iterator[Record]:

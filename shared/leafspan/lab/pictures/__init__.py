@@ -24,13 +24,14 @@ from leafspan.lab.pictures._page import STYLESHEET, embedded, page
 from leafspan.lab.pictures._passage import passage_picture
 from leafspan.lab.pictures._report import Answered, report
 from leafspan.lab.pictures._results import results_picture
-from leafspan.lab.pictures._text import Places, name
+from leafspan.lab.pictures._text import Places, code_in, name, shown
 from leafspan.lab.pictures._tree import tree_picture
 
 __all__ = [
     "STYLESHEET",
     "Answered",
     "Places",
+    "code_in",
     "comparison_picture",
     "document_picture",
     "embedded",
@@ -42,6 +43,7 @@ __all__ = [
     "passage_picture",
     "report",
     "results_picture",
+    "shown",
     "show_document",
     "show_explanation",
     "show_passage",

@@ -9,8 +9,7 @@ from htpy import Element, Node, details, div, p, section, span, summary
 from leafspan.lab.pictures._found import fits
 from leafspan.lab.pictures._results import caption, size_of
 from leafspan.lab.pictures._strip import strip
-from leafspan.lab.pictures._text import name
-from leafspan.text import visible
+from leafspan.lab.pictures._text import code_in, name, shown
 from leafspan.values import Document
 
 _MOST_TEXT = 20_000  # characters that are drawn
@@ -36,7 +35,7 @@ def document_picture(document: Document, body: Node = None) -> Element:
         and bool(document.text)
         and details(".ls-whole", open=len(document.text) <= _OPEN)[
             summary["text", bool(ends) and f", in {len(ends)} {'leaves' if known is not None else 'chunks'}"],
-            div(".ls-text", dir="auto")[_pieces(document.text, ends)],
+            div(".ls-text", dir="auto")[_pieces(document, ends)],
         ],
     ]
 
@@ -59,15 +58,14 @@ def _value(value: object) -> str:
     return text if len(text) <= _MOST_VALUE else f"{text[: _MOST_VALUE - 1]}…"
 
 
-def _pieces(text: str, ends: Sequence[int]) -> Node:
+def _pieces(document: Document, ends: Sequence[int]) -> Node:
     """The drawn part of the text, with alternating marks for its pieces."""
-    drawn = text[:_MOST_TEXT]
+    drawn = document.text[:_MOST_TEXT]
+    code = code_in(drawn, document.id)
     inner = [end for end in ends if end < len(drawn)]
-    pieces = [drawn[start:end] for start, end in zip([0, *inner], [*inner, len(drawn)], strict=True)]
-    more = len(text) - len(drawn)
+    pieces = [shown(drawn, start, end, code) for start, end in zip([0, *inner], [*inner, len(drawn)], strict=True)]
+    more = len(document.text) - len(drawn)
     return [
-        [span(".ls-piece", title=f"{number}")[visible(each, lines=True)] for number, each in enumerate(pieces)]
-        if ends
-        else visible(drawn, lines=True),
+        [span(".ls-piece", title=f"{number}")[each] for number, each in enumerate(pieces)] if ends else pieces,
         more > 0 and p(".ls-more")[f"and {more:,} more characters"],
     ]

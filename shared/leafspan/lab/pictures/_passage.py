@@ -10,7 +10,7 @@ from htpy import Element, Node, article, div, footer, header, p, span
 from leafspan.lab.pictures._found import block_of, pieces_of
 from leafspan.lab.pictures._runs import covered_documents
 from leafspan.lab.pictures._strip import strip
-from leafspan.lab.pictures._text import Places, marked_text, name
+from leafspan.lab.pictures._text import Places, code_in, marked_text, name
 from leafspan.lab.pictures._why import why
 from leafspan.values import Passage
 
@@ -54,7 +54,10 @@ def text_of(passage: Passage, words: Places | None = None) -> Node:
     text = passage.text[:drawn]
     pieces = [each._replace(end=min(each.end, drawn)) for each in pieces_of(passage) if each.start < drawn]
     places = () if words is None else words(text)
-    return [marked_text(text, pieces, places), more > 0 and p(".ls-more")[f"and {more:,} more characters"]]
+    return [
+        marked_text(text, pieces, places, code_in(text, passage.document_id)),
+        more > 0 and p(".ls-more")[f"and {more:,} more characters"],
+    ]
 
 
 def where(passage: Passage) -> Node:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from htpy import Element, Node, bdi, mark, strong
+from htpy import Element, Node, bdi, code, mark, strong
 
+from leafspan.files import is_code
 from leafspan.text import visible
+
+# Of Markdown. A fence that nothing closes is one only if it names a language: it may close what begins before the text.
+_FENCED = re.compile(
+    r"^[ \t]*+(?:(`{3,}+|~{3,}+)[^\n]*\n(?:.*\n)*?[ \t]*+\1[ \t]*+$|(?:`{3,}+|~{3,}+) ?\w[^`\n]*\n(?s:.*))", re.MULTILINE
+)
 
 Places = Callable[[str], Sequence[tuple[int, int]]]
 """A function that returns the places to mark in a text, as (start, end), in order and without overlaps."""
@@ -39,21 +46,42 @@ def spoken(text: str) -> str:
     return visible(text)
 
 
-def marked_text(text: str, pieces: Sequence[Marked] = (), words: Sequence[tuple[int, int]] = ()) -> list[Node]:
+def code_in(text: str, document_id: str = "") -> list[tuple[int, int]]:
+    """The places of code in a text: the whole text if the document is a file of code, or else what fences enclose."""
+    if is_code(document_id):
+        return [(0, len(text))]
+    return [match.span() for match in _FENCED.finditer(text)]
+
+
+def shown(text: str, start: int, end: int, code_places: Sequence[tuple[int, int]]) -> list[Node]:
+    """A part of a text that cannot change the page around it, with its code in letters of one width."""
+    parts = [(visible(text[first:last], lines=True), is_code) for first, last, is_code in _runs(start, end, code_places)]
+    return [code(".ls-code")[part] if is_code else part for part, is_code in parts]
+
+
+def marked_text(
+    text: str,
+    pieces: Sequence[Marked] = (),
+    words: Sequence[tuple[int, int]] = (),
+    code_places: Sequence[tuple[int, int]] = (),
+) -> list[Node]:
     """A text with found pieces marked, and words highlighted."""
     nodes: list[Node] = []
     for start, end, label, is_hit in pieces or [Marked(0, len(text), "", False)]:
         last = start + len(text[start:end].rstrip()) if is_hit else end  # white space is not marked
-        inner = _with_words(text, start, last, words)
+        inner: list[Node] = []
+        for first, stop, is_word in _runs(start, last, words):
+            part = shown(text, first, stop, code_places)
+            inner.append(strong(".ls-word")[part] if is_word else part)
         nodes += [mark(".ls-hit", title=spoken(label))[inner], text[last:end]] if is_hit else inner
     return nodes
 
 
-def _with_words(text: str, start: int, end: int, words: Iterable[tuple[int, int]]) -> list[Node]:
-    nodes: list[Node] = []
-    for word in words:
-        first, last = max(word[0], start), min(word[1], end)
+def _runs(start: int, end: int, places: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, bool]]:
+    """The parts of a range, in order, and whether each is one of the places."""
+    for place in places:
+        first, last = max(place[0], start), min(place[1], end)
         if first < last:
-            nodes += [visible(text[start:first], lines=True), strong(".ls-word")[visible(text[first:last], lines=True)]]
+            yield from ((start, first, False), (first, last, True))
             start = last
-    return [*nodes, visible(text[start:end], lines=True)]
+    yield start, end, False

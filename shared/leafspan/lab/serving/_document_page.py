@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from htpy import Element, Node, a, aside, details, div, h2, li, mark, nav, p, section, span, summary, ul
 
-from leafspan.lab.pictures import document_picture, name, results_picture
+from leafspan.lab.pictures import code_in, document_picture, name, results_picture, shown
 from leafspan.lab.serving._answers import Answer
 from leafspan.lab.serving._asked import Asked
 from leafspan.lab.serving._frame import error_box
@@ -90,6 +90,7 @@ def marked_part(document: Document, found: Sequence[Highlight], start: int, end:
     anchors = _anchors(document)
     cuts = {max(each.start, start) for each in inside} | {min(each.end, end) for each in inside}
     cuts |= {place for place in anchors if start <= place < end} | {start, end}
+    code = [each for each in code_in(document.text, document.id) if each[0] < end and start < each[1]]
     nodes: list[Node] = []
     ordered = sorted(cuts)
     for first, last in pairwise(ordered):
@@ -98,12 +99,12 @@ def marked_part(document: Document, found: Sequence[Highlight], start: int, end:
         nodes += [
             first in anchors and span(id=f"leaf-{anchors[first]}"),
             [span(".ls-badge", id=each.label, title=visible(each.strategy))[each.label] for each in begun],
-            _piece(visible(document.text[first:last], lines=True), covering),
+            _piece(shown(document.text, first, last, code), covering),
         ]
     return nodes
 
 
-def _piece(text: str, covering: Sequence[Highlight]) -> Node:
+def _piece(text: Node, covering: Sequence[Highlight]) -> Node:
     if not covering:
         return text
     said = ", ".join(f"{each.label} {each.strategy}" for each in covering)
