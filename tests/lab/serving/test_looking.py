@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import re
 from pathlib import Path
 
@@ -35,6 +36,27 @@ def test_all_of_the_text_is_there(browser: Browser):
     shown = re.sub(r"<span class=\"ls-badge\".*?</span>", "", page.html.partition('<div class="serve-text">')[2])
     words = re.sub("<.*?>", "", shown.partition("<aside")[0]).split()
     assert words == HARBOUR.split()
+
+
+@pytest.mark.parametrize(
+    ("id_", "text", "code"),
+    [
+        ("hive.py", "def dance(bee):\n    return bee.waggle()\n", "def dance(bee):\n    return bee.waggle()\n"),
+        ("HIVE.RS", "fn dance() {}\n", "fn dance() {}\n"),
+        ("hive.md", "The bees dance.\n\n```py\ndance(bee)\n```\n\nThen they sleep.\n", "```py\ndance(bee)\n```"),
+        ("cut.md", "~~~\ndance(bee)\n~~~\n\n```py\ndance(bee)\n", "~~~\ndance(bee)\n~~~```py\ndance(bee)\n"),
+        ("hive.txt", "The bees dance.\n```\nand sleep.\n", ""),
+    ],
+)
+@pytest.mark.parametrize("path", ["", "document"])
+def test_code_has_letters_of_one_width_on_each_page(tmp_path: Path, id_: str, text: str, code: str, path: str):
+    with Index.open(tmp_path / "kb") as index:
+        index.add(Document(id_, text))
+        with Browser(index) as browser:
+            page = browser.open(path, [("id", id_), ("q", "dance"), ("s", "hybrid"), ("k", "9")])
+    text_of = page.html.rpartition('<div class="ls-text" dir="auto">')[2].partition("</div>")[0]
+    found = re.findall(r'<code class="ls-code">(.*?)</code>', text_of, re.DOTALL)
+    assert html.unescape(re.sub("<.*?>", "", "".join(found))).strip() == code.strip()
 
 
 def test_what_two_strategies_found_in_a_document_is_told_apart(browser: Browser, shared_index: Index):
