@@ -198,5 +198,5 @@ class _Names:
         if not options.keys() & {"search_type", "search_kwargs"} and self._hosts & {"langchain", "llama"} != {"langchain"}:
             return None
         kind = options.get("search_type")
-        type_ = kind.value if isinstance(kind, ast.Constant) else None
-        return "as_retriever", _SEARCH_TYPES.get(type_, _REPLACEMENTS["VectorStoreRetriever"])
+        named = str(kind.value) if isinstance(kind, ast.Constant) else ""
+        return "as_retriever", _SEARCH_TYPES.get(named, _REPLACEMENTS["VectorStoreRetriever"])

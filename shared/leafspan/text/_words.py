@@ -29,8 +29,12 @@ _WORD = re.compile(f"[{_CJK}]|(?:[{LETTERS_IN_A_ROW}][{_MARKS_IN_A_ROW}]*){{1,4}
 _ANY = re.compile(f"[{_CJK_BELOW}{LETTERS_IN_A_ROW}]|[{_CJK_ABOVE}]")  # two classes take half the time of one
 
 
-BROKEN_WORD = re.compile(r"(?<=[^\W_])([-\xac\xad\u2010\u2011])[ \t]*(?:\r\n?|\n)[ \t]*(?=[^\W_])")
-"""Where a line's end breaks a word: a hyphen or soft hyphen (``\xac`` in some old files), the line's end, and blanks."""
+_LINE_END = r"[ \t]*(?:\r\n?|\n)[ \t]*"
+BROKEN_WORD = re.compile(rf"(?<=[^\W_])(?:{_LINE_END}(?=[\xac\xad]))?([-\xac\xad\u2010\u2011]){_LINE_END}(?=[^\W_])")
+"""Where a line's end breaks a word: a hyphen or soft hyphen (``\xac`` in some old files), the line's end, and blanks.
+
+A soft hyphen may stand on a line of its own.
+"""
 
 _LETTER = re.compile("[^\\W_]|[\u2600-\u27bf\U0001f000-\U0001faff]")
 

@@ -27,6 +27,12 @@ LINE_ENDS = st.builds(
     st.sampled_from(["\n", "\r\n", "\r"]),
     st.sampled_from(["", "  ", "\t"]),
 )
+BREAKS = st.builds(
+    lambda before, sign, after: (before if sign in "\u00ac\u00ad" else "") + sign + after,
+    st.just("") | LINE_ENDS,  # a soft hyphen may stand on a line of its own
+    st.sampled_from(SIGNS),
+    LINE_ENDS,
+)
 
 
 def by_pattern(text: str) -> Iterator[Found]:
@@ -59,10 +65,7 @@ def broken(draw: Any) -> tuple[Any, str, str]:
     places = [place for place in range(1, len(name)) if name[place - 1].isalnum() and name[place].isalnum()]
     most = len(places) if finder is KNOWN else 2
     chosen = draw(st.sets(st.sampled_from(places), min_size=1, max_size=most))
-    written = "".join(
-        (draw(st.sampled_from(SIGNS)) + draw(LINE_ENDS) if place in chosen else "") + letter
-        for place, letter in enumerate(name)
-    )
+    written = "".join((draw(BREAKS) if place in chosen else "") + letter for place, letter in enumerate(name))
     if finder is KNOWN or len(chosen) == 1:  # the name's own hyphen may be at a line's end, too
         written = re.sub(r"(?<=[^\W_])-(?=[^\W_])", lambda _: draw(st.sampled_from(["-", "-\n", "\u2010\r\n "])), written)
     return finder, name, written

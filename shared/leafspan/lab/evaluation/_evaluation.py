@@ -25,7 +25,7 @@ class Evaluation:
         scores: ``scores[strategy][measure][question id]``. A measure such as ``"abstention"`` has only the questions that
             it applies to. The measures are ``"recall@300"``, ``"precision@300"`` and ``"iou@300"`` of the first 300 words
             (and of the other budgets), measures of documents such as ``"nDCG@10"``, and ``"abstention"``.
-        quoting: Number of questions whose words are all in their answer, such as those of ``make_questions`` without a
+        quoting: Number of questions whose words are all in their answer, as ``make_questions`` makes them without a
             language model. Scores are high for such questions, and favour searches by words. Default: 0.
     """
 

@@ -79,7 +79,8 @@ def _readings(text: str) -> dict[str, list[int]]:
     for kept in product((0, 1), repeat=min(2, len(breaks))) if dropped or breaks else ():
         places, done = list[int](), 0
         for number, each in enumerate(breaks):
-            places += shown[done : each.start() + kept[number % len(kept)]]
+            sign = shown[each.start(1) : each.end(1)] if kept[number % len(kept)] else []
+            places += shown[done : each.start()] + sign
             done = each.end()
         places = [place for place in places + shown[done:] if text[place] not in dropped]
         readings.setdefault("".join([text[place] for place in places]), places)
