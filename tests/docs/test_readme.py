@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,8 @@ def test_the_throughput_of_adding_is_what_is_measured():
     low, high = map(float, range_.groups())
     assert found == ["0.79", "0.76"]
     assert all(low <= float(share) <= high for share in found)
+
+
+def test_the_readme_names_the_address_to_clone_from():
+    repository = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Repository"]
+    assert f"git clone {repository}" in README

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import product
+from itertools import accumulate, cycle, product
 from typing import Any, NamedTuple, TypeAlias
 
 from leafspan.errors import FinderFailed
@@ -32,6 +34,10 @@ Finder: TypeAlias = Callable[[str], Iterable[Found | tuple[int, int, str]]]
 
 
 _SOFT_HYPHEN = "\xad"
+_HYPHENS = "-\u2010\u2011"
+
+_ToPlace: TypeAlias = Callable[[int], int]
+"""A function from a place in one text to its place in another."""
 
 
 def find_all(finders: Sequence[Finder], text: str, kept: Iterable[tuple[int, int]] = ()) -> list[Found]:
@@ -66,31 +72,45 @@ def find_all(finders: Sequence[Finder], text: str, kept: Iterable[tuple[int, int
     return sorted(chosen)
 
 
-def _readings(text: str) -> dict[str, list[int]]:
-    """How a search index reads the text: each reading, with its characters' places in the text.
+def _readings(text: str) -> dict[str, _ToPlace]:
+    """How a search index reads the text, if not as it is: each reading, with the place of each of its characters.
 
     A hyphen at a line's end may be there for the break only, or belong to the word. Two breaks in a row are read in every
     combination.
     """
-    dropped = set() if text.isascii() else {each for each in set(text) if not each.isascii() and not fold(each)}
-    shown = [place for place, letter in enumerate(text) if letter not in dropped or letter == _SOFT_HYPHEN]
-    breaks = list(BROKEN_WORD.finditer("".join([text[place] for place in shown]) if dropped else text))
-    readings: dict[str, list[int]] = {}
-    for kept in product((0, 1), repeat=min(2, len(breaks))) if dropped or breaks else ():
-        places, done = list[int](), 0
-        for number, each in enumerate(breaks):
-            sign = shown[each.start(1) : each.end(1)] if kept[number % len(kept)] else []
-            places += shown[done : each.start()] + sign
-            done = each.end()
-        places = [place for place in places + shown[done:] if text[place] not in dropped]
-        readings.setdefault("".join([text[place] for place in places]), places)
+    dropped = "" if text.isascii() else "".join(each for each in set(text) if not each.isascii() and not fold(each))
+    marks = dropped.replace(_SOFT_HYPHEN, "")
+    shown, to_text = _without(text, [each.span() for each in re.finditer(f"[{re.escape(marks)}]+", text)] if marks else [])
+    breaks = list(BROKEN_WORD.finditer(shown))
+    readings: dict[str, _ToPlace] = {}
+    for kept in product((0, 1), repeat=min(2, sum(each[1] in _HYPHENS for each in breaks))):
+        hyphens = cycle(kept or (0,))
+        spans = [(each.start() + (next(hyphens) if each[1] in _HYPHENS else 0), each.end()) for each in breaks]
+        joined, to_shown = _without(shown, spans)
+        reading, to_joined = _without(joined, [each.span() for each in re.finditer(_SOFT_HYPHEN, joined)])
+        if reading != text:
+            readings.setdefault(reading, lambda at, b=to_shown, c=to_joined: to_text(b(c(at))))
     return readings
 
 
-def _in_reading(finder: Finder, text: str, reading: str, places: Sequence[int]) -> Iterator[Found]:
+def _without(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, _ToPlace]:
+    """The text without these parts, and the place that each remaining character had."""
+    stops = [*(start for start, _ in spans), len(text)]
+    begins = [0, *(end for _, end in spans)]
+    parts = [text[begin:stop] for begin, stop in zip(begins, stops, strict=True)]
+    starts = list(accumulate(map(len, parts[:-1]), initial=0))
+
+    def place(at: int) -> int:
+        part = bisect_right(starts, at) - 1
+        return begins[part] + at - starts[part]
+
+    return "".join(parts), place
+
+
+def _in_reading(finder: Finder, text: str, reading: str, place: _ToPlace) -> Iterator[Found]:
     """The entities that a finder finds in a reading, and that have something in them which the reading leaves out."""
     for each in _checked(finder, reading):
-        start, end = places[each.start], places[each.end - 1] + 1
+        start, end = place(each.start), place(each.end - 1) + 1
         while end < len(text) and unicodedata.combining(text[end]):
             end += 1
         if end - start > each.end - each.start:
