@@ -89,7 +89,7 @@ def _readings(text: str) -> dict[str, _ToPlace]:
         joined, to_shown = _without(shown, spans)
         reading, to_joined = _without(joined, [each.span() for each in re.finditer(_SOFT_HYPHEN, joined)])
         if reading != text:
-            readings.setdefault(reading, lambda at, b=to_shown, c=to_joined: to_text(b(c(at))))
+            readings.setdefault(reading, _after(to_joined, to_shown, to_text))
     return readings
 
 
@@ -105,6 +105,10 @@ def _without(text: str, spans: Sequence[tuple[int, int]]) -> tuple[str, _ToPlace
         return begins[part] + at - starts[part]
 
     return "".join(parts), place
+
+
+def _after(first: _ToPlace, second: _ToPlace, third: _ToPlace) -> _ToPlace:
+    return lambda at: third(second(first(at)))
 
 
 def _in_reading(finder: Finder, text: str, reading: str, place: _ToPlace) -> Iterator[Found]:
