@@ -32,7 +32,7 @@ class Evaluation:
     questions: Mapping[str, str] = field(repr=False)
     budgets: tuple[int, ...]
     scores: Mapping[str, Mapping[str, Mapping[str, float]]] = field(repr=False)
-    quoting: int = 0
+    quoting: int = field(default=0, repr=False)
 
     @property
     def strategies(self) -> tuple[str, ...]:
