@@ -28,7 +28,6 @@ from leafspan import Document as StoredDocument
 from leafspan import Index, InvalidArgument, Query, Rerank, Strategy, Vector, View
 from leafspan.hosting import (
     adelete,
-    arun,
     awith_ids,
     check_choice,
     check_flag,
@@ -75,14 +74,6 @@ class IndexEmbeddings(Embeddings):
     def embed_query(self, text: str) -> list[float]:
         """See Embeddings."""
         return run(self._index._vectors([text], questions=True))[0]
-
-    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        """See Embeddings."""
-        return await arun(self._index._vectors(texts, questions=False)) if texts else []
-
-    async def aembed_query(self, text: str) -> list[float]:
-        """See Embeddings."""
-        return (await arun(self._index._vectors([text], questions=True)))[0]
 
 
 class SpanVectorStore(VectorStore):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -364,6 +365,15 @@ def test_no_text_of_a_source_can_end_its_value():
 )
 def test_what_an_answer_cites(answer, numbers):
     assert cited_numbers(answer, 3) == numbers
+
+
+@pytest.mark.parametrize(
+    "answer", ["[" + " " * 100_000, "[1" + " , 1" * 50_000, "[source " * 50_000, "[1 - " * 50_000, "`" * 100_000]
+)
+def test_reading_a_long_answer_takes_time_in_proportion(answer):
+    before = time.process_time()
+    cited_numbers(answer, 3)
+    assert time.process_time() - before < 5
 
 
 @pytest.mark.parametrize(

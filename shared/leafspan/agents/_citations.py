@@ -19,9 +19,9 @@ LONGEST_CITATION = LONGEST_ID + 2 * _MOST_DIGITS + len(":-")
 
 _CITATION = re.compile(rf"(?s)(.*):(\d{{1,{_MOST_DIGITS}}})-(\d{{1,{_MOST_DIGITS}}})", re.ASCII)
 
-_LABEL = r"(?:(?:sources?|src|docs?|documents?|quellen?|fuentes?|fontes?|fonti|bron(?:nen)?|来源|來源|出典)\s*)?[#№]?\s*"
-_NUMBERS = rf"{_LABEL}\d{{1,6}}(?:\s*[-\u2010-\u2015~〜]\s*{_LABEL}\d{{1,6}})?"
-_CITED = re.compile(rf"[\[【]\s*({_NUMBERS}(?:\s*(?:[,;，、&]|and|und|et|y|e)\s*{_NUMBERS})*)\s*[\]】]", re.IGNORECASE)
+_LABEL = r"(?:(?:sources?|src|docs?|documents?|quellen?|fuentes?|fontes?|fonti|bron(?:nen)?|来源|來源|出典)\s*+)?[#№]?\s*+"
+_NUMBERS = rf"{_LABEL}\d{{1,6}}(?:\s*+[-\u2010-\u2015~〜]\s*+{_LABEL}\d{{1,6}})?"
+_CITED = re.compile(rf"[\[【]\s*+({_NUMBERS}(?:\s*+(?:[,;，、&]|and|und|et|y|e)\s*+{_NUMBERS})*)\s*+[\]】]", re.IGNORECASE)
 _RANGE = re.compile(r"(\d+)(?:\s*[-\u2010-\u2015~〜]\D*(\d+))?")
 
 

@@ -16,6 +16,7 @@ from leafspan.lexical._tokens import chunks, words_of
 from leafspan.private import Patterns, private_view
 from leafspan.private.pseudonyms import Disguise, Found, KnownTerms, Restoring, pseudonyms_in
 from leafspan.private.pseudonyms._pseudonyms import pseudonym
+from leafspan.private.views._hiding import hidden_message
 from tests.corpus import SPLITTER
 from tests.private.views.people import SpyEmbedder, fixed_vault
 from tests.profiles import examples
@@ -97,3 +98,9 @@ def test_a_search_for_a_name_finds_where_a_line_breaks_it_and_the_index_has_no_h
         assert [each.document_id for each in view.retrieve("Alice Smith", k=1)] == ["one"]
         stored = words(index.get("one").text)
         assert not stored & {"alice", "smith", "ali", "ce", "emp123456"}
+
+
+@pytest.mark.parametrize("text", ["Ali-\nce Smith", "Alice\nSmith", "Alice\tSmith", "Ali\u00adce Smith"])
+def test_an_error_that_quotes_a_broken_name_does_not_show_it(text: str):
+    disguise = Disguise((KNOWN,), lambda kind, value: pseudonym(b"k" * 32, kind, value))
+    assert "Smith" not in hidden_message(f"the key must be a text, got {text!r}", disguise)
