@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from leafspan.errors import MissingExtra
 from leafspan.files._decoding import declared_in_html, decode, decode_declared
+from leafspan.files._hidden import remove_hidden
 from leafspan.files._opening import Unreadable, read_bytes
 from leafspan.files._record import Record
 from leafspan.files._source import Files
+from leafspan.files._table import Cell, table
 from leafspan.text import without_invisible
 
-_LEFT_OUT = ("script", "style", "noscript", "template", "svg", "iframe", "object", "head", "title")
+_LEFT_OUT = ("script", "style", "noscript", "template", "iframe", "object", "head", "title")
 _MARKS = ["a", "img", "b", "strong", "em", "i", "u", "del", "s", "sub", "sup"]  # keep their text, but not their marks
 _BLANK_LINES = re.compile(r"\n{3,}")
 _WORD = re.compile(r"\w+")
@@ -26,6 +29,7 @@ _P_ENDS_BEFORE = re.findall(
     "p pre section table ul",
 )
 _CELL, _GROUP = ("td", "th"), ("thead", "tbody", "tfoot")
+_ORDER = {"thead": 0, "tfoot": 2}  # in which browsers show the rows of a table
 _ENDED_BY: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     **dict.fromkeys(_P_ENDS_BEFORE, (("p",), ("button", "caption", "object", "table", *_CELL))),
     "li": (("li",), ("ul", "ol", "menu", "table")),
@@ -44,6 +48,12 @@ _ANCHOR = re.compile(
 )
 _ANCHOR_SIGNS = frozenset("¶⁋§#🔗⚓")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "figcaption", "legend", "summary")
+
+_WRITTEN = (None, "", "text", "email", "number", "date", "tel", "url", "search")  # fields that show their value
+_HEADING = re.compile("h[1-6]")
+_LAID_OUT = ("table", "ul", "ol", "p", "pre", "div")  # with headings: what tables of one column or row lay out
+_MOST_COLUMNS = 1000  # that a cell covers, as the HTML standard says
+_MOST_ROWS = 65534
 
 _BLOCKS = ("address", "aside", "details", "fieldset", "figure", "footer", "form", "header", "main", "nav", "summary")
 _FRAME_ROLES = frozenset({"banner", "complementary", "contentinfo", "navigation", "search"})
@@ -69,12 +79,17 @@ def markdown_of(html: str) -> tuple[str, str | None]:
         Unreadable: if it is not HTML.
     """
     try:
-        from markdownify import MarkdownConverter
+        import markdownify
     except ImportError as error:
         raise MissingExtra.of("HTML needs markdownify", "html") from error
     try:
         page = _parsed(html)
         title = _words(page.title).replace("¶", "").strip()
+        remove_hidden(page)
+        for drawing in page("svg"):
+            drawing.replace_with(" ".join(filter(None, map(_words, drawing("text")))))
+        for field in page("input", type=_WRITTEN, value=True):
+            field.replace_with(f" {field['value']} ")
         for element in page(_LEFT_OUT):
             element.decompose()
         _remove_anchors(page)
@@ -82,12 +97,9 @@ def markdown_of(html: str) -> tuple[str, str | None]:
         content = _content(page)
         for element in page(_BLOCKS):
             element.name = "div"  # the library treats them as parts of a line
-        converter = MarkdownConverter(
-            heading_style="ATX",
-            strip=_MARKS,
-            escape_asterisks=False,
-            escape_underscores=False,
-            table_infer_header=True,
+        _unwrap_layout(page)
+        converter = _converter(markdownify.MarkdownConverter)(
+            heading_style="ATX", strip=_MARKS, escape_asterisks=False, escape_underscores=False
         )
         text = "\n\n".join(converter.convert_soup(element) for element in content)
     except Exception as error:  # such as a RecursionError for deeply nested elements
@@ -115,6 +127,80 @@ def _parsed(html: str) -> Any:
             return super().handle_starttag(name, *arguments, **options)
 
     return Page(html, "html.parser")
+
+
+@cache
+def _converter(library: Any) -> Any:
+    """Return the library's class with our tables."""
+
+    class Converter(library):  # type: ignore[misc]
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            self._cells: dict[int, list[tuple[Any, str]]] = {}  # by the id of their row
+            self._rows: dict[int, list[tuple[Any, list[tuple[Any, str]]]]] = {}  # by the id of their table
+
+        def convert_td(self, el: Any, text: str, parent_tags: set[str]) -> str:
+            if (row := el.find_parent("tr")) is None:
+                return f"\n\n{text}\n\n"
+            self._cells.setdefault(id(row), []).append((el, text))
+            return ""
+
+        convert_th = convert_td
+
+        def convert_tr(self, el: Any, text: str, parent_tags: set[str]) -> str:
+            cells = self._cells.pop(id(el), [])
+            if (within := el.find_parent("table")) is None:
+                return " ".join([text, *(each for _, each in cells)]) + "\n"
+            self._rows.setdefault(id(within), []).append((el, cells))
+            return text
+
+        def convert_table(self, el: Any, text: str, parent_tags: set[str]) -> str:
+            """Return what stands beside the cells, such as the caption, and the table, or a table in a cell as a line."""
+            rows = self._rows.pop(id(el), [])
+            if {"td", "th"} & parent_tags:
+                return " ".join([text, "; ".join(", ".join(each.strip() for _, each in cells) for _, cells in rows)])
+            return f"\n\n{text.strip()}\n\n{_table(rows)}\n\n"
+
+    return Converter
+
+
+def _table(rows: list[tuple[Any, list[tuple[Any, str]]]]) -> str:
+    """Return rows of cells as Markdown, in the order in which browsers show them."""
+    groups = [row.find_parent(_GROUP) for row, _ in rows]
+    places = [_ORDER.get(group.name, 1) if group is not None else 1 for group in groups]
+    left, before = 0, object()
+    made: list[list[Cell]] = []
+    for (_, cells), group in zip(reversed(rows), reversed(groups), strict=True):
+        left, before = left + 1 if group is before else 1, group  # no cell reaches beyond its group of rows
+        made.append([Cell(text, min(_span(cell, "rowspan"), left), _span(cell, "colspan")) for cell, text in cells])
+    made.reverse()
+    order = sorted(range(len(rows)), key=places.__getitem__)
+    is_head = [places[each] == 0 or all(cell.name == "th" for cell, _ in rows[each][1]) for each in order]
+    header = next((number for number, head in enumerate(is_head) if not head), 1)
+    return table([made[each] for each in order], header=header)
+
+
+def _span(cell: Any, key: str) -> int:
+    text = str(cell.get(key, "")).strip()
+    most = _MOST_ROWS if key == "rowspan" else _MOST_COLUMNS
+    return min(int(text[:6]) or (most if key == "rowspan" else 1), most) if text.isascii() and text.isdigit() else 1
+
+
+def _unwrap_layout(page: Any) -> None:
+    """Turn tables that only lay out a page into blocks."""
+    for each in page("table"):
+        if each.get("role") in ("presentation", "none") or _lays_out(each):
+            for element in [each, *(part for part in each(["tr", *_CELL, *_GROUP]) if part.find_parent("table") is each)]:
+                element.name = "div"
+
+
+def _lays_out(each: Any) -> bool:
+    rows = [part for part in each("tr") if part.find_parent("table") is each]
+    cells = [part for row in rows for part in row.find_all(_CELL, recursive=False)]
+    if each.find("caption", recursive=False) or any(cell.name == "th" for cell in cells):
+        return False
+    has_heading = any(cell.find(_HEADING) for cell in cells)
+    return has_heading or (min(len(rows), len(cells) - len(rows) + 1) <= 1 and any(cell.find(_LAID_OUT) for cell in cells))
 
 
 def _remove_anchors(page: Any) -> None:

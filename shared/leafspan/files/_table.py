@@ -1,13 +1,44 @@
-"""Rows of a table as Markdown: the header above them tells leaves the names of their columns."""
+"""Rows of a table as Markdown, each text under its column: the header above them tells leaves the names of their columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from leafspan.files._parts import Assembly
 
 MOST_CELLS = 2_000_000
 """The most cells of a file that are read, including empty ones."""
+
+_LONGEST_REPEATED = 100  # characters of a cell merged over rows that each of these rows repeats
+_FIRST_ROWS = 10  # among which the header is, below lines such as a table's title
+_MOST_HEADER_ROWS = 5
+_BAR = re.compile(r"(\\*)\|")
+
+
+class Cell(NamedTuple):
+    """A cell of a table.
+
+    Attributes:
+        text: Its text.
+        rows: The number of rows over which it is merged.
+        columns: The number of columns over which it is merged.
+    """
+
+    text: str
+    rows: int = 1
+    columns: int = 1
+
+
+class _Merged(str):
+    """The text of a merged cell, at a place that it covers. Rows show it if it is short and from above."""
+
+    shown = False
+
+
+class _Above(_Merged):
+    shown = True
 
 
 class Tables:
@@ -18,43 +49,120 @@ class Tables:
         self._cells = 0
         self.left_out: list[str] = []
 
-    def add(self, rows: Iterable[Sequence[object]], name: str = "") -> None:
-        """Add a table. Its first row that is not blank is its header. Each further row is a part; blank rows are left out.
+    def add(self, rows: Iterable[Iterable[object]], name: str = "", *, header: int = 0) -> None:
+        """Add a table of texts and Cells. Each row below the header is a part; blank rows are left out.
 
-        A table's name is a heading above it, which is part of its first row.
+        The header is the first ``header`` rows, or else the first row with several texts. Rows of one text above it are
+        lines above the table. A table's name is a heading above it, which is part of its first row.
         """
-        width, before = 0, 0  # the number of columns, and of the previous row in the run of lines
+        lines = [(number, line) for number, line in enumerate(self._grid(rows, name), start=1) if _texts(line)]
+        if not lines:
+            return
+        top = 0 if header else next((n for n, (_, line) in enumerate(lines[:_FIRST_ROWS]) if _texts(line) > 1), 0)
+        if lines[top][0] > _FIRST_ROWS:
+            top = 0
+        heading = f"# {name}\n\n" if name else ""
+        for number, line in lines[:top]:
+            self._assembly.add(f"{heading}{next(filter(None, line))}\n", "row", number, name)
+            heading = ""
+        below = top + _header_rows([line for _, line in lines[top : top + _MOST_HEADER_ROWS]])
+        if header:
+            below = max(1, sum(1 for number, _ in lines[:header] if number <= header))
+        width = max(len(line) for _, line in lines[top:])
+        names = _line(_names([line for _, line in lines[top:below]], width))
+        self._assembly.add(f"{heading}{names}\n{_line(['---'] * width)}", "row", lines[top][0], name)
+        is_padded = width * len(lines) <= MOST_CELLS
+        before = 0  # the number of the previous row in the run of lines
+        for number, line in lines[below:]:
+            text = _line([*map(_shown, line), *([""] * (width - len(line)) if is_padded else ())])
+            if number == before + 1:
+                self._assembly.add_text(text)
+            else:
+                self._assembly.add_lines(text, "row", number, name)
+            before = number
+
+    def _grid(self, rows: Iterable[Iterable[object]], name: str) -> Iterator[list[str]]:
+        """Yield the rows with each text under its column, and without blank cells at the end."""
+        above: dict[int, tuple[int, str]] = {}  # by column: the number of rows that a merged cell still covers, its text
         for number, row in enumerate(rows, start=1):
-            self._cells += max(1, len(row))
+            line: list[str] = []
+            below: dict[int, tuple[int, str]] = {}
+
+            def cover(line: list[str] = line, below: dict[int, tuple[int, str]] = below) -> None:
+                left, text = above.pop(len(line))
+                if left > 1:
+                    below[len(line)] = left - 1, text
+                line.append(text)
+
+            for value in row:
+                while len(line) in above:
+                    cover()
+                cell = value if isinstance(value, Cell) else Cell(_text(value))
+                text = _in_one_line(cell.text)
+                for column in range(cell.columns):
+                    above.pop(len(line), None)
+                    if cell.rows > 1:
+                        is_short = column == 0 and len(text) <= _LONGEST_REPEATED
+                        below[len(line)] = cell.rows - 1, _Above(text) if is_short else _Merged(text)
+                    line.append(_Merged(text) if column else text)
+            for column in sorted(above):
+                line += [""] * (column - len(line))
+                cover()
+            above = below
+            while line and not line[-1]:
+                line.pop()
+            self._cells += max(1, len(line))
             if self._cells > MOST_CELLS:
                 which = f"rows of {name}" if name else "rows"
                 self.left_out.append(f"the {which} from {number:,} on are left out: more than {MOST_CELLS:,} cells")
                 return
-            cells = [_cell(each) for each in row]
-            while cells and not cells[-1]:
-                cells.pop()
-            if not cells:
-                continue
-            if not width:
-                width = len(cells)
-                heading = f"# {name}\n\n" if name else ""
-                self._assembly.add(f"{heading}{_line(cells, width)}\n{_line(['---'] * width, width)}", "row", number, name)
-                continue
-            if number == before + 1:
-                self._assembly.add_text(_line(cells, width))
-            else:
-                self._assembly.add_lines(_line(cells, width), "row", number, name)
-            before = number
+            yield line
 
 
-def _line(cells: Sequence[str], width: int) -> str:
-    return f"| {' | '.join([*cells, *[''] * (width - len(cells))])} |"
+def table(rows: Iterable[Iterable[object]], *, header: int = 0) -> str:
+    """Return a table as Markdown. See Tables.add."""
+    assembly = Assembly()
+    Tables(assembly).add(rows, header=header)
+    return assembly.text
 
 
-def _cell(value: object) -> str:
-    """The text of a cell, in one line."""
-    if value is None:
-        return ""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        value = int(value)
-    return " ".join(str(value).replace("|", "\\|").split())
+def _header_rows(lines: Sequence[Sequence[str]]) -> int:
+    """Return the number of a header's rows. The row below cells that are merged over columns divides them."""
+    for height, (line, below) in enumerate(zip(lines, lines[1:], strict=False), start=1):
+        merged = {column for column, each in enumerate(line) if isinstance(each, _Merged) and not each.shown}
+        divided = merged | {column - 1 for column in merged}
+        named = {column for column, each in enumerate(line) if each} - divided
+        if not merged or any(below[column] and not isinstance(below[column], _Merged) for column in named if column < len(below)):
+            return height
+    return max(1, len(lines))
+
+
+def _names(lines: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return the columns' names: the texts of the header's rows, from top to bottom."""
+    columns = ([line[column] for line in lines if column < len(line)] for column in range(width))
+    if len(lines) == 1:
+        return [_shown(each[0]) if each else "" for each in columns]
+    return [" ".join(dict.fromkeys(filter(None, map(str, each)))) for each in columns]
+
+
+def _texts(line: Sequence[str]) -> int:
+    return sum(1 for each in line if each and not isinstance(each, _Merged))
+
+
+def _shown(text: str) -> str:
+    return "" if isinstance(text, _Merged) and not text.shown else text
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.15g}"
+    return "" if value is None else str(value)
+
+
+def _in_one_line(text: str) -> str:
+    """Return the text of a cell in one line. A bar in it does not end the cell."""
+    return " ".join(_BAR.sub(r"\1\1\\|", text).split())
