@@ -9,6 +9,11 @@ from typing import Any
 
 _WORD = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 _OPEN = "http://schemas.openxmlformats.org"
+_SPACES = (
+    f'{_WORD} xmlns:r="{_OPEN}/officeDocument/2006/relationships" xmlns:m="{_OPEN}/officeDocument/2006/math" '
+    f'xmlns:mc="{_OPEN}/markup-compatibility/2006" xmlns:a="{_OPEN}/drawingml/2006/main" '
+    f'xmlns:dgm="{_OPEN}/drawingml/2006/diagram" xmlns:c="{_OPEN}/drawingml/2006/chart" xmlns:wps="urn:wps"'
+)
 
 
 def archive(entries: Mapping[str, str | bytes]) -> bytes:
@@ -21,16 +26,31 @@ def archive(entries: Mapping[str, str | bytes]) -> bytes:
 
 
 def docx(
-    paragraphs: Sequence[tuple[str, str]], *, rows: Sequence[Sequence[str]] = (), title: str = "", body: str = ""
+    paragraphs: Sequence[tuple[str, str]],
+    *,
+    rows: Sequence[Sequence[str]] = (),
+    title: str = "",
+    body: str = "",
+    within: str = "",
+    styles: str = "",
+    parts: Mapping[str, str] = {},
 ) -> bytes:
-    """A Word document of paragraphs, each as (style, text), and a table."""
+    """A Word document of paragraphs, each as (style, text), a table, and what is ``within`` its body after them.
+
+    Its other parts have a relation of their name's kind: ``header1.xml`` is a header, with the id ``header1``.
+    """
     made = "".join(
         f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>' for style, text in paragraphs
     )
     cells = [[f"<w:tc><w:p><w:r><w:t>{cell}</w:t></w:r></w:p></w:tc>" for cell in row] for row in rows]
     table = "".join(f"<w:tr>{''.join(row)}</w:tr>" for row in cells)
-    styles = "".join(
+    styles += "".join(
         f'<w:style w:type="paragraph" w:styleId="Heading{n}"><w:name w:val="heading {n}"/></w:style>' for n in (1, 2)
+    )
+    related = "".join(
+        f'<Relationship Id="{name[:-4]}" Type="{_OPEN}/officeDocument/2006/relationships/{name[:-4].rstrip("0123456789")}" '
+        f'Target="{name}"/>'
+        for name in parts
     )
     core = 'xmlns:cp="http://schemas.openxmlformats.org/package/2006/metadata/core-properties"'
     return archive(
@@ -40,10 +60,12 @@ def docx(
             "_rels/.rels": f'<Relationships xmlns="{_OPEN}/package/2006/relationships"><Relationship Id="r1" '
             f'Type="{_OPEN}/officeDocument/2006/relationships/officeDocument" Target="word/document.xml"/></Relationships>',
             "word/_rels/document.xml.rels": f'<Relationships xmlns="{_OPEN}/package/2006/relationships"><Relationship '
-            f'Id="r1" Type="{_OPEN}/officeDocument/2006/relationships/styles" Target="styles.xml"/></Relationships>',
+            f'Id="r1" Type="{_OPEN}/officeDocument/2006/relationships/styles" Target="styles.xml"/>{related}</Relationships>',
+            **{f"word/{name}": f"<w:part {_SPACES}>{content}</w:part>" for name, content in parts.items()},
             "word/styles.xml": f"<w:styles {_WORD}>{styles}</w:styles>",
             "word/document.xml": body
-            or f"<w:document {_WORD}><w:body>{made}{f'<w:tbl>{table}</w:tbl>' if table else ''}</w:body></w:document>",
+            or f"<w:document {_SPACES}><w:body>{made}{f'<w:tbl>{table}</w:tbl>' if table else ''}{within}</w:body>"
+            "</w:document>",
             "docProps/core.xml": f'<cp:coreProperties {core} xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}'
             "</dc:title></cp:coreProperties>",
         }

@@ -320,8 +320,7 @@ def test_a_cell_that_is_repeated_without_end_is_read_as_far(tmp_path: Path):
         ("a.docx", "mammoth", 'Word needs mammoth: pip install ".[docx]"'),
         ("a.pptx", "pptx", 'PowerPoint needs python-pptx: pip install ".[pptx]"'),
         ("a.xlsx", "openpyxl", 'Excel needs openpyxl: pip install ".[xlsx]"'),
-        ("a.odt", "odfdo", 'OpenDocument needs odfdo: pip install ".[odf]"'),
-        ("a.ods", "odfdo", 'OpenDocument needs odfdo: pip install ".[odf]"'),
+        ("a.odt", "markdownify", 'HTML needs markdownify: pip install ".[html]"'),
         ("a.epub", "markdownify", 'HTML needs markdownify: pip install ".[html]"'),
         ("a.eml", "markdownify", 'HTML needs markdownify: pip install ".[html]"'),
         ("a.html", "markdownify", 'HTML needs markdownify: pip install ".[html]"'),
@@ -331,7 +330,7 @@ def test_a_cell_that_is_repeated_without_end_is_read_as_far(tmp_path: Path):
 def test_an_extra_that_is_missing_is_named_and_other_files_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str, reason: str
 ):
-    data = {"a.docx": FILES[0][1], "a.epub": epub({"a.xhtml": "x"}), "a.eml": HTML_MAIL}.get(name, b"x")
+    data = {"a.docx": FILES[0][1], "a.odt": odt([(0, "x")]), "a.epub": epub({"a.xhtml": "x"}), "a.eml": HTML_MAIL}.get(name, b"x")
     (tmp_path / name).write_bytes(data)
     (tmp_path / "b.md").write_text("Tea.")
     monkeypatch.setitem(sys.modules, module, None)

@@ -51,7 +51,7 @@ _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6", "dt", "caption", "figcaption", 
 
 _WRITTEN = (None, "", "text", "email", "number", "date", "tel", "url", "search")  # fields that show their value
 _HEADING = re.compile("h[1-6]")
-_LAID_OUT = ("table", "ul", "ol", "p", "pre", "div")  # with headings: what tables of one column or row lay out
+_LAID_OUT = ("table", "ul", "ol", "pre")  # what cells have if a table of one column or row only lays out a page
 _MOST_COLUMNS = 1000  # that a cell covers, as the HTML standard says
 _MOST_ROWS = 65534
 
@@ -200,7 +200,9 @@ def _lays_out(each: Any) -> bool:
     if each.find("caption", recursive=False) or any(cell.name == "th" for cell in cells):
         return False
     has_heading = any(cell.find(_HEADING) for cell in cells)
-    return has_heading or (min(len(rows), len(cells) - len(rows) + 1) <= 1 and any(cell.find(_LAID_OUT) for cell in cells))
+    if has_heading or min(len(rows), len(cells) - len(rows) + 1) > 1:
+        return has_heading
+    return any(cell.find(_LAID_OUT) or len(cell(["p", "div"], limit=2)) > 1 for cell in cells)
 
 
 def _remove_anchors(page: Any) -> None:

@@ -47,7 +47,8 @@ class Tables:
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
         self._cells = 0
-        self.left_out: list[str] = []
+        self._left_out: list[str] = []
+        self.formulas = 0  # without a value
 
     def add(self, rows: Iterable[Iterable[object]], name: str = "", *, header: int = 0) -> None:
         """Add a table of texts and Cells. Each row below the header is a part; blank rows are left out.
@@ -63,7 +64,7 @@ class Tables:
             top = 0
         heading = f"# {name}\n\n" if name else ""
         for number, line in lines[:top]:
-            self._assembly.add(f"{heading}{next(filter(None, line))}\n", "row", number, name)
+            self._assembly.add(f"{heading}{next(filter(None, line))}\n\n", "row", number, name)
             heading = ""
         below = top + _header_rows([line for _, line in lines[top : top + _MOST_HEADER_ROWS]])
         if header:
@@ -80,6 +81,12 @@ class Tables:
             else:
                 self._assembly.add_lines(text, "row", number, name)
             before = number
+
+    @property
+    def left_out(self) -> list[str]:
+        """What was left out, and why."""
+        text = f"values of formulas that were never computed: {self.formulas:,}; save the file in a spreadsheet program"
+        return [*self._left_out, *([text] if self.formulas else ())]
 
     def _grid(self, rows: Iterable[Iterable[object]], name: str) -> Iterator[list[str]]:
         """Yield the rows with each text under its column, and without blank cells at the end."""
@@ -114,7 +121,7 @@ class Tables:
             self._cells += max(1, len(line))
             if self._cells > MOST_CELLS:
                 which = f"rows of {name}" if name else "rows"
-                self.left_out.append(f"the {which} from {number:,} on are left out: more than {MOST_CELLS:,} cells")
+                self._left_out.append(f"the {which} from {number:,} on are left out: more than {MOST_CELLS:,} cells")
                 return
             yield line
 

@@ -1,0 +1,166 @@
+"""What Office files of all kinds have in common: relations of their parts, equations, diagrams and charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from posixpath import basename, dirname, join, normpath
+from typing import Any
+from xml.etree import ElementTree
+from zipfile import ZipFile
+
+from leafspan.files._number_format import formatted
+
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_STRICT_RELATION = "{http://purl.oclc.org/ooxml/officeDocument/relationships}"
+
+
+def relations(archive: ZipFile, name: str) -> dict[str, tuple[str, str]]:
+    """Return what a part of an archive refers to: by id the kind, such as ``"header"``, and the name of the other part."""
+    try:
+        data = archive.read(join(dirname(name), "_rels", f"{basename(name)}.rels"))
+    except KeyError:
+        return {}
+    return {
+        each.get("Id", ""): (
+            each.get("Type", "").rpartition("/")[2],
+            normpath(join("/", dirname(name), each.get("Target", ""))).lstrip("/"),
+        )
+        for each in ElementTree.fromstring(data)
+        if each.get("TargetMode") != "External"
+    }
+
+
+def reference(element: Any, key: str) -> str:
+    """Return the id of the relation in an attribute, such as ``r:id``."""
+    return str(element.get(_RELATION + key) or element.get(_STRICT_RELATION + key) or "")
+
+
+def name_of(element: Any) -> str:
+    """Return an element's name without its namespace."""
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+def found(element: Any, name: str) -> Iterator[Any]:
+    """Yield the elements with this name in an element, in the order of the file."""
+    return (each for each in element.iter() if name_of(each) == name)
+
+
+def value_of(element: Any, *path: str) -> str | None:
+    """Return the attribute ``val`` of the element below, ``""`` without this attribute, or None if there is no element."""
+    for name in path:
+        element = next((each for each in element if name_of(each) == name), None) if element is not None else None
+    if element is None:
+        return None
+    return next((value for key, value in element.attrib.items() if key.rpartition("}")[2] == "val"), "")
+
+
+def paragraphs(element: Any) -> list[str]:
+    """Return the paragraphs of a drawing's text that are not blank."""
+    texts = (" ".join("".join(each.text or "" for each in found(line, "t")).split()) for line in found(element, "p"))
+    return [text for text in texts if text]
+
+
+def equation(element: Any) -> str:
+    """Return an equation (OMML) in one line, such as ``(a + b)/2``."""
+    kind = name_of(element)
+    if kind == "t":
+        return element.text or ""
+    parts = [(name_of(each), equation(each)) for each in element if not name_of(each).endswith("Pr")]
+    first = dict(reversed(parts))
+    base, sub, sup = (first.get(each, "") for each in ("e", "sub", "sup"))
+    down, up = f"_{_atom(sub)}" if sub else "", f"^{_atom(sup)}" if sup else ""
+    match kind:
+        case "f":
+            return f"{_atom(first.get('num', ''))}/{_atom(first.get('den', ''))}"
+        case "sSub" | "sSup" | "sSubSup":
+            return f"{_atom(base)}{down}{up}"
+        case "sPre":
+            return f"{down}{up}{_atom(base)}"
+        case "rad":
+            degree = first.get("deg", "")
+            return f"√{_atom(base)}" if not degree else f"root({degree}, {base})"
+        case "nary":
+            return f"{value_of(element, 'naryPr', 'chr') or '∫'}{down}{up} {base}"
+        case "d":
+            begin, middle, end = (value_of(element, "dPr", each) for each in ("begChr", "sepChr", "endChr"))
+            inner = ("|" if middle is None else middle).join(text for name, text in parts if name == "e")
+            return f"{'(' if begin is None else begin}{inner}{')' if end is None else end}"
+        case "func":
+            return f"{first.get('fName', '')}{_atom(base) if len(base) > 1 and base[:1] != '(' else ' ' + base}"
+        case "limLow" | "limUpp":
+            return f"{base}{'_' if kind == 'limLow' else '^'}{_atom(first.get('lim', ''))}"
+        case "acc":
+            return f"{base}{value_of(element, 'accPr', 'chr') or '̂'}"
+        case "m" | "eqArr":
+            return "; ".join(text for _, text in parts)
+        case "mr":
+            return ", ".join(text for _, text in parts)
+    return "".join(text for _, text in parts)
+
+
+def _atom(text: str) -> str:
+    return text if len(text) <= 1 or text.isalnum() or (text[0] == "(" and text.find(")") == len(text) - 1) else f"({text})"
+
+
+def diagram(root: Any) -> list[tuple[int, str]]:
+    """Return the texts of a diagram (SmartArt), each with its depth, from top to bottom."""
+    points = {each.get("modelId"): each for each in found(root, "pt")}
+    below: dict[str | None, list[tuple[int, str | None]]] = {}
+    for each in found(root, "cxn"):
+        if each.get("type", "parOf") == "parOf":
+            below.setdefault(each.get("srcId"), []).append((int(each.get("srcOrd") or 0), each.get("destId")))
+    texts: list[tuple[int, str]] = []
+    done: set[str | None] = set()
+    roots = sorted(points, key=lambda each: points[each].get("type") != "doc")  # then the points that none is above
+    waiting: list[tuple[int, str | None]] = [(-1 if points[each].get("type") == "doc" else 0, each) for each in reversed(roots)]
+    while waiting:
+        depth, id_ = waiting.pop()
+        point = points.get(id_)
+        if point is None or id_ in done or point.get("type") in ("pres", "parTrans", "sibTrans"):
+            continue
+        done.add(id_)
+        if text := " ".join(paragraphs(point)):
+            texts.append((max(depth, 0), text))
+        waiting += [(depth + 1, each) for _, each in sorted(below.get(id_, ()), key=lambda each: -each[0])]
+    return texts
+
+
+def chart(root: Any) -> tuple[str, list[list[list[str]]]]:
+    """Return a chart's titles, and its series as tables of a column for each, with a row for each category."""
+    titles = " - ".join(text for title in found(root, "title") for text in paragraphs(title))
+    series = [(_points(each, "cat") or _points(each, "xVal"), each) for each in found(root, "ser")]
+    tables = []
+    for categories, group in groupby(series, key=lambda each: each[0]):
+        columns = [
+            (_name(each), _points(each, "val") or _points(each, "yVal") | _points(each, "bubbleSize")) for _, each in group
+        ]
+        places = sorted({place for points in (categories, *(points for _, points in columns)) for place in points})
+        rows = [[each.get(place, "") for each in (categories, *(points for _, points in columns))] for place in places]
+        tables.append([["Category", *(name for name, _ in columns)], *rows])
+    return titles, tables
+
+
+def _name(series: Any) -> str:
+    texts = (each.text for part in series if name_of(part) == "tx" for each in found(part, "v"))
+    return next((" ".join(text.split()) for text in texts if text), "")
+
+
+def _points(series: Any, kind: str) -> dict[int, str]:
+    """Return the texts of a series' categories or values by their places. The outer levels of categories come first."""
+    points: dict[int, str] = {}
+    for part in (each for each in series if name_of(each) == kind):
+        code = next((each.text for each in found(part, "formatCode")), None) or "General"
+        for level in list(found(part, "lvl")) or [part]:
+            for number, point in enumerate(found(level, "pt")):
+                place = int(point.get("idx") or number)
+                text = _value(next((each.text or "" for each in found(point, "v")), ""), code)
+                points[place] = f"{text} {points[place]}" if place in points else text
+    return points
+
+
+def _value(text: str, code: str) -> str:
+    try:
+        return formatted(float(text), code)
+    except ValueError:
+        return " ".join(text.split())
