@@ -6,7 +6,7 @@ from langchain_core.documents import Document
 
 from leafspan import Document as StoredDocument
 from leafspan import Passage, View
-from leafspan.hosting import citation
+from leafspan.hosting import citation, shown_text
 
 
 def to_document(passage: Passage, *, explain: bool = False) -> Document:
@@ -25,7 +25,7 @@ def to_document(passage: Passage, *, explain: bool = False) -> Document:
         ours["trace"] = passage.trace.explain()
     if given is not None:
         return given.model_copy(update={"id": passage.id, "metadata": {**given.metadata, **ours}})
-    return Document(id=passage.id, page_content=passage.text, metadata={**passage.metadata, **ours})
+    return Document(id=passage.id, page_content=shown_text(passage), metadata={**passage.metadata, **ours})
 
 
 def to_stored_document(found: Passage | StoredDocument) -> Document:

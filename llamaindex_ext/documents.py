@@ -7,7 +7,7 @@ from collections.abc import Container
 from llama_index.core.schema import BaseNode, IndexNode, NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 
 from leafspan import Passage, View
-from leafspan.hosting import SHOWN_TO_MODELS, citation
+from leafspan.hosting import SHOWN_TO_MODELS, citation, shown_text
 
 
 def to_node(passage: Passage) -> TextNode:
@@ -27,7 +27,7 @@ def to_node(passage: Passage) -> TextNode:
     of = passage.document_id
     return TextNode(
         id_=passage.id,
-        text=passage.text,
+        text=shown_text(passage),
         metadata={**passage.metadata, **ours},
         excluded_llm_metadata_keys=hidden,
         excluded_embed_metadata_keys=hidden,

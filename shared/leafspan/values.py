@@ -137,6 +137,10 @@ def leaf_ids(document_id: str, version: str, ordinals: Iterable[int]) -> list[st
     return [f"{prefix}{ordinal}" for ordinal in ordinals]
 
 
+TABLE_DEPTH = 7
+"""The depth of the section below a table's header."""
+
+
 class Section(NamedTuple):
     """A heading, or the header of a table, with the leaves below it.
 

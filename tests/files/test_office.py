@@ -330,7 +330,9 @@ def test_a_cell_that_is_repeated_without_end_is_read_as_far(tmp_path: Path):
 def test_an_extra_that_is_missing_is_named_and_other_files_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str, reason: str
 ):
-    data = {"a.docx": FILES[0][1], "a.odt": odt([(0, "x")]), "a.epub": epub({"a.xhtml": "x"}), "a.eml": HTML_MAIL}.get(name, b"x")
+    data = {"a.docx": FILES[0][1], "a.odt": odt([(0, "x")]), "a.epub": epub({"a.xhtml": "x"}), "a.eml": HTML_MAIL}.get(
+        name, b"x"
+    )
     (tmp_path / name).write_bytes(data)
     (tmp_path / "b.md").write_text("Tea.")
     monkeypatch.setitem(sys.modules, module, None)

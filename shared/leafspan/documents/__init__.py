@@ -14,7 +14,6 @@ from leafspan.documents._frameworks import GivenDocument
 from leafspan.documents._identity import checked_keys, made_id
 from leafspan.documents._language import language_of, with_language
 from leafspan.documents._leaves import (
-    TABLE_DEPTH,
     find_sections,
     indexed_heads,
     indexed_texts,
@@ -30,7 +29,6 @@ from leafspan.documents._settings import FORMAT, TREE_SETTINGS, IndexSettings, O
 __all__ = [
     "CHUNK_ID",
     "FORMAT",
-    "TABLE_DEPTH",
     "TREE_SETTINGS",
     "GivenDocument",
     "IndexSettings",

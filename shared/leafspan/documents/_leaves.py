@@ -9,10 +9,7 @@ from operator import itemgetter
 
 from leafspan.splitting import Cut, Heading, Table, check_cuts
 from leafspan.text import count_words
-from leafspan.values import Ancestor, Document, Leaf, Section
-
-TABLE_DEPTH = 7
-"""Depth of a table's header among the headings: below all Markdown headings."""
+from leafspan.values import TABLE_DEPTH, Ancestor, Document, Leaf, Section
 
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]\s*|\n\s*\n\s*")
 

@@ -53,7 +53,9 @@ def _chapters(archive: ZipFile) -> tuple[dict[str, str], str | None]:
     for each in _all(book, "itemref"):
         if each.get("linear") != "no":
             id_ = each.get("idref", "")
-            read |= {normpath(join(dirname(package), names[id_])): ""} if id_ in names else {id_: "the book does not list it"}
+            read |= (
+                {normpath(join(dirname(package), names[id_])): ""} if id_ in names else {id_: "the book does not list it"}
+            )
     title = next((" ".join((each.text or "").split()) for each in _all(book, "title")), "")
     return read, title or None
 

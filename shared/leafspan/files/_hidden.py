@@ -47,7 +47,7 @@ def _is_hidden(element: Any, hidden: frozenset[str], *, fades_in: bool) -> bool:
     if element.get("hidden", "until-found") != "until-found" or (element.name == "dialog" and not element.has_attr("open")):
         return True
     if element.name == "input":
-        return element.get("type") == "hidden"
+        return bool(element.get("type") == "hidden")
     style = _declarations(element.get("style") or "")
     if _hides(style) or (not fades_in and _ZERO.fullmatch(style.get("opacity", ""))):
         return True
@@ -63,7 +63,11 @@ def _declarations(style: str) -> dict[str, str]:
 
 
 def _hides(style: dict[str, str]) -> bool:
-    if style.get("display") == "none" or style.get("visibility") in ("hidden", "collapse") or style.get("mso-hide") == "all":
+    if (
+        style.get("display") == "none"
+        or style.get("visibility") in ("hidden", "collapse")
+        or style.get("mso-hide") == "all"
+    ):
         return True
     if _pixels(style.get("font-size", ""), 16.0) < _SMALLEST:
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import day_name, month_name
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
@@ -15,15 +16,13 @@ _TOKEN = re.compile(
 )
 _SECTION = re.compile(r'(?:"[^"]*"?|\\.|\[[^\]]*\]|[_*].|[^;"\\\[_*])*', re.DOTALL)
 _LOCAL = {"mm-dd-yy": "yyyy-mm-dd", "m/d/yy h:mm": "yyyy-mm-dd hh:mm"}  # what they show depends on the reader's country
-_MONTHS = "January February March April May June July August September October November December".split()
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _FIRST = datetime(1899, 12, 30)  # the day 0 of spreadsheets
 _MOST_DAYS = 2_958_466  # up to the year 9999
 _CURRENCY = re.compile(r"\$([^-\]]+)(?:-.*)?")
 
 
 def formatted(value: object, code: str) -> str:
-    """Return a value in a number format as in English, such as ``"12.5 %"`` for .125 in ``"0.0 %"``. Fractions are decimal numbers."""
+    """Return a value in a number format as in English, such as ``"12.5 %"`` for .125 in ``"0.0 %"``."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, timedelta):
@@ -50,8 +49,8 @@ def _of_number(value: float, code: str) -> str:
     tokens, _ = _parts(code, number)
     percents = sum(1 for kind, text in tokens if (kind, text) == ("other", "%"))
     digits = [text for kind, text in tokens if kind == "digits"]
-    if any("/" == text for kind, text in tokens if kind == "other") and digits:
-        return general(value)  # a fraction
+    if any(text == "/" for kind, text in tokens if kind == "other") and digits:
+        return general(value)  # in a format of fractions, such as 1/2
     size = abs(value) if number == 1 else value
     rest = _digits(size, percents, "".join(digits)) if digits else ""
     texts = []
@@ -118,10 +117,10 @@ def _in_format(seconds: float, code: str, moment: datetime) -> str:
         elif letter == "m" and (before == "h" or following == "s"):
             texts.append(str(moment.minute).zfill(min(length, 2)))
         elif letter == "m":
-            name = _MONTHS[moment.month - 1]
+            name = month_name[moment.month]
             texts.append(str(moment.month).zfill(length) if length < 3 else {3: name[:3], 4: name}.get(length, name[0]))
         elif letter == "d":
-            name = _DAYS[moment.weekday()]
+            name = day_name[moment.weekday()]
             texts.append(str(moment.day).zfill(length) if length < 3 else name[:3] if length == 3 else name)
         elif letter == "h":
             texts.append(str((moment.hour - 1) % 12 + 1 if is_clock else moment.hour).zfill(min(length, 2)))

@@ -113,7 +113,9 @@ def diagram(root: Any) -> list[tuple[int, str]]:
     texts: list[tuple[int, str]] = []
     done: set[str | None] = set()
     roots = sorted(points, key=lambda each: points[each].get("type") != "doc")  # then the points that none is above
-    waiting: list[tuple[int, str | None]] = [(-1 if points[each].get("type") == "doc" else 0, each) for each in reversed(roots)]
+    waiting: list[tuple[int, str | None]] = [
+        (-1 if points[each].get("type") == "doc" else 0, each) for each in reversed(roots)
+    ]
     while waiting:
         depth, id_ = waiting.pop()
         point = points.get(id_)

@@ -84,7 +84,7 @@ class _Document:
             for each in (self._styles[name], *self._styles[name]):
                 for attribute, value in each.attrib.items():
                     if attribute.rpartition("}")[2] == key:
-                        return value
+                        return str(value)
             name = _get(self._styles[name], "style:parent-style-name")
         return ""
 
@@ -183,7 +183,9 @@ class _Document:
             elif kind == "object":
                 objects = list(self._object(each))
                 is_line = all(name_of(part) == "math" for part in objects)
-                (texts if is_line else below).extend(escape(_words(part)) if is_line else self._block(part) for part in objects)
+                (texts if is_line else below).extend(
+                    escape(_words(part)) if is_line else self._block(part) for part in objects
+                )
             elif kind in _BLOCKS and kind not in ("frame",):
                 below.append(self._block(each))
             elif kind not in _UNSEEN:
@@ -218,7 +220,9 @@ class _Document:
             said = next(found(root, "annotation"), root)  # as it was typed, such as "a over b"
             said.tag = "math"
             return [said]
-        return [each for each in root.iter() if name_of(each) == "table" or (name_of(each) == "p" and _is_title_of(root, each))]
+        return [
+            each for each in root.iter() if name_of(each) == "table" or (name_of(each) == "p" and _is_title_of(root, each))
+        ]
 
 
 _COLUMNS = "table:number-columns-repeated"

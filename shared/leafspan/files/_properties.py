@@ -9,7 +9,8 @@ from zipfile import ZipFile
 
 # Titles that programs make up, and that do not describe the text.
 _MADE = re.compile(
-    r"(?:\(?(?:anonymous|unknown|unspecified|none|null|no title)\)?|microsoft (?:word|excel|powerpoint) - .*|(?:untitled|document|presentation|slide)[\s\d]*|powerpoint presentation"
+    r"(?:\(?(?:anonymous|unknown|unspecified|none|null|no title)\)?|microsoft (?:word|excel|powerpoint) [-\u2013\u2014] .*"
+    r"|(?:untitled|document|presentation|slide)[-\s\d]*|powerpoint presentation|(?:doc|book|workbook)\d+"
     r"|[^\n]*\.(?:docx?|pptx?|xlsx?|odt|rtf|tex|dvi|pdf|indd|qxd|html?))",
     re.IGNORECASE,
 )

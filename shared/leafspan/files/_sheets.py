@@ -36,7 +36,7 @@ def read_csv(path: Path, files: Files) -> Iterator[Record]:
     assembly = Assembly()
     tables = Tables(assembly)
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
-    first = text.partition("\n")[0].strip("\ufeff\r\"")
+    first = text.partition("\n")[0].strip('\ufeff\r"')
     said = first[len(_SAID_SEPARATOR) :] if first.lower().startswith(_SAID_SEPARATOR) else ""
     try:
         rows = _rows(text, said if len(said) == 1 else "\t" if path.suffix.lower() == ".tsv" else _separator(text))
@@ -161,9 +161,7 @@ def _placed(
     for number in range(1, last_row + 1):
         row = found.get(number, {})
         open_ = [area for area in open_ if area.max_row >= number]
-        covered = {
-            column for area in open_ for column in range(area.min_col, min(area.max_col, last_column) + 1)
-        }
+        covered = {column for area in open_ for column in range(area.min_col, min(area.max_col, last_column) + 1)}
         origins: dict[int, Cell] = {}
         for area in merged.get(number, ()):
             columns = [each for each in range(area.min_col, min(area.max_col, last_column) + 1) if each not in hidden]

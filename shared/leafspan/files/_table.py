@@ -1,9 +1,10 @@
-"""Rows of a table as Markdown, each text under its column: the header above them tells leaves the names of their columns."""
+"""Rows of a table as Markdown, each text under its column. The header above them names the columns of leaves."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from leafspan.files._parts import Assembly
@@ -94,16 +95,9 @@ class Tables:
         for number, row in enumerate(rows, start=1):
             line: list[str] = []
             below: dict[int, tuple[int, str]] = {}
-
-            def cover(line: list[str] = line, below: dict[int, tuple[int, str]] = below) -> None:
-                left, text = above.pop(len(line))
-                if left > 1:
-                    below[len(line)] = left - 1, text
-                line.append(text)
-
             for value in row:
                 while len(line) in above:
-                    cover()
+                    _cover(line, above, below)
                 cell = value if isinstance(value, Cell) else Cell(_text(value))
                 text = _in_one_line(cell.text)
                 for column in range(cell.columns):
@@ -114,7 +108,7 @@ class Tables:
                     line.append(_Merged(text) if column else text)
             for column in sorted(above):
                 line += [""] * (column - len(line))
-                cover()
+                _cover(line, above, below)
             above = below
             while line and not line[-1]:
                 line.pop()
@@ -126,6 +120,14 @@ class Tables:
             yield line
 
 
+def _cover(line: list[str], above: dict[int, tuple[int, str]], below: dict[int, tuple[int, str]]) -> None:
+    """Add the place that a merged cell of a row above covers."""
+    left, text = above.pop(len(line))
+    if left > 1:
+        below[len(line)] = left - 1, text
+    line.append(text)
+
+
 def table(rows: Iterable[Iterable[object]], *, header: int = 0) -> str:
     """Return a table as Markdown. See Tables.add."""
     assembly = Assembly()
@@ -135,11 +137,13 @@ def table(rows: Iterable[Iterable[object]], *, header: int = 0) -> str:
 
 def _header_rows(lines: Sequence[Sequence[str]]) -> int:
     """Return the number of a header's rows. The row below cells that are merged over columns divides them."""
-    for height, (line, below) in enumerate(zip(lines, lines[1:], strict=False), start=1):
+    for height, (line, below) in enumerate(pairwise(lines), start=1):
         merged = {column for column, each in enumerate(line) if isinstance(each, _Merged) and not each.shown}
         divided = merged | {column - 1 for column in merged}
         named = {column for column, each in enumerate(line) if each} - divided
-        if not merged or any(below[column] and not isinstance(below[column], _Merged) for column in named if column < len(below)):
+        if not merged or any(
+            below[column] and not isinstance(below[column], _Merged) for column in named if column < len(below)
+        ):
             return height
     return max(1, len(lines))
 

@@ -55,9 +55,9 @@ class _Document:
         self.title: str | None = None
         self.left_out: list[str] = []
         self._archive = archive
-        main = {kind: name for kind, name in relations(archive, "").values()}.get("officeDocument", "word/document.xml")
+        main = dict(relations(archive, "").values()).get("officeDocument", "word/document.xml")
         self._main, self._relations = main, relations(archive, main)
-        self._parts = {kind: name for kind, name in self._relations.values()}
+        self._parts = dict(self._relations.values())
         self._root = ElementTree.fromstring(archive.read(main))
         self._w = self._root.tag.rpartition("}")[0] + "}"  # the namespace, which has two versions
         styles = ElementTree.fromstring(archive.read(self._parts["styles"])) if "styles" in self._parts else ()
@@ -92,7 +92,9 @@ class _Document:
             for each in section:
                 which = each.get(self._w + "type")
                 is_shown = which == "default" or (
-                    value_of(section, "titlePg") not in (None, *_OFF) if which == "first" else b"evenAndOddHeaders" in settings
+                    value_of(section, "titlePg") not in (None, *_OFF)
+                    if which == "first"
+                    else b"evenAndOddHeaders" in settings
                 )
                 name = self._relations.get(reference(each, "id"), ("", ""))[1]
                 if name_of(each) == kind and is_shown and name:
@@ -104,7 +106,9 @@ class _Document:
                             said.add(text)
                             yield part
 
-    def _rewrite(self, parent: Any, related: Any, *, shaded: bool, plain: bool = False, boxes: list[Any] | None = None) -> None:
+    def _rewrite(
+        self, parent: Any, related: Any, *, shaded: bool, plain: bool = False, boxes: list[Any] | None = None
+    ) -> None:
         """Rewrite what is in an element. What belongs below its paragraph is added to ``boxes``."""
         within = name_of(parent)
         children: list[Any] = []
@@ -124,7 +128,9 @@ class _Document:
             elif kind == "altChunk":
                 self.left_out.append("an embedded file is left out")
             elif kind in ("oMath", "oMathPara"):
-                children.append(self._run(" ".join(map(equation, [element] if kind == "oMath" else found(element, "oMath")))))
+                children.append(
+                    self._run(" ".join(map(equation, [element] if kind == "oMath" else found(element, "oMath"))))
+                )
             elif kind in ("drawing", "pict", "object"):
                 (children if boxes is None else boxes).extend(self._drawn(element, related, plain=plain))
             elif not self._is_hidden(element, kind, shaded):
@@ -162,7 +168,9 @@ class _Document:
     def _mark(self, paragraph: Any, *, plain: bool) -> None:
         """Give headings the style that the library knows, and find the document's title."""
         properties = next((each for each in paragraph if name_of(each) == "pPr"), None)
-        style = None if properties is None else next((each for each in properties if name_of(each) == "pStyle"), None)
+        if properties is None:
+            return
+        style = next((each for each in properties if name_of(each) == "pStyle"), None)
         depth = None if plain else self._depth(value_of(properties, "outlineLvl"), style)
         if style is not None and plain:
             properties.remove(style)
@@ -211,7 +219,7 @@ class _Document:
             next((value for each, part in styles if (value := value_of(each, part, name)) is not None), None)
             for name in ("vanish", "color", "sz")
         )
-        if vanish not in (None, *_OFF) or (size or "").isdecimal() and int(size or "") <= _SMALLEST:
+        if vanish not in (None, *_OFF) or ((size or "").isdecimal() and int(size or "") <= _SMALLEST):
             return True
         if kind == "p" or (color or "").upper() != "FFFFFF" or shaded:
             return False

@@ -51,7 +51,7 @@ from leafspan.language_model import (
     without_reasoning,
 )
 from leafspan.retrieval import CallOptions, Limits, check_timeout
-from leafspan.spans import SHOWN_TO_MODELS, citation
+from leafspan.spans import SHOWN_TO_MODELS, citation, shown_text
 from leafspan.splitting import cuts_at
 from leafspan.strategies import Fusion, HostReranker, HostResult, Mode, Reranked, StrategyLike, Watched, Watcher
 from leafspan.strategies.scoring import Shape
@@ -122,6 +122,7 @@ __all__ = [
     "searched_index",
     "searches_the_same",
     "shown",
+    "shown_text",
     "split_into_leaves",
     "strategy_of",
     "to_documents",

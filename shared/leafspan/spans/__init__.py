@@ -1,6 +1,6 @@
 """Arithmetic on spans of leaves: merging, windows, growing, parents, relevant runs, uniting and keeping to a budget."""
 
-from leafspan.spans._citation import SHOWN_TO_MODELS, citation
+from leafspan.spans._citation import SHOWN_TO_MODELS, citation, shown_text
 from leafspan.spans._cutting import best_hit
 from leafspan.spans._growing import grown_within
 from leafspan.spans._merging import SCORES, auto_merge
@@ -27,6 +27,7 @@ __all__ = [
     "runs_within_budget",
     "short_gaps",
     "shortlist",
+    "shown_text",
     "unite",
     "windows_around",
     "within_budget",

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from leafspan.values import Passage
+from bisect import bisect_right
+
+from leafspan.values import TABLE_DEPTH, Passage
 
 SHOWN_TO_MODELS = ("title", "headings")
 """The keys of a citation that say what the text is about. The other keys only say where it is."""
+
+
+def shown_text(passage: Passage) -> str:
+    """A passage's text for the results of both frameworks. Rows below a table's header have the header above them."""
+    if passage.outline is None or passage.summary is not None:
+        return passage.text
+    first, sections = passage.outline.runs[0][0], passage.outline.sections
+    place = bisect_right(sections, first, key=lambda section: section.first) - 1
+    if place < 0 or sections[place].depth != TABLE_DEPTH or sections[place].last < first:
+        return passage.text
+    names = sections[place].text
+    return f"| {names} |\n| {' | '.join(['---'] * (names.count(' | ') + 1))} |\n{passage.text}"
 
 
 def citation(passage: Passage) -> dict[str, object]:
