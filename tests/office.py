@@ -116,6 +116,25 @@ def odt(paragraphs: Sequence[tuple[int, str]]) -> bytes:
     return _saved(made)
 
 
+def odf(body: str, kind: str = "text", *, styles: str = "", page: str = "", parts: Mapping[str, str] = {}) -> bytes:
+    """A file of LibreOffice with this body, automatic styles, master page, and further parts."""
+    names = {"draw": "drawing", "fo": "xsl-fo-compatible"}
+    spaces = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{names.get(name, name)}:1.0"'
+        for name in ("office", "text", "table", "style", "draw", "presentation", "fo", "chart")
+    )
+    return archive(
+        {
+            "content.xml": f'<office:document-content {spaces} xmlns:xlink="http://www.w3.org/1999/xlink">'
+            f"<office:automatic-styles>{styles}</office:automatic-styles><office:body><office:{kind}>{body}</office:{kind}>"
+            "</office:body></office:document-content>",
+            "styles.xml": f"<office:document-styles {spaces}><office:master-styles><style:master-page>{page}"
+            "</style:master-page></office:master-styles></office:document-styles>",
+            **parts,
+        }
+    )
+
+
 def ods(sheets: Mapping[str, Sequence[Sequence[Any]]], *, empty_rows: int = 0) -> bytes:
     """Sheets of LibreOffice, below which may be empty rows."""
     from odfdo import Document, Row, Table

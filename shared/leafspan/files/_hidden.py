@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 _COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
-_RULE = re.compile(r"([^{}]*)\{([^{}]*)\}")
 _SIMPLE = re.compile(r"[.#]?[\w-]+")
 _NAMES = re.compile(r"[.#][\w-]+")
 _LENGTH = re.compile(r"(-?\d*\.?\d+)\s*([a-z%]*)")
@@ -33,15 +32,18 @@ def remove_hidden(page: Any) -> None:
     hidden = _hidden_names(sheets)
     is_styled = "background" in sheets or page.find("link", rel="stylesheet") is not None
     fades_in = page.find("script") is not None  # scripts show elements that are transparent at first
-    for element in page(lambda each: _is_hidden(each, hidden, fades_in=fades_in)):
-        if not element.decomposed:
-            element.decompose()
-    for element in page(style=re.compile("color", re.IGNORECASE)):
-        if not element.decomposed and _is_invisible(element, is_styled=is_styled):
-            element.decompose()
+    waiting, found = [page], []
+    while waiting:
+        for element in [each for each in waiting.pop().contents if each.name]:
+            is_found = _is_hidden(element, hidden, fades_in=fades_in) or _is_invisible(element, is_styled=is_styled)
+            (found if is_found else waiting).append(element)
+    for element in found:
+        element.decompose()
 
 
 def _is_hidden(element: Any, hidden: frozenset[str], *, fades_in: bool) -> bool:
+    if not element.attrs and element.name != "dialog" and element.name not in hidden:
+        return False
     if element.name in ("html", "body"):  # which scripts show as soon as they have run
         return False
     if element.get("hidden", "until-found") != "until-found" or (element.name == "dialog" and not element.has_attr("open")):
@@ -58,6 +60,8 @@ def _is_hidden(element: Any, hidden: frozenset[str], *, fades_in: bool) -> bool:
 
 
 def _declarations(style: str) -> dict[str, str]:
+    if not style:
+        return {}
     found = (each.partition(":") for each in _COMMENT.sub("", style.lower()).split(";"))
     return {key.strip(): value.replace("!important", "").strip() for key, _, value in found}
 
@@ -108,20 +112,26 @@ def _rules(sheets: str) -> Iterator[tuple[str, str]]:
     """Yield the selectors and declarations of rules that hold on every screen: those outside of @media and the like."""
     sheets = _COMMENT.sub("", sheets)
     depth = start = 0
-    for match in re.finditer(r"@[^{};]*(?:;|(\{))|[{}]", sheets):
+    for match in re.finditer(r"@[^{};@]*(?:;|(\{))|[{}]", sheets):
         if match[0] == "}" and depth:
             depth -= 1
             start = match.end()
         elif match[1] or (match[0] == "{" and depth):
             if depth == 0:
-                yield from _RULE.findall(sheets[start : match.start()])
+                yield from _divided(sheets[start : match.start()])
             depth += 1
-    yield from _RULE.findall(sheets[start:]) if depth == 0 else ()
+    yield from _divided(sheets[start:]) if depth == 0 else ()
+
+
+def _divided(sheet: str) -> Iterator[tuple[str, str]]:
+    for rule in sheet.split("}"):
+        selectors, _, style = rule.rpartition("{")
+        yield selectors, style
 
 
 def _is_invisible(element: Any, *, is_styled: bool) -> bool:
     """Whether a text has the colour of its background. A style sheet may colour the background of a class."""
-    color = _color(_declarations(element["style"]).get("color", ""))
+    color = _color(_declarations(element.get("style") or "").get("color", ""))
     if color is None or not color[3]:
         return color is not None
     for each in [element, *element.parents]:

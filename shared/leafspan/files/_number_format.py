@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from calendar import day_name, month_name
 from datetime import date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
@@ -16,6 +15,11 @@ _TOKEN = re.compile(
 )
 _SECTION = re.compile(r'(?:"[^"]*"?|\\.|\[[^\]]*\]|[_*].|[^;"\\\[_*])*', re.DOTALL)
 _LOCAL = {"mm-dd-yy": "yyyy-mm-dd", "m/d/yy h:mm": "yyyy-mm-dd hh:mm"}  # what they show depends on the reader's country
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _FIRST = datetime(1899, 12, 30)  # the day 0 of spreadsheets
 _MOST_DAYS = 2_958_466  # up to the year 9999
 _CURRENCY = re.compile(r"\$([^-\]]+)(?:-.*)?")
@@ -26,7 +30,8 @@ def formatted(value: object, code: str) -> str:
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, timedelta):
-        return _in_format(value.total_seconds(), code if _parts(code, 0)[1] else "[h]:mm:ss", _FIRST + value)
+        moment = _FIRST + timedelta(seconds=value.seconds, microseconds=value.microseconds)
+        return _in_format(value.total_seconds(), code if _parts(code, 0)[1] else "[h]:mm:ss", moment)
     if isinstance(value, time):
         value = datetime.combine(_FIRST, value)
     if isinstance(value, date):
@@ -117,10 +122,10 @@ def _in_format(seconds: float, code: str, moment: datetime) -> str:
         elif letter == "m" and (before == "h" or following == "s"):
             texts.append(str(moment.minute).zfill(min(length, 2)))
         elif letter == "m":
-            name = month_name[moment.month]
+            name = _MONTHS[moment.month - 1]
             texts.append(str(moment.month).zfill(length) if length < 3 else {3: name[:3], 4: name}.get(length, name[0]))
         elif letter == "d":
-            name = day_name[moment.weekday()]
+            name = _DAYS[moment.weekday()]
             texts.append(str(moment.day).zfill(length) if length < 3 else name[:3] if length == 3 else name)
         elif letter == "h":
             texts.append(str((moment.hour - 1) % 12 + 1 if is_clock else moment.hour).zfill(min(length, 2)))

@@ -235,7 +235,7 @@ class _Rows:
         self._element = element
         self._tables = tables
 
-    def __iter__(self) -> Iterator[list[Cell]]:
+    def __iter__(self) -> Iterator[list[Cell | str]]:
         hidden: set[int] = set()
         column = 0
         for each in found(self._element, "table-column"):
@@ -246,16 +246,16 @@ class _Rows:
         for row in _rows_of(self._element):
             cells = [] if _get(row, "table:visibility") in _HIDDEN else self._cells(row, hidden)
             times = _number(row, "table:number-rows-repeated")
-            if any(cell.text for cell in cells):
+            if any(cell.text if isinstance(cell, Cell) else cell for cell in cells):
                 yield from repeat([], blank)
                 yield from repeat(cells, times)
                 blank = 0
             else:
                 blank += times
 
-    def _cells(self, row: Any, hidden: set[int]) -> list[Cell]:
+    def _cells(self, row: Any, hidden: set[int]) -> list[Cell | str]:
         """Return the cells up to the last one with a text, without those that merged cells cover."""
-        cells: list[Cell] = []
+        cells: list[Cell | str] = []
         column = blank = 0
         for cell in row:
             if name_of(cell) not in ("table-cell", "covered-table-cell"):
@@ -267,8 +267,12 @@ class _Rows:
                 text = self._text(cell) if shown else ""
                 rows = _number(cell, "table:number-rows-spanned")
                 if text or rows > 1 or columns > 1:
-                    cells += [Cell("")] * blank
-                    cells += [Cell(text, rows, shown)] if columns > 1 and shown else [Cell(text, rows)] * shown
+                    cells += [""] * blank
+                    cells += (
+                        [Cell(text, rows, shown)]
+                        if columns > 1 and shown
+                        else [Cell(text, rows) if rows > 1 else text] * shown
+                    )
                     blank = 0
                 else:
                     blank += shown

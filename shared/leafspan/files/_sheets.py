@@ -160,6 +160,9 @@ def _placed(
     last_row = max((number for number, row in found.items() if row), default=0)
     for number in range(1, last_row + 1):
         row = found.get(number, {})
+        if not row and not open_ and number not in merged:
+            yield ()
+            continue
         open_ = [area for area in open_ if area.max_row >= number]
         covered = {column for area in open_ for column in range(area.min_col, min(area.max_col, last_column) + 1)}
         origins: dict[int, Cell] = {}

@@ -96,15 +96,17 @@ class Tables:
             line: list[str] = []
             below: dict[int, tuple[int, str]] = {}
             for value in row:
-                while len(line) in above:
+                while above and len(line) in above:
                     _cover(line, above, below)
-                cell = value if isinstance(value, Cell) else Cell(_text(value))
-                text = _in_one_line(cell.text)
-                for column in range(cell.columns):
+                if not isinstance(value, Cell):
+                    line.append(_in_one_line(_text(value)))
+                    continue
+                text = _in_one_line(value.text)
+                for column in range(value.columns):
                     above.pop(len(line), None)
-                    if cell.rows > 1:
+                    if value.rows > 1:
                         is_short = column == 0 and len(text) <= _LONGEST_REPEATED
-                        below[len(line)] = cell.rows - 1, _Above(text) if is_short else _Merged(text)
+                        below[len(line)] = value.rows - 1, _Above(text) if is_short else _Merged(text)
                     line.append(_Merged(text) if column else text)
             for column in sorted(above):
                 line += [""] * (column - len(line))
@@ -169,6 +171,8 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:.15g}"
     return "" if value is None else str(value)
@@ -176,4 +180,4 @@ def _text(value: object) -> str:
 
 def _in_one_line(text: str) -> str:
     """Return the text of a cell in one line. A bar in it does not end the cell."""
-    return " ".join(_BAR.sub(r"\1\1\\|", text).split())
+    return " ".join((_BAR.sub(r"\1\1\\|", text) if "|" in text else text).split())
