@@ -29,6 +29,8 @@ def formatted(value: object, code: str) -> str:
     """Return a value in a number format as in English, such as ``"12.5 %"`` for .125 in ``"0.0 %"``."""
     if isinstance(value, bool):
         return str(value).upper()
+    if code == "General" and isinstance(value, int | float):
+        return general(value)
     if isinstance(value, timedelta):
         moment = _FIRST + timedelta(seconds=value.seconds, microseconds=value.microseconds)
         return _in_format(value.total_seconds(), code if _parts(code, 0)[1] else "[h]:mm:ss", moment)

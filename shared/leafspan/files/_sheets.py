@@ -101,6 +101,7 @@ class _Sheet:
     def __init__(self, sheet: Any, tables: Tables) -> None:
         self._sheet = sheet
         self._tables = tables
+        self._formats: dict[int, str] = {}  # by the number of a style
 
     def rows(self) -> Iterator[Sequence[object]]:
         from openpyxl.worksheet._reader import FORMULA_TAG, WorkSheetParser
@@ -147,9 +148,12 @@ class _Sheet:
     def _format(self, style: int) -> str:
         from openpyxl.styles.numbers import BUILTIN_FORMATS
 
-        book = self._sheet.parent
-        number = book._cell_styles[style].numFmtId
-        return str(BUILTIN_FORMATS.get(number, "General") if number < 164 else book._number_formats[number - 164])
+        if style not in self._formats:
+            book = self._sheet.parent
+            number = book._cell_styles[style].numFmtId
+            code = BUILTIN_FORMATS.get(number, "General") if number < 164 else book._number_formats[number - 164]
+            self._formats[style] = str(code)
+        return self._formats[style]
 
 
 def _placed(
