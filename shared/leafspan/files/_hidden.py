@@ -32,7 +32,8 @@ def remove_hidden(page: Any) -> None:
     hidden = _hidden_names(sheets)
     is_styled = "background" in sheets or page.find("link", rel="stylesheet") is not None
     fades_in = page.find("script") is not None  # scripts show elements that are transparent at first
-    waiting, found = [page], []
+    waiting: list[Any] = [page]
+    found: list[Any] = []
     while waiting:
         for element in [each for each in waiting.pop().contents if each.name]:
             is_found = _is_hidden(element, hidden, fades_in=fades_in) or _is_invisible(element, is_styled=is_styled)

@@ -155,7 +155,7 @@ def _converter(library: Any) -> Any:
             return text
 
         def convert_table(self, el: Any, text: str, parent_tags: set[str]) -> str:
-            """Return what stands beside the cells, such as the caption, and the table, or a table in a cell as a line."""
+            """Return the caption and the table, or a table in a cell as one line."""
             rows = self._rows.pop(id(el), [])
             if {"td", "th"} & parent_tags:
                 return " ".join([text, "; ".join(", ".join(each.strip() for _, each in cells) for _, cells in rows)])

@@ -112,7 +112,7 @@ def diagram(root: Any) -> list[tuple[int, str]]:
             below.setdefault(each.get("srcId"), []).append((int(each.get("srcOrd") or 0), each.get("destId")))
     texts: list[tuple[int, str]] = []
     done: set[str | None] = set()
-    roots = sorted(points, key=lambda each: points[each].get("type") != "doc")  # then the points that none is above
+    roots = sorted(points, key=lambda each: points[each].get("type") != "doc")  # then points without a parent
     waiting: list[tuple[int, str | None]] = [
         (-1 if points[each].get("type") == "doc" else 0, each) for each in reversed(roots)
     ]

@@ -78,15 +78,20 @@ class _Document:
 
     def style(self, element: Any, space: str, key: str) -> str:
         """Return a property of an element's style, or of the styles that it is based on, or ``""``."""
-        name, done = _get(element, f"{space}:style-name"), set[str]()
-        while name in self._styles and name not in done:
-            done.add(name)
-            for each in (self._styles[name], *self._styles[name]):
+        for style in self._chain(_get(element, f"{space}:style-name")).values():
+            for each in (style, *style):
                 for attribute, value in each.attrib.items():
                     if attribute.rpartition("}")[2] == key:
                         return str(value)
-            name = _get(self._styles[name], "style:parent-style-name")
         return ""
+
+    def _chain(self, name: str) -> dict[str, Any]:
+        """Return a style and the styles that it is based on, by name."""
+        chain: dict[str, Any] = {}
+        while name and name not in chain:
+            chain[name] = self._styles.get(name, ElementTree.Element("style"))
+            name = _get(chain[name], "style:parent-style-name")
+        return chain
 
     def html(self) -> str:
         """Return a text as HTML, between the headers and footers of its pages."""
@@ -153,21 +158,14 @@ class _Document:
         below: list[str] = []
         text = self._line(element, below).strip()
         level = _get(element, "text:outline-level") if kind == "h" else self.style(element, "text", "default-outline-level")
-        if text and self._is_title(element):
+        if text and "Title" in self._chain(_get(element, "text:style-name")):
             level = "1"
             self.title = self.title or _words(element)
         tag = f"h{min(int(level), 6)}" if level.isdecimal() and int(level) else "p"
         return f"<{tag}>{text}</{tag}>{''.join(below)}" if text else "".join(below)
 
-    def _is_title(self, element: Any) -> bool:
-        name, done = _get(element, "text:style-name"), set[str]()
-        while name and name != "Title" and name not in done:
-            done.add(name)
-            name = _get(self._styles[name], "style:parent-style-name") if name in self._styles else ""
-        return name == "Title"
-
     def _line(self, element: Any, below: list[str]) -> str:
-        """Return what is in a paragraph as HTML. What stands below it, such as a text box, is added to ``below``."""
+        """Return a paragraph's content as HTML. Blocks in it, such as text boxes, are added to ``below``."""
         if self._is_hidden(element):
             return ""
         texts = [escape(element.text or "")]

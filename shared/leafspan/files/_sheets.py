@@ -67,7 +67,7 @@ def _separator(text: str) -> str:
 def read_xlsx(path: Path, files: Files) -> Iterator[Record]:
     """See Reader. Its parts are the rows of its sheets. Each sheet's name is a heading above it.
 
-    Hidden sheets, rows and columns are left out. A formula without a saved value stands in place of the value.
+    Hidden sheets, rows and columns are left out. A formula without a saved value is read itself.
     """
     try:
         from openpyxl import load_workbook
