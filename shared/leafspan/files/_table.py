@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from leafspan.files._parts import Assembly
@@ -54,23 +54,21 @@ class Tables:
     def add(self, rows: Iterable[Iterable[object]], name: str = "", *, header: int = 0) -> None:
         """Add a table of texts and Cells. Each row below the header is a part; blank rows are left out.
 
-        The header is the first ``header`` rows, or else the first row with several texts. Rows of one text above it are
-        lines above the table. A table's name is a heading above it, which is part of its first row.
+        The header is the first ``header`` rows, or else the first row, below rows that are titles. A table's name is a
+        heading above it, which is part of its first row.
         """
         lines = [(number, line) for number, line in enumerate(self._grid(rows, name), start=1) if _texts(line)]
         if not lines:
             return
-        top = 0 if header else next((n for n, (_, line) in enumerate(lines[:_FIRST_ROWS]) if _texts(line) > 1), 0)
-        if lines[top][0] > _FIRST_ROWS:
-            top = 0
+        width = max(len(line) for _, line in lines)
+        head = [line for number, line in lines[:header] if number <= header]
+        top = sum(1 for _ in takewhile(lambda line: _texts(line) == 1 < width == len(line), head[:-1]))
+        top = top if header else _lines_above(lines[:_FIRST_ROWS])
         heading = f"# {name}\n\n" if name else ""
         for number, line in lines[:top]:
             self._assembly.add(f"{heading}{next(filter(None, line))}\n\n", "row", number, name)
             heading = ""
-        below = top + _header_rows([line for _, line in lines[top : top + _MOST_HEADER_ROWS]])
-        if header:
-            below = max(1, sum(1 for number, _ in lines[:header] if number <= header))
-        width = max(len(line) for _, line in lines[top:])
+        below = len(head) or top + _header_rows([line for _, line in lines[top : top + _MOST_HEADER_ROWS]])
         names = _line(_names([line for _, line in lines[top:below]], width))
         self._assembly.add(f"{heading}{names}\n{_line(['---'] * width)}", "row", lines[top][0], name)
         is_padded = width * len(lines) <= MOST_CELLS
@@ -135,6 +133,19 @@ def table(rows: Iterable[Iterable[object]], *, header: int = 0) -> str:
     assembly = Assembly()
     Tables(assembly).add(rows, header=header)
     return assembly.text
+
+
+def _lines_above(lines: Sequence[tuple[int, Sequence[str]]]) -> int:
+    """Return the number of rows that are titles of the table: one text in the first column, apart from what is below.
+
+    They are merged cells, or above a blank row, or above at least three texts.
+    """
+    top = next((place for place, (_, line) in enumerate(lines) if _texts(line) > 1), 0)
+    above, (number, header) = lines[:top], lines[top]
+    if not all(line[0] for _, line in above) or number > _FIRST_ROWS:
+        return 0
+    is_apart = _texts(header) > 2 or number - lines[top - 1][0] > 1 or all(len(line) > 1 for _, line in above)
+    return top if is_apart else 0
 
 
 def _header_rows(lines: Sequence[Sequence[str]]) -> int:
