@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import errno
+import os
 import random
 import shutil
+import subprocess
+import sys
 import time
 import warnings
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +30,7 @@ from tests.engines.remote import RemoteEngine
 from tests.engines.test_laws import Asynchronous
 from tests.profiles import quick
 
+ROOT = Path(__file__).parents[2]
 WORDS = [f"{a}{b}{c}" for a in "bdfgkl" for b in "aeiou" for c in ("ron", "tal", "mis", "pek")]
 STRATEGIES = [BM25(), Hybrid(), RelevantSegments()]
 A, B = "a" * 32, "b" * 32  # names of segments
@@ -384,3 +390,82 @@ def test_a_shelf_has_the_segments_of_its_own_kind_alone(engine: RemoteEngine):
     run(words.remove({A}))
     assert run(words.names()) == set()
     assert set(engine.records("t")) == {B, f"{B}#0"}
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A tmpfs of 4 MB. Nobody but root can mount one."""
+    place = tmp_path / "small"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place], capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+FULL_DISK = """
+import sys
+from pathlib import Path
+from tests.segments.test_shelf import RemoteEngine, answers, documents, expected, opened
+
+engine, disk = RemoteEngine(), Path(sys.argv[1])
+with opened(engine, Path(sys.argv[2])) as writer:
+    writer.add(documents(*range(200)))
+right = expected(*range(200))
+for left in (0, 8, 16, 24, 32, 48, 64, 128, 256):
+    with (disk / "fill").open("wb", buffering=0) as fill:
+        try:
+            while fill.write(bytes(4096)) == 4096:
+                pass
+        except OSError:
+            pass
+        fill.truncate(max(0, fill.tell() - left * 1024))
+        with opened(engine, disk / f"cache-{left}") as reader:
+            assert answers(reader) == right, left
+"""
+
+
+@pytest.mark.slow
+def test_a_full_tmpfs_below_the_cache_never_ends_the_process(small_disk: Path, tmp_path: Path):
+    command = [sys.executable, "-W", "ignore", "-c", FULL_DISK, str(small_disk), str(tmp_path / "writer")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, cwd=ROOT, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_no_file_is_mapped_that_the_disk_has_no_space_for(engine: RemoteEngine, tmp_path: Path, monkeypatch, error: int):
+    with opened(engine, tmp_path / "writer") as writer:
+        writer.add(documents(*range(10)))
+
+    def full(*_: int) -> None:
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.warns(RuntimeWarning, match=os.strerror(error)), opened(engine, tmp_path / "reader") as reader:
+        assert answers(reader) == expected(*range(10))
+
+
+@pytest.mark.parametrize("error", [errno.EOPNOTSUPP, errno.EINVAL])
+def test_a_file_system_that_takes_no_space_beforehand_keeps_segments_too(
+    engine: RemoteEngine, tmp_path: Path, monkeypatch, error: int
+):
+    with opened(engine, tmp_path / "writer") as writer:
+        writer.add(documents(*range(10)))
+
+    def unable(*_: int) -> None:
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "posix_fallocate", unable)
+    with opened(engine, tmp_path / "reader") as reader:
+        assert answers(reader) == expected(*range(10))
+    assert list((tmp_path / "reader").rglob("*.segment"))
+
+
+def test_a_head_with_a_huge_length_takes_no_space(engine: RemoteEngine, tmp_path: Path):
+    with opened(engine, tmp_path / "writer") as writer:
+        writer.add(documents(*range(10)))
+    table = engine.inner.table("kb.segments")
+    for name, head in heads(engine).items():
+        table.put([Record(name, metadata={**(head.metadata or {}), "length": 1 << 50})])
+    with pytest.warns(RuntimeWarning, match="its length is not"), opened(engine, tmp_path / "reader") as reader:
+        assert answers(reader) == expected(*range(10))

@@ -11,7 +11,7 @@ from pathlib import Path
 from leafspan.engines import StaleRead
 from leafspan.errors import LeafspanError
 from leafspan.flows import Call, Flow
-from leafspan.segments._segment import HEAD_LENGTH, Damaged, front_length, segment_bytes
+from leafspan.segments._segment import HEAD_LENGTH, Damaged, segment_bytes, written_lengths
 from leafspan.segments._segment_folder import SegmentFolder, in_order
 from leafspan.segments._shelf import Piece, Shelf
 from leafspan.segments._snapshot import OpenSegment
@@ -67,7 +67,7 @@ class FetchedSegments:
         further = [
             Piece(name, number)
             for name, begin in begins.items()
-            for number in range(1, -(-min(front_length(begin), lengths[name]) // PIECE))
+            for number in range(1, -(-min(written_lengths(begin)[0], lengths[name]) // PIECE))
         ]
         fronts |= yield from self._shelf.pieces(further)
         found = list(known)

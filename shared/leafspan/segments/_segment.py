@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from leafspan.engines.local import open_file
 from leafspan.segments._pieced_array import PiecedArray
 from leafspan.segments._stored_arrays import DamagedSegment, StoredArray, StoredArrays, checksums_of
 from leafspan.store import DocumentTable
@@ -35,7 +36,7 @@ _LENGTHS = struct.Struct("<QQ")  # lengths of the front and of the file
 _TABLE = struct.Struct("<Q")  # length of the table
 _ALIGNMENT = 64
 HEAD_LENGTH = _HEAD.size + _LENGTHS.size
-"""Number of bytes that ``front_length`` needs."""
+"""Number of bytes that ``written_lengths`` needs."""
 
 _COLUMNS = ("keys", "order", "id_ends", "leaves", "versions", "ids")  # the documents' columns
 
@@ -102,7 +103,7 @@ def read_segment(path: Path, *, whole: bool = False) -> Segment:
         FileNotFoundError: if there is no such file.
     """
     try:
-        file = path.open("rb")
+        file = open(path, "rb", opener=open_file)
     except IsADirectoryError:
         raise Damaged(f"{path}: a folder, where a file belongs: move the folder away") from None
     with file:
@@ -135,12 +136,13 @@ def segment_bytes(documents: DocumentTable, arrays: Mapping[str, NDArray[Any]]) 
     return b"".join(_parts(documents, arrays))
 
 
-def front_length(begin: bytes) -> int:
-    """The length of a file's head and front, from the start of the file.
+def written_lengths(begin: bytes) -> tuple[int, int]:
+    """The length of a file's head and front, and of the whole file, from the start of the file.
 
     ``begin`` must have at least ``HEAD_LENGTH`` bytes. A damaged length is noticed when the file is read.
     """
-    return _HEAD.size + int(_LENGTHS.unpack_from(begin, _HEAD.size)[0])
+    front, whole = _LENGTHS.unpack_from(begin, _HEAD.size)
+    return _HEAD.size + front, whole
 
 
 def _parts(documents: DocumentTable, arrays: Mapping[str, NDArray[Any] | PiecedArray]) -> Iterator[bytes | memoryview]:

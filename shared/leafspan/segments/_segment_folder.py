@@ -12,8 +12,18 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from leafspan.engines.local import NO_FOLLOW, check_not_too_many
-from leafspan.segments._segment import UNFINISHED, Damaged, MergedSegment, Segment, new_file, read_segment, write_segment
+from leafspan.engines.local import NO_FOLLOW, check_not_too_many, open_file
+from leafspan.segments._segment import (
+    HEAD_LENGTH,
+    UNFINISHED,
+    Damaged,
+    MergedSegment,
+    Segment,
+    new_file,
+    read_segment,
+    write_segment,
+    written_lengths,
+)
 from leafspan.segments._snapshot import OpenSegment
 from leafspan.segments._stored_arrays import PIECE, StoredArrays, StoredFile
 
@@ -148,10 +158,13 @@ class SegmentFolder:
             Damaged: if the pieces are damaged.
         """
         path = self.file(name)
+        begin = pieces.get(0, b"")
+        if len(begin) < HEAD_LENGTH or written_lengths(begin)[1] != length:  # before it takes the disk's space
+            raise Damaged(f"{path}: its length is not {length} bytes")
 
         def write() -> None:
             with new_file(path) as file:
-                file.truncate(length)
+                _take_space(file.fileno(), length)
                 _fill(file.fileno(), pieces)
 
         try:
@@ -192,7 +205,7 @@ class SegmentFolder:
     def fill(self, file: StoredFile, pieces: Mapping[int, bytes]) -> bool:
         """Write fetched pieces to a file. Return False if the file is gone or cannot be written."""
         try:
-            descriptor = os.open(file.what, os.O_RDWR | NO_FOLLOW)
+            descriptor = open_file(file.what, os.O_RDWR | NO_FOLLOW)
         except OSError as error:
             check_not_too_many(error, f"write {file.what!r}")
             return False
@@ -296,6 +309,18 @@ class SegmentFolder:
         with suppress(OSError):
             if not self.read_only:
                 self.path.rmdir()
+
+
+def _take_space(descriptor: int, length: int) -> None:
+    """Give a file its length, and the disk's space for it: a full tmpfs ends a process that maps a file with holes."""
+    try:
+        os.posix_fallocate(descriptor, 0, length)
+    except AttributeError:  # macOS and Windows, which have no tmpfs
+        os.ftruncate(descriptor, length)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):  # file systems that cannot take space beforehand
+            raise
+        os.ftruncate(descriptor, length)
 
 
 def _fill(descriptor: int, pieces: Mapping[int, bytes]) -> None:

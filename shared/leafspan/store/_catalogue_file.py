@@ -136,7 +136,7 @@ class CatalogueFile:
 
     def _write(self, place: _Place, record: Record) -> None:
         """Append a record, unless another process has appended one since the file was read."""
-        with open(os.open(self._path, os.O_RDWR | os.O_APPEND | NO_FOLLOW), "rb") as file:
+        with open(open_file(self._path, os.O_RDWR | os.O_APPEND | NO_FOLLOW), "rb") as file:
             if place.is_of(file) and os.fstat(file.fileno()).st_size == place.position:
                 content = record.pack()
                 if os.write(file.fileno(), content) == len(content):

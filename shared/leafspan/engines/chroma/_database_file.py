@@ -8,7 +8,7 @@ import stat
 import weakref
 from pathlib import Path
 
-from leafspan.engines.local._descriptors import read_at
+from leafspan.engines.local._descriptors import open_file, read_at
 from leafspan.engines.local._disk_errors import disk_error
 from leafspan.errors import DamagedIndex
 
@@ -31,7 +31,7 @@ class DatabaseFile:
     def __init__(self, folder: Path) -> None:
         self.path = folder / DATABASE
         try:
-            self._descriptor = os.open(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
+            self._descriptor = open_file(self.path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
             self._own = os.fstat(self._descriptor)
         except OSError as error:
             raise disk_error(error, f"open {str(self.path)!r}") from error

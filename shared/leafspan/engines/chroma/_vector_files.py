@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from leafspan.engines.local._descriptors import open_file
 from leafspan.engines.local._open_files import check_not_too_many
 
 VECTORS = ("header.bin", "data_level0.bin", "length.bin", "link_lists.bin")
@@ -128,7 +129,7 @@ class VectorFiles:
     def ids(self) -> set[str]:
         """Return the ids of the records whose vectors are in the files, or an empty set if they cannot be read."""
         try:
-            with (self.place / IDS).open("rb") as file:
+            with open(self.place / IDS, "rb", opener=open_file) as file:
                 return set(_PlainUnpickler(file).load()["id_to_label"])
         except Exception as error:  # a damaged pickle can raise anything
             check_not_too_many(error, f"read {str(self.place / IDS)!r}")
@@ -167,7 +168,7 @@ def _differing(place: Path, recorded: Checksums) -> list[str]:
 
 def _checksum(path: Path) -> tuple[int, int]:
     checksum = size = 0
-    with path.open("rb", buffering=0) as file:
+    with open(path, "rb", buffering=0, opener=open_file) as file:
         while block := file.read(_BLOCK):
             checksum = zlib.crc32(block, checksum)
             size += len(block)
@@ -180,7 +181,7 @@ def _looks_complete(place: Path) -> bool:
         ids = os.stat(place / IDS)
         if any(os.stat(place / name).st_mtime_ns > ids.st_mtime_ns for name in VECTORS):
             return False
-        with (place / IDS).open("rb") as file:
+        with open(place / IDS, "rb", opener=open_file) as file:
             labels = _PlainUnpickler(file).load()["id_to_label"]
         _, _, _, vectors, size = _HEADER.unpack((place / VECTORS[0]).read_bytes()[: _HEADER.size])
         sizes = [os.stat(place / name).st_size for name in VECTORS[1:]]

@@ -14,20 +14,24 @@ from leafspan.engines.local._disk_errors import disk_error
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Flags for ``os.open`` that refuse a link, where the system can."""
 
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # a FIFO would wait for its other end
 _mutex = threading.Lock()  # for systems where reading at an offset takes two steps
 
 
-def open_file(path: Path, flags: int) -> int:
-    """Open a file with these flags of ``os.open``, and return its descriptor.
+def open_file(path: str | Path, flags: int) -> int:
+    """Open a regular file with these flags of ``os.open``, and return its descriptor.
 
     Raises:
-        OSError: if it cannot be opened, or is a folder.
+        OSError: if it cannot be opened, or is a folder or a FIFO.
     """
-    descriptor = os.open(path, flags, 0o666)
-    if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
+    descriptor = os.open(path, flags | _NO_WAIT, 0o666)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return descriptor
+    os.close(descriptor)
+    if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-    return descriptor
+    raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
 def read_at(descriptor: int, length: int, place: int) -> bytes:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from leafspan.engines.local._descriptors import NO_FOLLOW
+from leafspan.engines.local._descriptors import NO_FOLLOW, open_file
 from leafspan.engines.local._disk_errors import disk_error
 from leafspan.errors import StorageFailed
 
@@ -96,7 +96,7 @@ class FileLock:
     def _open(self) -> int:
         """Open the lock file, and make it if it does not exist. Return the descriptor."""
         try:
-            return os.open(self.path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o666)
+            return open_file(self.path, os.O_RDWR | os.O_CREAT | NO_FOLLOW)
         except FileNotFoundError as error:
             raise StorageFailed(f"cannot make {str(self.path)!r}: its folder is gone") from error
         except OSError as error:
