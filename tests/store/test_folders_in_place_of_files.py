@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import warnings
@@ -81,6 +82,27 @@ def test_whatever_of_an_index_is_a_folder_or_a_file_by_mistake_the_answer_is_rig
     for each in sorted(whole.rglob("*")):
         path = copied(whole, tmp_path / "kb")
         (put_a_file if each.is_dir() else put_a_folder)(path / each.relative_to(whole))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of what is made anew
+            try:
+                answer = use(path)
+            except LeafspanError:
+                continue
+        assert sorted(answer) == list(COLOURS), each
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a FIFO")
+@pytest.mark.parametrize("use", [read, only_read, write, repair])
+def test_a_fifo_in_the_place_of_any_file_of_leafspan_or_beside_it_is_never_waited_for(
+    whole: Path, tmp_path: Path, use: Callable[[Path], list[str]]
+):
+    files = [each.relative_to(whole) for each in sorted(whole.rglob("*")) if each.is_file()]
+    own = [each for each in files if each.parts[0].startswith("leafspan")]
+    segment = next(each for each in own if each.suffix == ".segment")
+    for each in [Path("chroma.sqlite3"), *own, segment.with_name("another.segment")]:
+        path = copied(whole, tmp_path / "kb")
+        (path / each).unlink(missing_ok=True)
+        os.mkfifo(path / each)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of what is made anew
             try:
