@@ -6,6 +6,7 @@ A bool is not a number, and neither are nan and infinity.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from inspect import iscoroutinefunction
@@ -20,6 +21,10 @@ _MOST = 2**63
 _LONGEST_NAME = 255  # bytes of a file name
 _LONGEST_WAIT = 1e9  # seconds: operating systems allow little more
 _SHOWN = 100  # characters of a value in a message
+_ADDRESS = re.compile(
+    r"\s*([a-z][\w+.-]+:/+)|.*(?:://|(?:password|passwd|pwd)\s*=)|[^/\\@:]{2,}:[^\\@]*@", re.IGNORECASE | re.DOTALL
+)  # such as mysql://..., host=db password=secret and anna:secret@db
+_WITHOUT_SECRETS = re.compile(r"[\w+.-]+:/+[\w.-]*(:\d+)?(/[\w./-]*)?")
 
 
 def is_number(value: object) -> bool:
@@ -175,13 +180,18 @@ def checked_id(name: str, value: object) -> str:
 
 
 def check_path(name: str, path: object) -> None:
-    """Check that ``path`` is possible in a file system.
+    """Check that ``path`` is possible in a file system, and no address, whose password would be the name of a folder.
 
     Raises:
         InvalidArgument: if it is not.
     """
     if not isinstance(path, str | Path):
         raise InvalidArgument(f"{name} must be a string or a pathlib.Path, got {shown(path)}")
+    if _ADDRESS.match(str(path)):
+        raise InvalidArgument(
+            f"{name} must be a folder or a file, got an address ({shown(path)}): an index, as a text, has the addresses "
+            "http://host:port/name of a Chroma server and postgresql://user@host/database; others are opened by client="
+        )
     if path == "":  # mostly an unset variable
         raise InvalidArgument(f"{name} must be a path, got an empty text; '.' is the current folder")
     try:
@@ -217,7 +227,13 @@ def did_you_mean(value: object, choices: Iterable[str]) -> str:
 
 
 def shown(value: object) -> str:
-    """The value as an error message shows it: its repr, with the middle cut out if it is too long."""
+    """The value as an error message shows it: its repr, with the middle cut out if it is too long.
+
+    Of an address that may have a password, it is only the scheme.
+    """
+    if isinstance(value, str | Path) and (like := _ADDRESS.match(str(value))):
+        if not _WITHOUT_SECRETS.fullmatch(str(value)):
+            return repr(f"{like[1] or ''}...")
     try:
         text = repr(value)
     except Exception as error:  # a user's own repr, or a value nested too deep

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 
 import typer
 
@@ -37,15 +38,12 @@ def named_index(text: str) -> str:
     """
     if not is_address(text):
         return str(named_path(text))
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return text  # opening it reports what is wrong with it
-    if parts.password is not None or "password=" in parts.query.lower():  # also sslpassword
+    if _PASSWORD.search(unquote(text)):
         raise typer.BadParameter("must have no password, since it is printed: set PGPASSWORD, or write it to ~/.pgpass")
     return text
 
 
+_PASSWORD = re.compile(r"://[^@]*:.*@|password\s*=", re.IGNORECASE | re.DOTALL)  # also sslpassword
 _PLACE = "The index: a folder, or an address such as http://host:port/name or postgresql://user@host/database."
 KnowledgeBase = Annotated[str, typer.Option("--kb", help=_PLACE, parser=named_index, metavar="FOLDER")]
 """The type of the option ``--kb``."""

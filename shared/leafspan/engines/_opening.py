@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from inspect import iscoroutinefunction
 from typing import Any, Literal
 
@@ -9,8 +10,8 @@ from leafspan.engines._tables import CalledEngine, FlowEngine, is_engine
 from leafspan.engines.postgres import Postgres
 from leafspan.flows import Flow
 
-_CHROMA = ("http://", "https://")
-_POSTGRES = ("postgresql://", "postgres://")
+_CHROMA = re.compile(r"\s*https?://", re.IGNORECASE)
+_POSTGRES = re.compile(r"\s*postgres(ql)?(\+\w+)?://", re.IGNORECASE)  # also with a driver's name, as SQLAlchemy takes it
 _ASKED = {"chroma": "get_or_create_collection", "engine": "table", "pool": "getconn", "qdrant": "query_points"}
 
 
@@ -47,7 +48,7 @@ def to_engine(thing: Any, timeout: float) -> FlowEngine:
 
 def is_address(path: object) -> bool:
     """Whether an index's path is a server's address, not a folder."""
-    return isinstance(path, str) and path.lower().startswith(_CHROMA + _POSTGRES)
+    return isinstance(path, str) and (_CHROMA.match(path) or _POSTGRES.match(path)) is not None
 
 
 def connect(address: str, timeout: float) -> Flow[tuple[Any, str | None]]:
@@ -59,13 +60,13 @@ def connect(address: str, timeout: float) -> Flow[tuple[Any, str | None]]:
         ServerTimeout: if the server does not answer within the timeout.
         StorageFailed: if the server cannot be reached.
     """
-    if address.lower().startswith(_POSTGRES):
+    if database := _POSTGRES.match(address):
         from leafspan.engines.postgres import connect as connect_to_database
 
-        return (yield from connect_to_database(address, timeout)), None
+        return (yield from connect_to_database(address[database.end() :].strip(), timeout)), None
     from leafspan.engines.chroma import connect as connect_to_chroma
 
-    return (yield from connect_to_chroma(address, timeout))
+    return (yield from connect_to_chroma(address.strip(), timeout))
 
 
 def _kind(thing: Any) -> Literal["chroma", "engine", "pool", "postgres", "qdrant"] | None:

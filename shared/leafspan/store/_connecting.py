@@ -99,6 +99,8 @@ def _both_or_neither(path: object) -> str:
 
 
 def _check_options(path: object, client: Any, name: object, timeout: object) -> None:
+    if path is not None:
+        check_path("path", path)
     if (path is None) == (client is None):
         raise InvalidArgument(f"give either a path or a client, got {_both_or_neither(path)}")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
@@ -116,7 +118,6 @@ def _check_options(path: object, client: Any, name: object, timeout: object) -> 
 
 
 def _folder_path(path: Any, *, create: bool) -> Path:
-    check_path("path", path)
     folder_path = Path(path).expanduser()
     try:
         is_something_else = not stat.S_ISDIR(folder_path.stat().st_mode)

@@ -25,16 +25,15 @@ def connect(address: str, timeout: float) -> Flow[tuple[Any, str | None]]:
         StorageFailed: if the server cannot be reached.
     """
     check_number("timeout", timeout, at_least=0, unit="seconds")
-    parts = urlsplit(address)
-    name = unquote(parts.path.strip("/"))
     try:
+        parts = urlsplit(address)
+        name = unquote(parts.path.strip("/"))
         port = parts.port or _SCHEMES[parts.scheme]
     except ValueError:
-        port = 0
+        parts, name, port = urlsplit(""), "", 0
     if not port or not parts.hostname or "/" in name or parts.query or parts.fragment or parts.username is not None:
-        shown_address = shown(f"{parts.scheme}://...@{parts.hostname}" if parts.username is not None else address)
         raise InvalidArgument(
-            f"the address of an index must be http://host:port/name, got {shown_address}; credentials come from Chroma's "
+            f"the address of an index must be http://host:port/name, got {shown(address)}; credentials come from Chroma's "
             "environment variables, or pass a client that chromadb makes"
         )
     place = f"the Chroma server at {parts.scheme}://{parts.hostname}:{port}"
