@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from psycopg.conninfo import make_conninfo
+from psycopg.sql import SQL, Identifier
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from leafspan import (
@@ -293,7 +294,7 @@ async def test_a_silent_server_is_waited_for_until_the_timeout(server: str, sche
     import psycopg
 
     one, _ = two
-    relation = one._store._manifest._relation.as_string(None)
+    relation = one._store._manifest.relation.as_string(None)
     with psycopg.connect(server) as connection:
         connection.execute(f"LOCK TABLE {relation} IN ACCESS EXCLUSIVE MODE")
         began = time.monotonic()
@@ -315,17 +316,17 @@ def roles(server: str) -> Iterator[Callable[[], tuple[str, str]]]:
 
     names: list[str] = []
 
-    def made() -> tuple[str, str]:
-        names.append(f"role_{uuid4().hex[:8]}")
+    def made(ending: str = "") -> tuple[str, str]:
+        names.append(f"role_{uuid4().hex[:8]}{ending}")
         with psycopg.connect(server, autocommit=True) as connection:
-            connection.execute(f"CREATE ROLE {names[-1]} LOGIN PASSWORD 'secret'")
+            connection.execute(SQL("CREATE ROLE {} LOGIN PASSWORD 'secret'").format(Identifier(names[-1])))
         return names[-1], make_conninfo(server, user=names[-1], password="secret")
 
     yield made
     with psycopg.connect(server, autocommit=True) as connection:
         for name in names:
-            connection.execute(f"DROP OWNED BY {name}")
-            connection.execute(f"DROP ROLE {name}")
+            connection.execute(SQL("DROP OWNED BY {}").format(Identifier(name)))
+            connection.execute(SQL("DROP ROLE {}").format(Identifier(name)))
 
 
 def test_who_may_not_create_uses_what_a_script_has_made(server: str, schema: str, roles: Any, tmp_path: Path):
@@ -372,6 +373,131 @@ def test_a_role_sees_the_schema_of_its_own_tenant_alone(server: str, roles: Any,
         connection.execute(f"SELECT * FROM {mine}.leafspan_tables")
     for _, pool in tenants.values():
         pool.close()
+
+
+HOSTILE = ["%", "%s", "%(a)s", "100% \"sure\"", "{}", "{0}%%", "'; DROP TABLE leafspan_tables; --", "$$ä$$", "\\"]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_schema_and_a_role_may_have_any_name(name: str, server: str, roles: Any, tmp_path: Path):
+    import psycopg
+
+    role, url = roles(name)
+    schema = f"{uuid4().hex[:8]}{name}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(script("kb", numbers=256, role=role, schema=schema))
+        connection.execute(script(name, numbers=256, role=role, schema=schema))
+        rows = connection.execute(SQL("SELECT name FROM {}").format(Identifier(schema, "leafspan_tables"))).fetchall()
+    assert {each for (each,) in rows} >= {"kb.leaves", f"{name}.leaves"}
+    for made_by in (url, server):  # with the script, and without it
+        with ConnectionPool(made_by, min_size=1, max_size=2, open=True) as pool:
+            client = Postgres(pool, schema=schema if made_by == url else f"{uuid4().hex[:8]}{name}")
+            with Index.open(client=client, cache_dir=tmp_path, splitter=SPLITTER) as index:
+                index.add(DOCUMENTS[:2])
+                assert index.retrieve(QUESTIONS[0])
+                assert index.check() == []
+
+
+def test_a_script_lets_a_role_use_the_tables_that_it_makes_and_no_others(server: str, schema: str, roles: Any):
+    import psycopg
+
+    (role, url), (other, _) = roles(), roles()
+    named = Identifier(schema, "payroll")
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(SQL("CREATE SCHEMA {}").format(Identifier(schema)))
+        connection.execute(SQL("CREATE TABLE {} (salary int)").format(named))
+        connection.execute(script("theirs", numbers=256, role=other, schema=schema))
+        connection.execute(script("kb", numbers=256, role=role, schema=schema))
+        rows = connection.execute(SQL("SELECT id FROM {} WHERE name LIKE 'theirs%'").format(Identifier(schema, "leafspan_tables")))
+        others = [Identifier(schema, f"leafspan_{id_}") for (id_,) in rows]
+    with psycopg.connect(url, autocommit=True) as connection:
+        for table in (named, *others):
+            for statement in ("SELECT 1 FROM {}", "DELETE FROM {}", "INSERT INTO {} DEFAULT VALUES", "TRUNCATE {}"):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute(SQL(statement).format(table))
+        for statement in ("DELETE FROM {}", "UPDATE {} SET name = 'x'", "INSERT INTO {} (id) VALUES ('x')"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(SQL(statement).format(Identifier(schema, "leafspan_tables")))
+
+
+@pytest.fixture
+def database(server: str) -> Iterator[Callable[[str], str]]:
+    """A function that makes a database with these options, and returns its URL."""
+    import psycopg
+
+    names: list[str] = []
+
+    def made(options: str = "") -> str:
+        names.append(f"db_{uuid4().hex[:8]}")
+        with psycopg.connect(server, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {names[-1]} TEMPLATE template0 {options}")
+        return make_conninfo(server, dbname=names[-1])
+
+    yield made
+    with psycopg.connect(server, autocommit=True) as connection:
+        for name in names:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+@pytest.mark.parametrize("by_script", [False, True])
+@pytest.mark.parametrize("place", ["extensions", 'My "%s" {ext}'])
+async def test_pgvector_may_be_in_another_schema(
+    place: str, by_script: bool, roles: Any, database: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    import psycopg
+
+    monkeypatch.setattr(_table, "_LEAST_INDEXED", 0)
+    url = database()
+    role, of_role = roles()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(SQL("CREATE SCHEMA {}").format(Identifier(place)))
+        connection.execute(SQL("CREATE EXTENSION vector SCHEMA {}").format(Identifier(place)))
+        if by_script:
+            connection.execute(script("kb", numbers=256, role=role))
+            url = make_conninfo(of_role, dbname=connection.info.dbname)
+    with (
+        Index.open(tmp_path / "kb", splitter=SPLITTER) as folder,
+        ConnectionPool(url, min_size=1, max_size=4, open=True) as pool,
+        Index.open(client=pool, splitter=SPLITTER, cache_dir=tmp_path / "cache") as index,
+    ):
+        for each in (folder, index):
+            each.add(DOCUMENTS)
+            each.build_tree(progress=False)
+        for strategy in (*STRATEGIES, Tree(base=Hybrid())):
+            assert lists(index, strategy) == lists(folder, strategy), strategy
+        assert index.check() == []
+    async with AsyncConnectionPool(url, min_size=1, max_size=2, open=False) as pool:
+        index = await Index.aopen(client=pool, create=False, splitter=SPLITTER, cache_dir=tmp_path / "another")
+        assert await index.aretrieve(QUESTIONS[0], Vector())
+    with psycopg.connect(url) as connection:  # leafspan changes the path of no connection
+        assert connection.execute("SHOW search_path").fetchone() == ('"$user", public',)
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII", "EUC_JP"])
+async def test_a_database_in_another_encoding_is_refused_with_what_to_do(encoding: str, database: Any):
+    url = database(f"ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C'")
+    expected = rf"must have the server_encoding UTF8, got '{encoding}': make another with CREATE DATABASE"
+    for options in ({}, {"client_encoding": "UTF8"}):
+        with ConnectionPool(url, kwargs=options, open=True) as pool, pytest.raises(InvalidArgument, match=expected):
+            Index.open(client=pool)
+        async with AsyncConnectionPool(url, kwargs=options, open=False) as pool:
+            with pytest.raises(InvalidArgument, match=expected):
+                await Index.aopen(client=pool)
+
+
+def test_a_client_in_another_encoding_is_refused_and_an_address_is_read_in_utf8(
+    server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    expected = r"must have the client_encoding UTF8, got 'LATIN1': give the pool kwargs"
+    with (
+        ConnectionPool(server, kwargs={"client_encoding": "LATIN1"}, open=True) as pool,
+        pytest.raises(InvalidArgument, match=expected),
+    ):
+        Index.open(client=pool)
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    with Index.open(server, name=f"kb-{uuid4().hex[:8]}", cache_dir=tmp_path) as index:
+        index.add(Document("ネコ", "ネコがいる。"))
+        assert index.get("ネコ").text == "ネコがいる。"
 
 
 def test_tables_of_another_version_are_refused(connect: Callable[[], Postgres], tmp_path: Path):

@@ -17,7 +17,7 @@ from leafspan.engines._tables import PlainEngine
 from leafspan.engines.postgres._database import Postgres, check_installed
 from leafspan.engines.postgres._failures import translated
 from leafspan.engines.postgres._locks import Locks
-from leafspan.engines.postgres._sessions import Ask, Sessions, Steps
+from leafspan.engines.postgres._sessions import PLACE_OF_VECTORS, Ask, Sessions, Steps, statement
 from leafspan.engines.postgres._table import PostgresTable
 from leafspan.engines.postgres._values import loaded, loaded_metadata, stored, stored_metadata
 from leafspan.errors import IndexMismatch
@@ -26,7 +26,7 @@ from leafspan.flows import Call, Flow
 if TYPE_CHECKING:
     from psycopg.sql import Composed
 
-_REGISTRY = "leafspan_tables"
+REGISTRY = "leafspan_tables"
 _VERSION = "leafspan tables, version 1"  # a comment on the registry
 _LOCK = 0x6C656166  # held while making tables, so that only one process makes them
 
@@ -75,6 +75,11 @@ class PostgresEngine(PlainEngine):
         """Return the call that runs statements on a connection. With ``finish``, they are one transaction."""
         return self.caller.call(doing, self._sessions.function(writes=finish), (steps, *given), finish=finish)
 
+    @property
+    def vectors(self) -> str:
+        """The prefix of pgvector's names: see ``Sessions``."""
+        return self._sessions.vectors
+
     def named(self, *names: str) -> Composed:
         """Return the quoted name of something in the schema, or the schema's own name."""
         from psycopg.sql import SQL, Identifier
@@ -121,8 +126,8 @@ class PostgresEngine(PlainEngine):
 
     def registered(self, table: PostgresTable, notes: str | None, *, searched: bool) -> Ask:
         """Return the statement that writes a table into the registry."""
-        statement = "INSERT INTO {} (id, name, notes, searched) VALUES (%s, %s, %s, %s)"
-        return self._ask(statement, table.id, stored(table.name), notes, searched)
+        insert = "INSERT INTO {} (id, name, notes, searched) VALUES (%s, %s, %s, %s)"
+        return self._ask(insert, table.id, stored(table.name), notes, searched)
 
     def _has_registry(self) -> Steps[bool]:
         """Whether this version has made tables.
@@ -131,7 +136,7 @@ class PostgresEngine(PlainEngine):
             IndexMismatch: if another version has made them.
         """
         question = "SELECT obj_description(to_regclass(%s), 'pg_class'), to_regclass(%s) IS NOT NULL"
-        name = self.named(_REGISTRY).as_string(None)
+        name = self.named(REGISTRY).as_string(None)
         [(version, is_there)] = yield Ask(question, [name, name])
         if is_there and version != _VERSION:
             raise IndexMismatch(
@@ -141,10 +146,12 @@ class PostgresEngine(PlainEngine):
         return bool(is_there)
 
     def _registry_made(self) -> Steps[None]:
-        if (yield Ask("SELECT to_regtype('vector')")) == [(None,)]:
+        if not (yield Ask(PLACE_OF_VECTORS)):
             yield Ask("CREATE EXTENSION IF NOT EXISTS vector")
+            [(place,)] = yield Ask(PLACE_OF_VECTORS)
+            self._sessions.vectors = f"{place}."
         if (yield Ask("SELECT to_regnamespace(%s)", [self.named().as_string(None)])) == [(None,)]:
-            yield Ask(_sql("CREATE SCHEMA IF NOT EXISTS {}", self.named()))
+            yield Ask(statement("CREATE SCHEMA IF NOT EXISTS {}", self.named()))
         yield from self.registry()
 
     def registry(self) -> Steps[None]:
@@ -155,12 +162,6 @@ class PostgresEngine(PlainEngine):
         )
         yield self._ask(f"COMMENT ON TABLE {{}} IS '{_VERSION}'")
 
-    def _ask(self, statement: str, *values: Any) -> Ask:
+    def _ask(self, text: str, *values: Any) -> Ask:
         """Return a statement about the registry. The registry's name replaces the braces."""
-        return Ask(_sql(statement, self.named(_REGISTRY)), values)
-
-
-def _sql(statement: str, name: Composed) -> Composed:
-    from psycopg.sql import SQL
-
-    return SQL(statement).format(name)
+        return Ask(statement(text, self.named(REGISTRY)), values)

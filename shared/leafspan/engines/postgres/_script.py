@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from uuid import uuid4
 
 from leafspan.checks import check_text, check_whole
 from leafspan.engines.postgres._database import Postgres, check_installed
-from leafspan.engines.postgres._engine import PostgresEngine
-from leafspan.engines.postgres._sessions import Ask
+from leafspan.engines.postgres._engine import REGISTRY, PostgresEngine
+from leafspan.engines.postgres._sessions import Ask, statement
 from leafspan.engines.postgres._table import PostgresTable
 
 _PARTS = {"leaves": True, "manifest": False, "texts": False, "segments": False}  # whether each part has vectors
+
+# pgvector may be in a schema of its own.
+_WITH_VECTORS = """DECLARE place name := (SELECT nspname FROM pg_extension JOIN pg_namespace
+    ON pg_namespace.oid = extnamespace WHERE extname = 'vector');
+BEGIN
+    EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', place, {role});
+    PERFORM set_config('search_path', concat_ws(', ', nullif(current_setting('search_path'), ''), quote_ident(place)), false);
+END"""
 
 
 def script(name: str = "kb", *, numbers: int, role: str, schema: str = "public") -> str:
@@ -28,20 +35,27 @@ def script(name: str = "kb", *, numbers: int, role: str, schema: str = "public")
         MissingExtra: if the extra ``postgres`` is not installed.
     """
     check_installed()
-    from psycopg.sql import SQL, Identifier
+    from psycopg.sql import Identifier, Literal
 
     for option, value in (("name", name), ("role", role), ("schema", schema)):
         check_text(option, value)
     check_whole("numbers", numbers, 1)
     engine = PostgresEngine(Postgres(_NoPool(), schema), 1.0)
-    grants = "GRANT USAGE ON SCHEMA {0} TO {1}", "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {0} TO {1}"
+    user = Identifier(role)
     statements: list[Ask | list[Ask]] = [
         Ask("CREATE EXTENSION IF NOT EXISTS vector"),
-        Ask(SQL("CREATE SCHEMA IF NOT EXISTS {}").format(engine.named())),
+        Ask(statement("DO {}", Literal(_WITH_VECTORS.replace("{role}", Literal(role).as_string(None))))),
+        Ask(statement("CREATE SCHEMA IF NOT EXISTS {}", engine.named())),
+        Ask(statement("GRANT USAGE ON SCHEMA {} TO {}", engine.named(), user)),
         *engine.registry(),
-        *_tables(engine, name, numbers),
-        *(Ask(SQL(each).format(engine.named(), Identifier(role))) for each in grants),
+        Ask(statement("GRANT SELECT, UPDATE (notes) ON {} TO {}", engine.named(REGISTRY), user)),
     ]
+    for index in (name, f"{name}.tree"):
+        for part, searched in _PARTS.items():
+            table = PostgresTable(engine, uuid4().hex, f"{index}.{part}", {}, searched=searched)
+            statements += table.made(numbers if searched else None)
+            statements.append(engine.registered(table, None, searched=searched))
+            statements.append(Ask(statement("GRANT SELECT, INSERT, UPDATE, DELETE ON {} TO {}", table.relation, user)))
     return "".join(f"{_written(each)};\n" for each in statements)
 
 
@@ -52,18 +66,10 @@ class _NoPool:
         """See ConnectionPool."""
 
 
-def _tables(engine: PostgresEngine, name: str, numbers: int) -> Iterator[Ask | list[Ask]]:
-    for index in (name, f"{name}.tree"):
-        for part, searched in _PARTS.items():
-            table = PostgresTable(engine, uuid4().hex, f"{index}.{part}", {}, searched=searched)
-            yield from table.made(numbers if searched else None)
-            yield engine.registered(table, None, searched=searched)
-
-
 def _written(ask: Ask | list[Ask]) -> str:
     """Return a statement with its values filled in."""
     from psycopg.sql import Literal
 
     assert isinstance(ask, Ask)
     text: str = ask.statement if isinstance(ask.statement, str) else ask.statement.as_string(None)
-    return text % tuple(Literal(each).as_string(None) for each in ask.values) if ask.values else text
+    return text % tuple(Literal(each).as_string(None) for each in ask.values)

@@ -9,8 +9,14 @@ from inspect import iscoroutinefunction
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakSet
 
+from leafspan.errors import InvalidArgument
+
 T = TypeVar("T")
 
+PLACE_OF_VECTORS = "SELECT extnamespace::regnamespace::text FROM pg_extension WHERE extname = 'vector'"
+"""The question for the schema of pgvector."""
+
+_FIND_VECTORS = "SELECT set_config('search_path', %s, true)"  # to the end of the transaction
 _ENDED = {"57P01", "57P02", "57P03", "08000", "08003", "08006"}  # SQLSTATEs of a server's shutdown or a lost connection
 
 
@@ -39,9 +45,11 @@ class Sessions:
 
     Attributes:
         native: Whether the pool is asynchronous.
+        vectors: The prefix of pgvector's names, such as ``"public."``. Empty as long as the database has no pgvector.
     """
 
     def __init__(self, pool: Any) -> None:
+        self.vectors = ""
         self.native = iscoroutinefunction(pool.getconn)
         self._pool = pool
         self._readied: WeakSet[Any] = WeakSet()  # connections that can read and write vectors
@@ -77,14 +85,22 @@ class Sessions:
         with self._pool.connection() as connection:
             before, connection.autocommit = connection.autocommit, True
             try:
-                if connection not in self._readied and connection.execute(_HAS_VECTORS).fetchone() != (None,):
-                    register_vector(connection)
-                    self._readied.add(connection)
+                if connection not in self._readied:
+                    _check_encoding(connection)
+                    if place := connection.execute(PLACE_OF_VECTORS).fetchone():
+                        with connection.transaction():
+                            connection.execute(_FIND_VECTORS, place)
+                            register_vector(connection)
+                        self._ready(connection, *place)
                 with connection.transaction() if writes else nullcontext():
                     return self._carried_out(connection, steps(*given))
             finally:
                 if not connection.closed:
                     connection.autocommit = before
+
+    def _ready(self, connection: Any, place: str) -> None:
+        self.vectors = f"{place}."
+        self._readied.add(connection)
 
     def _carried_out(self, connection: Any, steps: Steps[T]) -> T:
         answer: Any = None  # a generator starts with None
@@ -110,10 +126,12 @@ class Sessions:
             await connection.set_autocommit(True)
             try:
                 if connection not in self._readied:
-                    found = await connection.execute(_HAS_VECTORS)
-                    if await found.fetchone() != (None,):
-                        await register_vector_async(connection)
-                        self._readied.add(connection)
+                    _check_encoding(connection)
+                    if place := await (await connection.execute(PLACE_OF_VECTORS)).fetchone():
+                        async with connection.transaction():
+                            await connection.execute(_FIND_VECTORS, place)
+                            await register_vector_async(connection)
+                        self._ready(connection, *place)
                 async with connection.transaction() if writes else nullcontext():
                     return await self._awaited_outcome(connection, steps(*given))
             finally:
@@ -137,7 +155,27 @@ class Sessions:
             answer = await cursor.fetchall() if cursor.description else []
 
 
-_HAS_VECTORS = "SELECT to_regtype('vector')"
+def statement(text: str, *names: Any, vectors: str = "") -> Any:
+    """Return a statement with quoted names in place of its braces, and pgvector's prefix in place of ``{v}``.
+
+    psycopg would take a % in a name for a placeholder, unless it is doubled.
+    """
+    from psycopg.sql import SQL
+
+    quoted = [each.as_string(None).replace("%", "%%") for each in names]
+    return SQL(text.format(*quoted, v=vectors.replace("%", "%%")))
+
+
+def _check_encoding(connection: Any) -> None:
+    for what, remedy in _REMEDIES.items():
+        if (encoding := connection.info.parameter_status(what)) not in ("UTF8", None):
+            raise InvalidArgument(f"a database must have the {what} UTF8, got {encoding!r}: {remedy}")
+
+
+_REMEDIES = {
+    "server_encoding": "make another with CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0",
+    "client_encoding": 'give the pool kwargs={"client_encoding": "UTF8"}',
+}
 
 
 def is_lost(error: Exception) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from leafspan.engines._marks import mark, marks_of
 from leafspan.engines._port import Field, Near, Notes, Record
 from leafspan.engines._tables import STEP, in_batches
-from leafspan.engines.postgres._sessions import Ask, Steps
+from leafspan.engines.postgres._sessions import Ask, Steps, statement
 from leafspan.engines.postgres._values import loaded, loaded_metadata, stored, stored_metadata
 from leafspan.flows import Call, Flow
 
@@ -35,6 +35,11 @@ class Database(Protocol):
     """
 
     batch: int
+
+    @property
+    def vectors(self) -> str:
+        """The prefix of pgvector's names."""
+        ...
 
     def call(self, doing: str, steps: Callable[..., Steps[Any]], *given: Any, finish: bool = False) -> Call:
         """Return the call that runs statements on a connection."""
@@ -65,14 +70,14 @@ class PostgresTable:
         self.notes = notes
         self._engine = engine
         self._searched = searched
-        self._relation = engine.named(f"leafspan_{id_}")
+        self.relation = engine.named(f"leafspan_{id_}")
         self._is_ready = not searched
         self._counted: tuple[float, float] | None = None  # number of records, and when they were counted
 
     def made(self, numbers: int | None = None) -> Steps[None]:
         """Make the table, and the index of its vectors of this length."""
-        of_kind = "vector vector" if self._searched else "marks text[]"
-        yield self._ask(f'CREATE TABLE {{}} (id text COLLATE "C" PRIMARY KEY, content text, metadata json, {of_kind})')
+        of_kind = "vector {v}vector" if self._searched else "marks text[]"
+        yield self._ask('CREATE TABLE {} (id text COLLATE "C" PRIMARY KEY, content text, metadata json, ' + of_kind + ")")
         if not self._searched:
             yield self._ask("CREATE INDEX ON {} USING gin (marks)")
         elif numbers is not None:
@@ -138,11 +143,9 @@ class PostgresTable:
     def _call(self, doing: str, steps: Callable[..., Steps[Any]], *given: Any, finish: bool = False) -> Flow[Any]:
         return (yield self._engine.call(f"{doing} records of {self.name!r}", steps, *given, finish=finish))
 
-    def _ask(self, statement: str, values: Any = (), *, many: bool = False) -> Ask:
-        """Return a statement about the table. The table's name replaces the braces."""
-        from psycopg.sql import SQL
-
-        return Ask(SQL(statement).format(self._relation), values, many)
+    def _ask(self, text: str, values: Any = (), *, many: bool = False) -> Ask:
+        """Return a statement about the table. The table's name replaces the braces, and pgvector's prefix ``{v}``."""
+        return Ask(statement(text, self.relation, vectors=self._engine.vectors), values, many)
 
     def _read(self, fields: Collection[Field], where: str = "", given: Sequence[Any] = ()) -> Steps[dict[str, Record]]:
         names = [each for each in _COLUMNS if each in fields and (self._searched or each != "vector")]
@@ -156,8 +159,8 @@ class PostgresTable:
         changes = ", ".join(f"{each} = EXCLUDED.{each}" for each in ("content", "metadata", kind))
         # Sorted by id, so that two writers of the same records do not wait for each other for ever.
         rows = [self._row(each) for each in sorted(records, key=lambda each: each.id)]
-        statement = f"INSERT INTO {{}} (id, content, metadata, {kind}) VALUES (%s, %s, %s, %s)"
-        yield self._ask(f"{statement} ON CONFLICT (id) DO UPDATE SET {changes}", rows, many=True)
+        insert = f"INSERT INTO {{}} (id, content, metadata, {kind}) VALUES (%s, %s, %s, %s)"
+        yield self._ask(f"{insert} ON CONFLICT (id) DO UPDATE SET {changes}", rows, many=True)
 
     def _put_vectors(self, rows: Sequence[tuple[Any, str]]) -> Steps[None]:
         yield self._ask("UPDATE {} SET vector = %s WHERE id = %s", rows, many=True)
@@ -173,18 +176,18 @@ class PostgresTable:
         names = [each for each in _COLUMNS if each in fields]
         matrix = np.asarray(vectors, np.float32)
         how: list[Ask] = []
-        source, distance = "{}", "vector <=> %(vector)s"
+        source, distance = "{}", "vector OPERATOR({v}<=>) %(vector)s"
         if among is None and (how := (yield from self._search(count, matrix.shape[1]))):
-            halved = f"{_halved('vector', matrix.shape[1])} <=> {_halved('%(vector)s', matrix.shape[1])}"
+            halved = f"{_halved('vector', matrix.shape[1])} OPERATOR({{v}}<=>) {_halved('%(vector)s', matrix.shape[1])}"
             nearest = f"WHERE vector IS NOT NULL ORDER BY {halved} LIMIT {count + _SPARE}"
             source = f"(SELECT * FROM {{}} {nearest}) AS candidates"
         where = "vector IS NOT NULL" if among is None else "vector IS NOT NULL AND id = ANY(%(among)s)"
         selected = f"SELECT {_selected(names)}, 1 - ({distance}) FROM {source}"
-        statement = f"{selected} WHERE {where} ORDER BY {distance} LIMIT %(count)s"
+        question = f"{selected} WHERE {where} ORDER BY {distance} LIMIT %(count)s"
         ids = None if among is None else list(among)
         found = []
         for vector in matrix:
-            rows = yield [*how, self._ask(statement, {"vector": vector, "count": count, "among": ids})]
+            rows = yield [*how, self._ask(question, {"vector": vector, "count": count, "among": ids})]
             found.append([Near(_record(row[:-1], names), _similarity(row[-1])) for row in rows])
         return found
 
@@ -206,9 +209,9 @@ class PostgresTable:
                 yield from self._indexed(numbers)
 
     def _indexed(self, numbers: int) -> Steps[None]:
-        yield self._ask(f"ALTER TABLE {{}} ALTER vector TYPE vector({numbers})")
+        yield self._ask(f"ALTER TABLE {{}} ALTER vector TYPE {{v}}vector({numbers})")
         if numbers <= _MOST_INDEXED:
-            of_half = f"(({_halved('vector', numbers)}) halfvec_cosine_ops)"
+            of_half = f"(({_halved('vector', numbers)}) {{v}}halfvec_cosine_ops)"
             yield self._ask(f"CREATE INDEX ON {{}} USING hnsw {of_half} WITH ({_BUILT_WITH})")
 
     def _search(self, count: int, numbers: int) -> Steps[list[Ask]]:
@@ -223,12 +226,12 @@ class PostgresTable:
         return [Ask(_FOR_THIS_SEARCH, list(each)) for each in options.items()]
 
     def _about(self, question: str) -> Ask:
-        return Ask(question, [self._relation.as_string(None)])
+        return Ask(question, [self.relation.as_string(None)])
 
 
 def _halved(vector: str, numbers: int) -> str:
     """Return a vector as it is indexed: with length 1, since half precision has no large numbers."""
-    return f"l2_normalize({vector})::halfvec({numbers})"
+    return f"{{v}}l2_normalize({vector})::{{v}}halfvec({numbers})"
 
 
 def _selected(names: Sequence[Field]) -> str:
