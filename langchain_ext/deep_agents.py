@@ -137,6 +137,8 @@ class IndexBackend(BackendProtocol):
         return GlobResult(matches=_matching((yield from self._sizes()), pattern, path))
 
     def _grep(self, pattern: str, path: str | None, glob: str | None, most: int | None) -> Flow[GrepResult]:
+        if not pattern:  # each line contains it
+            return GrepResult(error="pattern must have at least one character, got ''")
         search = _Grep(pattern, most, self._timeout)
         for each in _matching((yield from self._sizes()), glob, path):
             if search.is_late:

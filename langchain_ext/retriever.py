@@ -252,7 +252,7 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
     def _get_ls_params(self, **options: Any) -> LangSmithRetrieverParams:
         params = super()._get_ls_params(**options)
         if self.index is not None:
-            params["ls_vector_store_provider"] = "Chroma"
+            params["ls_vector_store_provider"] = self.index.store_name
         return params
 
 

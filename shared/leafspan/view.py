@@ -88,6 +88,11 @@ class View:
         return False
 
     @property
+    def store_name(self) -> str:
+        """The name of the index's store: ``"Chroma"``, ``"PostgreSQL"``, ``"Qdrant"``, or the class of your own engine."""
+        return self._store.product
+
+    @property
     def default_strategy(self) -> Strategy:
         """The strategy for calls of ``retrieve`` that name none."""
         return self._sources.defaults.strategy

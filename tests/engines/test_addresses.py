@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,7 @@ def test_what_is_no_address_of_ours_becomes_no_folder_and_no_error_shows_its_pas
     place: str, kind: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
+    told: list[str] = []
     for use in (
         lambda: Index.open(kind(place)),
         lambda: Index.open(kind(place), read_only=True),
@@ -71,10 +74,12 @@ def test_what_is_no_address_of_ours_becomes_no_folder_and_no_error_shows_its_pas
         lambda: Index.open(client=place),
         lambda: adopt(kind(place), "kb"),
     ):
-        try:
-            use()
-        except InvalidArgument as error:
-            assert "sesame" not in everything_told(error)
+        with suppress(InvalidArgument):
+            try:
+                use()
+            finally:
+                told.append(everything_told(sys.exc_info()[1]))
+    assert not [each for each in told if "sesame" in each]
     with pytest.raises(InvalidArgument, match=r"addresses|the address of an? (index|database) must be"):
         Index.open(kind(place))
     assert {each.name for each in tmp_path.iterdir()} <= {"kb"}
@@ -82,9 +87,7 @@ def test_what_is_no_address_of_ours_becomes_no_folder_and_no_error_shows_its_pas
 
 @pytest.mark.parametrize("place", [*NO_ADDRESSES, *WRONG])
 @pytest.mark.parametrize("command", [["show", "--kb"], ["sync", ".", "--kb"], ["copy", "kb"], ["mcp", "--kb"]])
-def test_no_command_prints_a_password(
-    place: str, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_no_command_prints_a_password(place: str, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     Index.open("kb").close()
     result = CliRunner().invoke(app, [*command, place])
@@ -142,7 +145,7 @@ def test_whatever_stands_in_a_password_no_error_shows_a_part_of_it(signs: list[s
 def test_blanks_around_an_address_are_ignored(address: str, blank: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("psycopg")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(LeafspanError, match=rf"could not connect in the .* at .*127\.0\.0\.1") as raised:
+    with pytest.raises(LeafspanError, match=r"could not connect in the .* at .*127\.0\.0\.1") as raised:
         Index.open(blank.format(address), timeout=1)
     assert "sesame" not in everything_told(raised.value)
     assert not list(tmp_path.iterdir())

@@ -375,7 +375,7 @@ def test_a_role_sees_the_schema_of_its_own_tenant_alone(server: str, roles: Any,
         pool.close()
 
 
-HOSTILE = ["%", "%s", "%(a)s", "100% \"sure\"", "{}", "{0}%%", "'; DROP TABLE leafspan_tables; --", "$$ä$$", "\\"]
+HOSTILE = ["%", "%s", "%(a)s", '100% "sure"', "{}", "{0}%%", "'; DROP TABLE leafspan_tables; --", "$$ä$$", "\\"]
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -408,7 +408,9 @@ def test_a_script_lets_a_role_use_the_tables_that_it_makes_and_no_others(server:
         connection.execute(SQL("CREATE TABLE {} (salary int)").format(named))
         connection.execute(script("theirs", numbers=256, role=other, schema=schema))
         connection.execute(script("kb", numbers=256, role=role, schema=schema))
-        rows = connection.execute(SQL("SELECT id FROM {} WHERE name LIKE 'theirs%'").format(Identifier(schema, "leafspan_tables")))
+        rows = connection.execute(
+            SQL("SELECT id FROM {} WHERE name LIKE 'theirs%'").format(Identifier(schema, "leafspan_tables"))
+        )
         others = [Identifier(schema, f"leafspan_{id_}") for (id_,) in rows]
     with psycopg.connect(url, autocommit=True) as connection:
         for table in (named, *others):
@@ -497,6 +499,7 @@ def test_a_client_in_another_encoding_is_refused_and_an_address_is_read_in_utf8(
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     with Index.open(server, name=f"kb-{uuid4().hex[:8]}", cache_dir=tmp_path) as index:
         index.add(Document("ネコ", "ネコがいる。"))
+        assert index.store_name == "PostgreSQL"
         assert index.get("ネコ").text == "ネコがいる。"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from deepagents import FilesystemPermission, create_deep_agent
 from deepagents.backends import CompositeBackend, StateBackend
-from deepagents.backends.protocol import BackendProtocol
+from deepagents.backends.protocol import BackendProtocol, GrepResult
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, ToolMessage
@@ -139,6 +139,7 @@ def test_exact_texts_are_found_in_lines(backend):
     assert not backend.grep("tea", "/notes/tea.md", max_count=2).truncated
     assert backend.grep("tea", "/notes/tea.md", max_count=1).truncated
     assert backend.grep("t.a").matches == []  # no regular expressions
+    assert backend.grep("") == GrepResult(error="pattern must have at least one character, got ''")
 
 
 def test_a_search_that_takes_too_long_says_that_it_is_incomplete(index):

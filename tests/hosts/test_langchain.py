@@ -43,6 +43,7 @@ from langchain_ext import (
 )
 from leafspan import BM25, BM25Settings, Budget, F, Hybrid, Index, InvalidArgument, Query, Vector
 from tests.corpus import DOCUMENTS, QUESTIONS
+from tests.engines.page import page
 from tests.hosts.contract import RETRIEVERS, WITHOUT_INDEX, LangChain, needed
 
 HOST = LangChain()
@@ -412,6 +413,14 @@ async def test_our_own_retriever_as_a_base_has_a_run_of_its_own(shared_index: In
     assert listening.metadata["ls_vector_store_provider"] == "Chroma"
     assert listening.metadata["team"] == "search"
     assert listening.tags == ["mine"]
+
+
+def test_langsmith_is_told_the_store_that_has_the_index():
+    qdrant = pytest.importorskip("qdrant_client")
+    for client, name in ((page()["MemoryEngine"](), "MemoryEngine"), (qdrant.QdrantClient(":memory:"), "Qdrant")):
+        with Index.open(client=client) as index:
+            for view in (index, index.scoped({"tenant": "a"})):
+                assert VectorRetriever(index=view)._get_ls_params()["ls_vector_store_provider"] == name
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])

@@ -397,7 +397,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A tmpfs of 4 MB. Nobody but root can mount one."""
     place = tmp_path / "small"
     place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", place], capture_output=True, check=False
+    ).returncode:
         pytest.skip("nothing can be mounted here")
     yield place
     subprocess.run(["umount", "-l", place], check=True)

@@ -231,9 +231,9 @@ def shown(value: object) -> str:
 
     Of an address that may have a password, it is only the scheme.
     """
-    if isinstance(value, str | Path) and (like := _ADDRESS.match(str(value))):
-        if not _WITHOUT_SECRETS.fullmatch(str(value)):
-            return repr(f"{like[1] or ''}...")
+    place = str(value) if isinstance(value, str | Path) else ""
+    if (like := _ADDRESS.match(place)) and not _WITHOUT_SECRETS.fullmatch(place):
+        return repr(f"{like[1] or ''}...")
     try:
         text = repr(value)
     except Exception as error:  # a user's own repr, or a value nested too deep

@@ -99,6 +99,7 @@ class FlowEngine(Protocol):
         thing: The engine or the client, as the user passed it.
         described: Where it is, in a few words, such as ``"behind a client"``.
         kind: The store's word for a table, for errors.
+        product: The store's name, such as ``"Chroma"``.
         caller: Calls its methods.
     """
 
@@ -107,6 +108,7 @@ class FlowEngine(Protocol):
     thing: Any
     described: str
     kind: str
+    product: str
     caller: Caller
 
     def tables(self) -> Flow[Mapping[str, Notes]]:
@@ -281,6 +283,7 @@ class CalledEngine(PlainEngine):
         self.is_local = engine.is_local
         self.described = f"in {engine.place}"
         self.kind = "table"
+        self.product = type(engine).__name__
         seconds = None if engine.is_local else max(timeout, LEAST_SECONDS)
         self.caller = Caller(engine.place, iscoroutinefunction(engine.table), seconds)
 

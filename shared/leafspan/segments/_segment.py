@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from leafspan.engines.local import open_file
+from leafspan.engines.local import NO_FOLLOW, open_file
 from leafspan.segments._pieced_array import PiecedArray
 from leafspan.segments._stored_arrays import DamagedSegment, StoredArray, StoredArrays, checksums_of
 from leafspan.store import DocumentTable
@@ -103,10 +103,10 @@ def read_segment(path: Path, *, whole: bool = False) -> Segment:
         FileNotFoundError: if there is no such file.
     """
     try:
-        file = open(path, "rb", opener=open_file)
+        descriptor = open_file(path, os.O_RDONLY | NO_FOLLOW)
     except IsADirectoryError:
         raise Damaged(f"{path}: a folder, where a file belongs: move the folder away") from None
-    with file:
+    with open(descriptor, "rb") as file:
         length = os.fstat(file.fileno()).st_size
         if length < _HEAD.size + _LENGTHS.size:
             raise Damaged(f"{path}: of {length} bytes, too short for a segment")

@@ -57,6 +57,7 @@ class EngineStore:
         self._process = os.getpid()
         self.id = leaves.id
         self.described = f"{name!r} {engine.described}"
+        self.product = engine.product
         self.cache_folder = None if cache is None else cache / self.id
         self.home: Path | None = None
         self.settings = settings

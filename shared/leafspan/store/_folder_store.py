@@ -64,6 +64,7 @@ class FolderStore:
         self.segments_table: Callable[[bool], Flow[FlowTable | None]] | None = None
 
     embedded = True
+    product = "Chroma"
 
     @property
     def interrupted(self) -> bool:

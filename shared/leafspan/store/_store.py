@@ -25,6 +25,7 @@ class Store(Protocol):
         settings: The index's settings.
         embedded: Whether the index is in a folder of this machine, so that reading all vectors is fast.
         described: The index's name and place in a few words, for messages.
+        product: Name of the store's product, such as ``"Chroma"``.
         id: Unique id of the index: the id of the table with its leaves.
         cache_folder: Folder for files that leafspan can make again from the stored documents. None for an index in memory.
         cache_read_only: Whether leafspan must not change that folder.
@@ -39,6 +40,7 @@ class Store(Protocol):
 
     batch: int
     described: str
+    product: str
     id: str
     settings: Mapping[str, Any]
     embedded: bool

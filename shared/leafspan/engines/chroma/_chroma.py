@@ -47,6 +47,7 @@ class Chroma(PlainEngine):
         self.is_local = self.caller.in_process
         self.described = "behind a client"
         self.kind = "Chroma collection"
+        self.product = "Chroma"
         self._client = client if self.caller.timeout is None else _with_timeout(client, self.caller.timeout + _LATER)
 
     def tables(self) -> Flow[Mapping[str, Notes]]:

@@ -37,6 +37,7 @@ class PostgresEngine(PlainEngine):
     batch = 1_000
     is_local = False
     kind = "table"
+    product = "PostgreSQL"
 
     def __init__(self, database: Postgres, timeout: float) -> None:
         check_installed()

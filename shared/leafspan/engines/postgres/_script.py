@@ -17,7 +17,8 @@ _WITH_VECTORS = """DECLARE place name := (SELECT nspname FROM pg_extension JOIN 
     ON pg_namespace.oid = extnamespace WHERE extname = 'vector');
 BEGIN
     EXECUTE format('GRANT USAGE ON SCHEMA %I TO %I', place, {role});
-    PERFORM set_config('search_path', concat_ws(', ', nullif(current_setting('search_path'), ''), quote_ident(place)), false);
+    PERFORM set_config(
+        'search_path', concat_ws(', ', nullif(current_setting('search_path'), ''), quote_ident(place)), false);
 END"""
 
 

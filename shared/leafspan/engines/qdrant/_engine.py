@@ -29,6 +29,7 @@ class QdrantEngine(PlainEngine):
 
     batch = 1_000
     kind = "collection"
+    product = "Qdrant"
 
     def __init__(self, client: Any, timeout: float) -> None:
         self.thing = client
