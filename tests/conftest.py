@@ -98,9 +98,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter:
     counted: Counter = Counter()
     original = Collection._call
 
-    def counting(self, method, options, *, finish=False):
+    def counting(self, method, options, **how):
         counted[self.name, method] += 1
-        return original(self, method, options, finish=finish)
+        return original(self, method, options, **how)
 
     monkeypatch.setattr(Collection, "_call", counting)
     return counted

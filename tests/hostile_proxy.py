@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -19,13 +20,14 @@ class HostileProxy:
 
     ``pass``: passes it on. ``stall``: takes it and never answers. ``drip``: answers a byte at a time. ``cut``: closes the
     connection. ``lose``: passes it on, and closes the connection in place of the answer. ``garbage``: answers with bytes
-    that are no HTTP. ``broken``: answers with JSON that is cut off. ``other``: answers with JSON that says something else.
+    that are no HTTP. ``broken``: answers with JSON that is cut off. ``change``: answers with what ``change`` makes of the JSON. ``other``: answers with JSON that says something else.
     ``html``: answers 502 with a page. ``failure``: answers 500. ``hold``: passes it on once ``release`` is called, and
     nobody gets the answer.
     """
 
     def __init__(self, upstream: tuple[str, int]) -> None:
         self.mode = "pass"
+        self.change: Callable[[object], object] = lambda answer: answer
         self.chosen: Callable[[str, str], bool] = lambda method, path: True
         self.requests: list[tuple[str, str]] = []
         self._upstream = upstream
@@ -105,6 +107,8 @@ class HostileProxy:
         status, answer = self._ask(method, path, headers, body)
         if mode == "lose":
             return False
+        if mode == "change" and status == 200 and answer:
+            answer = json.dumps(self.change(json.loads(answer))).encode()
         if mode == "broken":
             answer = answer[: len(answer) // 2] or b"{"
         sent = _response(status, answer)

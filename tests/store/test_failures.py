@@ -211,15 +211,15 @@ def failing(monkeypatch: pytest.MonkeyPatch, method: str, times: int, error: Exc
     failed: list[str] = []
     original = Collection._call
 
-    def call(self: Collection, name: str, options: dict[str, Any], *, finish: bool = False) -> Any:
+    def call(self: Collection, name: str, options: dict[str, Any], **how: Any) -> Any:
         if name == method and len(failed) < times:
             failed.append(name)
 
             def fail(**_: Any) -> None:
                 raise error
 
-            return self._caller.call(name, fail, (), options, finish=finish)
-        return original(self, name, options, finish=finish)
+            return self._caller.call(name, fail, (), options, **how)
+        return original(self, name, options, **how)
 
     monkeypatch.setattr(Collection, "_call", call)
     return failed

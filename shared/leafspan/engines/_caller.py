@@ -67,14 +67,16 @@ class Caller:
         options: dict[str, Any] | None = None,
         *,
         finish: bool = False,
+        read: Callable[[Any], Any] | None = None,
     ) -> Call:
-        """Return the call of a method."""
+        """Return the call of a method. ``read`` makes the result from its answer: its errors are the engine's, too."""
         options = options or {}
+        read_function = function if read is None else (_read_later if self.native else _read)(function, read)
         if self.native:
-            awaited = _named(partial(self._await, doing, finish, function), function)
+            awaited = _named(partial(self._await, doing, finish, read_function), function)
             return Call(None, arguments, options, awaited, finish, self.place)
         make = self._make if self.timeout is None else self._make_in_time
-        made = _named(partial(make, doing, finish, function), function)
+        made = _named(partial(make, doing, finish, read_function), function)
         return Call(made, arguments, options, None, finish, self.place)
 
     def _make(self, doing: str, writing: bool, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
@@ -120,6 +122,17 @@ class Caller:
         if ours is None:
             raise error
         raise ours from error
+
+
+def _read(function: Callable[..., Any], read: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda *arguments, **options: read(function(*arguments, **options))
+
+
+def _read_later(function: Callable[..., Any], read: Callable[[Any], Any]) -> Callable[..., Any]:
+    async def awaited(*arguments: Any, **options: Any) -> Any:
+        return read(await function(*arguments, **options))
+
+    return awaited
 
 
 def _named(call: partial[Any], function: Callable[..., Any]) -> partial[Any]:

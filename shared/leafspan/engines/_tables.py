@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, Protocol, TypeVar
 
@@ -208,18 +210,20 @@ class CalledTable:
         """See FlowTable."""
         found: dict[str, Record] = {}
         for some in in_batches(list(dict.fromkeys(ids)), self._batch):
-            found.update(self._records((yield from self._call("get", self._table.get, some, fields))))
+            found.update(
+                (yield from self._call("get", self._table.get, some, fields, read=partial(self._records, ids=some)))
+            )
         return found
 
     def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
         """See FlowTable."""
-        return self._records((yield from self._call("read", self._table.scan, fields)))
+        return (yield from self._call("read", self._table.scan, fields, read=self._records))  # type: ignore[no-any-return]
 
     def find(self, key: str, values: Collection[str]) -> Flow[set[str]]:
         """See FlowTable."""
         found: set[str] = set()
         for some in in_batches(list(values), self._batch):
-            found.update((yield from self._call("find", self._table.find, key, some)))
+            found.update((yield from self._call("find", self._table.find, key, some, read=self._ids)))
         return found
 
     def put(self, records: Sequence[Record], *, new: bool = False) -> Flow[None]:
@@ -241,11 +245,8 @@ class CalledTable:
         self, vectors: Any, count: int, fields: Collection[Field] = (), *, among: Collection[str] | None = None
     ) -> Flow[list[list[Near]]]:
         """See FlowTable."""
-        rows = yield from self._call("search", self._table.nearest, vectors, count, fields)
-        try:
-            return [[Near(record, max(-1.0, min(1.0, float(score)))) for record, score in row] for row in rows]
-        except (TypeError, ValueError):
-            raise self._unusable(rows, "a list of Near for each vector") from None
+        read = partial(self._rows, vectors=vectors)
+        return (yield from self._call("search", self._table.nearest, vectors, count, fields, read=read))  # type: ignore[no-any-return]
 
     def annotate(self, notes: Notes) -> Flow[None]:
         """See FlowTable."""
@@ -260,18 +261,32 @@ class CalledTable:
         yield from ()
         return set()
 
-    def _records(self, answer: Any) -> dict[str, Record]:
+    def _records(self, answer: Any, ids: Collection[str] | None = None) -> dict[str, Record]:
         if not isinstance(answer, Sequence) or not all(isinstance(each, Record) for each in answer):
             raise self._unusable(answer, "Records")
-        return {each.id: each for each in answer}
+        return checked(answer, ids)
+
+    def _ids(self, answer: Any) -> set[str]:
+        if isinstance(answer, str) or not all(isinstance(each, str) for each in answer):
+            raise self._unusable(answer, "ids")
+        return set(answer)
+
+    def _rows(self, answer: Any, vectors: Any) -> list[list[Near]]:
+        try:
+            rows = [[Near(*each) for each in row] for row in answer]
+            return checked_rows(rows, vectors)
+        except (TypeError, ValueError):
+            raise self._unusable(answer, "a list of Near for each vector") from None
 
     def _unusable(self, answer: Any, wanted: str) -> StorageFailed:
         return StorageFailed(
             f"cannot use an answer of {self._caller.place} for {self.name!r}: an engine gives {wanted}, got {shown(answer)}"
         )
 
-    def _call(self, doing: str, method: Callable[..., Any], *arguments: Any, writes: bool = False) -> Flow[Any]:
-        return (yield self._caller.call(f"{doing} records of {self.name!r}", method, arguments, finish=writes))
+    def _call(
+        self, doing: str, method: Callable[..., Any], *arguments: Any, writes: bool = False, read: Any = None
+    ) -> Flow[Any]:
+        return (yield self._caller.call(f"{doing} records of {self.name!r}", method, arguments, finish=writes, read=read))
 
 
 class CalledEngine(PlainEngine):
@@ -289,18 +304,79 @@ class CalledEngine(PlainEngine):
 
     def tables(self) -> Flow[Mapping[str, Notes]]:
         """See FlowEngine."""
-        return (yield self.caller.call("list the tables", self.thing.tables))  # type: ignore[no-any-return]
+        return (yield self.caller.call("list the tables", self.thing.tables, read=dict))  # type: ignore[no-any-return]
 
     def table(self, name: str) -> Flow[FlowTable | None]:
         """See FlowEngine."""
-        table = yield self.caller.call(f"open the table {name!r}", self.thing.table, (name,))
+        table = yield self.caller.call(f"open the table {name!r}", self.thing.table, (name,), read=_existing)
         return None if table is None else CalledTable(table, self.caller, self.batch)
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[FlowTable]:
         """See FlowEngine."""
         how = {"searched": searched}
-        table = yield self.caller.call(f"make the table {name!r}", self.thing.create, (name, notes), how, finish=True)
+        doing = f"make the table {name!r}"
+        made = self.caller.call(doing, self.thing.create, (name, notes), how, finish=True, read=_with_notes)
+        table = yield made
         return CalledTable(table, self.caller, self.batch)
+
+
+def _existing(table: Any) -> Any:
+    return None if table is None else _with_notes(table)
+
+
+def _with_notes(table: Any) -> Any:
+    if not (isinstance(table.id, str) and isinstance(table.notes, Mapping)):
+        raise TypeError(f"a table must have an id and notes, got {shown(table.id)} and {shown(table.notes)}")
+    return table
+
+
+def checked(records: Iterable[Record], ids: Collection[str] | None = None) -> dict[str, Record]:
+    """Return an engine's records by id. With ``ids``, leave out others.
+
+    Raises:
+        TypeError: if a field of a record is of a wrong type.
+        ValueError: if a vector is not a list of numbers.
+    """
+    wanted = None if ids is None else set(ids)
+    found: dict[str, Record] = {}
+    for record in records:
+        id_, text, metadata, vector = record
+        is_right = isinstance(id_, str) and (text is None or isinstance(text, str))
+        if not is_right or not (metadata is None or isinstance(metadata, Mapping)):
+            raise TypeError(f"a record must have an id, a text and metadata, got {shown(record)}")
+        is_made = vector is None or getattr(vector, "ndim", None) == 1
+        if wanted is None or id_ in wanted:
+            found[id_] = record if is_made else record._replace(vector=_one_vector(vector))
+    return found
+
+
+def _one_vector(vector: Any) -> Any:
+    import numpy as np
+
+    if (numbers := np.asarray(vector, np.float32)).ndim != 1:
+        raise ValueError(f"a vector must be a list of numbers, got {shown(vector)}")
+    return numbers
+
+
+def checked_rows(rows: Sequence[Sequence[Near]], vectors: Any) -> list[list[Near]]:
+    """Return what an engine has found for each vector, with similarities in [-1, 1], and 0 for no number.
+
+    Raises:
+        TypeError: if a field of a record is of a wrong type.
+        ValueError: if there is not one row for each vector.
+    """
+    if len(rows) != len(vectors):
+        raise ValueError(f"{len(vectors)} vectors must have as many rows, got {len(rows)}")
+    found = []
+    for row in rows:
+        records = checked(near.record for near in row)
+        scores = {near.record.id: float(near.similarity) for near in reversed(row)}
+        found.append([Near(each, _similarity(scores[id_])) for id_, each in records.items()])
+    return found
+
+
+def _similarity(value: float) -> float:
+    return 0.0 if math.isnan(value) else max(-1.0, min(1.0, value))  # a vector of zeros has no cosine
 
 
 def in_batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

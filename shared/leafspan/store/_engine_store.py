@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
@@ -58,7 +60,7 @@ class EngineStore:
         self.id = leaves.id
         self.described = f"{name!r} {engine.described}"
         self.product = engine.product
-        self.cache_folder = None if cache is None else cache / self.id
+        self.cache_folder = None if cache is None else cache / _folder_name(self.id)
         self.home: Path | None = None
         self.settings = settings
         self.damage = damage
@@ -299,3 +301,9 @@ class _WriterLock:
             if self.unlock is not None:
                 self.unlock()
             self._mutex.release()
+
+
+def _folder_name(table_id: str) -> str:
+    """Return the name of a folder for a table's id, which any server may have chosen."""
+    is_name = re.fullmatch(r"[a-zA-Z0-9][a-zA-Z0-9_-]{0,99}", table_id)
+    return table_id if is_name else hashlib.blake2b(table_id.encode(errors="replace"), digest_size=16).hexdigest()

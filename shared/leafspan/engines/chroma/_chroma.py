@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -52,20 +52,20 @@ class Chroma(PlainEngine):
 
     def tables(self) -> Flow[Mapping[str, Notes]]:
         """See FlowEngine."""
-        every = yield self.call("list_collections")
-        return {str(getattr(each, "name", each)): dict(getattr(each, "metadata", None) or {}) for each in every}
+        return (yield self.call("list_collections", read=_notes_by_name))  # type: ignore[no-any-return]
 
     def table(self, name: str) -> Flow[Collection | None]:
         """See FlowEngine."""
         try:
-            handle = yield self.call("get_collection", name, embedding_function=None)
+            handle = yield self.call("get_collection", name, embedding_function=None, read=checked_handle)
         except CollectionGone:
             return None
         return Collection(handle, self.batch, caller=self.caller)
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[Collection]:
         """See FlowEngine."""
-        handle = yield self.call("get_or_create_collection", name, **how_to_make(name, notes, searched=searched))
+        how = how_to_make(name, notes, searched=searched)
+        handle = yield self.call("get_or_create_collection", name, read=checked_handle, **how)
         return Collection(handle, self.batch, caller=self.caller)
 
     def maker(self, name: str) -> Flow[str | None]:
@@ -80,12 +80,23 @@ class Chroma(PlainEngine):
 
     def ask_batch(self) -> Flow[None]:
         """Ask the server for its largest batch."""
-        self.batch = int((yield self.call("get_max_batch_size")))
+        self.batch = max(1, (yield self.call("get_max_batch_size", read=int)))
 
-    def call(self, method: str, *arguments: Any, **options: Any) -> Call:
+    def call(self, method: str, *arguments: Any, read: Callable[[Any], Any] | None = None, **options: Any) -> Call:
         """Return the call of one of the client's methods."""
-        named = f" {arguments[0]!r}" if arguments else ""
-        return self.caller.call(f"{method.replace('_', ' ')}{named}", getattr(self._client, method), arguments, options)
+        doing = f"{method.replace('_', ' ')}{f' {arguments[0]!r}' if arguments else ''}"
+        return self.caller.call(doing, getattr(self._client, method), arguments, options, read=read)
+
+
+def _notes_by_name(collections: Any) -> dict[str, Notes]:
+    return {str(getattr(each, "name", each)): dict(getattr(each, "metadata", None) or {}) for each in collections}
+
+
+def checked_handle(handle: Any) -> Any:
+    """Return a collection whose name and notes can be read."""
+    if not isinstance(handle.name, str) or not isinstance(handle.metadata, Mapping | None):
+        raise TypeError(f"a collection must have a name and metadata, got {handle.name!r} and {handle.metadata!r}")
+    return handle
 
 
 def how_to_make(name: str, notes: Notes, *, searched: bool) -> dict[str, Any]:

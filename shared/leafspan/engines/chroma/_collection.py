@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Collected
-from collections.abc import Mapping, Sequence
 from copy import copy
+from functools import partial
 from itertools import groupby, zip_longest
 from typing import Any
 
 from leafspan.embedding import without_extremes
 from leafspan.engines._caller import Caller
 from leafspan.engines._port import MOST_RESULTS, Field, Near, Notes, Record
-from leafspan.engines._tables import STEP, in_batches
+from leafspan.engines._tables import STEP, checked, checked_rows, in_batches
 from leafspan.engines.chroma._caller import caller_of
 from leafspan.engines.chroma._files_use import Use
 from leafspan.engines.chroma._portions import Portions
@@ -86,35 +87,31 @@ class Collection:
         at_once = max(1, _MOST_RECORDS // count)
         rows: list[list[Near]] = []
         for start in range(0, len(vectors), at_once):
-            options = {"query_embeddings": vectors[start : start + at_once], "n_results": count}
-            answer = yield self._call("query", {**options, "include": [*map(_COLUMNS.__getitem__, fields), "distances"]})
-            for place, distances in enumerate(answer["distances"]):
-                names = ["ids", *(_COLUMNS[each] for each in fields)]
-                found = _records({name: answer[name][place] for name in names}, fields)
-                # Chroma rounds distances.
-                similar = (max(-1.0, min(1.0, 1.0 - distance)) for distance in distances)
-                rows.append(list(map(Near, found, similar)))
+            some = vectors[start : start + at_once]
+            options = {"query_embeddings": some, "n_results": count}
+            options["include"] = [*map(_COLUMNS.__getitem__, fields), "distances"]
+            rows += yield self._call("query", options, read=partial(_rows, vectors=some, fields=fields))
         return rows
 
     def get(self, ids: Collected[str], fields: Collected[Field]) -> Flow[dict[str, Record]]:
         """Return the records with these ids, by id."""
         found: dict[str, Record] = {}
         for batch in in_batches(list(dict.fromkeys(ids)), self.batch):
-            found.update(_by_id((yield from self._read({"ids": batch}, fields))))
+            found.update((yield from self._read({"ids": batch}, fields)))
         return found
 
     def scan(self, fields: Collected[Field]) -> Flow[dict[str, Record]]:
         """Return all records, by id."""
         found = yield from self._read({"limit": _PAGE}, fields)
         if len(found) < _PAGE:
-            return _by_id(found)
+            return found
         # Pages by offset would miss records if others are deleted meanwhile, so leafspan fetches all ids at once.
         found = yield from self._read({}, ())
-        return (yield from self.get([each.id for each in found], fields)) if fields else _by_id(found)
+        return (yield from self.get(list(found), fields)) if fields else found
 
     def first(self, *fields: Field) -> Flow[Record | None]:
         """Return any record, or None if the collection is empty."""
-        return next(iter((yield from self._read({"limit": 1}, fields))), None)
+        return next(iter((yield from self._read({"limit": 1}, fields)).values()), None)
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
         """Return the ids of these records that have no vector, together with some of their neighbours in the list."""
@@ -147,7 +144,7 @@ class Collection:
         """Return the ids of the records whose metadata has one of these strings under the key."""
         found: set[str] = set()
         for batch in in_batches(list(values), _VALUES):
-            found.update(each.id for each in (yield from self._read({"where": {key: {"$in": batch}}}, ())))
+            found.update((yield from self._read({"where": {key: {"$in": batch}}}, ())))
         return found
 
     def put(self, records: Sequence[Record], *, new: bool = False) -> Flow[None]:
@@ -167,10 +164,11 @@ class Collection:
         """Replace the collection's own metadata."""
         yield self._call("modify", {"metadata": dict(notes)}, finish=True)
 
-    def _read(self, options: dict[str, Any], fields: Collected[Field]) -> Flow[list[Record]]:
+    def _read(self, options: dict[str, Any], fields: Collected[Field]) -> Flow[dict[str, Record]]:
         """Return the records in Chroma's answer, with these fields."""
-        answer = yield self._call("get", {**options, "include": [_COLUMNS[each] for each in fields]})
-        return _records(answer, fields)
+        read = partial(_by_id, ids=options.get("ids"), fields=fields)
+        options = {**options, "include": [_COLUMNS[each] for each in fields]}
+        return (yield self._call("get", options, read=read))  # type: ignore[no-any-return]
 
     def _write(self, method: str, ids: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Flow[None]:
         in_portions = bool(ids) and self._caller.in_process and (yield asked_whether_awaited())
@@ -185,14 +183,16 @@ class Collection:
             yield call if portions is None else portions.measured(call, len(ids[chosen]))
             start += size
 
-    def _call(self, method: str, options: dict[str, Any], *, finish: bool = False) -> Call:
+    def _call(
+        self, method: str, options: dict[str, Any], *, finish: bool = False, read: Callable[[Any], Any] | None = None
+    ) -> Call:
         function = getattr(self._handle, method)
         doing = f"{method} records of {self.name!r}"
         if self._lacking is not None and (method == "query" or "embeddings" in options.get("include", ())):
             raise DamagedIndex(self._lacking)
         if finish and self._files is not None:
             return self._caller.call(doing, self._files.call, (function,), options, finish=True)
-        return self._caller.call(doing, function, (), options, finish=finish)
+        return self._caller.call(doing, function, (), options, finish=finish, read=read)
 
 
 def _fitting(columns: Mapping[str, Sequence[Any]], start: int, size: int) -> int:
@@ -207,16 +207,24 @@ def _fitting(columns: Mapping[str, Sequence[Any]], start: int, size: int) -> int
     return size
 
 
-def _by_id(records: Sequence[Record]) -> dict[str, Record]:
-    return {each.id: each for each in records}
+def _by_id(answer: Mapping[str, Any], ids: Collected[str] | None, fields: Collected[Field]) -> dict[str, Record]:
+    return checked(_records(answer, fields), ids)
+
+
+def _rows(answer: Mapping[str, Any], vectors: Any, fields: Collected[Field]) -> list[list[Near]]:
+    rows = []
+    for place, distances in enumerate(answer["distances"]):
+        names = ["ids", *(_COLUMNS[each] for each in fields)]
+        found = _records({name: answer[name][place] for name in names}, fields)
+        rows.append([Near(each, 1.0 - distance) for each, distance in zip(found, distances, strict=True)])
+    return checked_rows(rows, vectors)
 
 
 def _records(answer: Mapping[str, Any], fields: Collected[Field]) -> list[Record]:
     """Return the records in Chroma's answer, which has a list for each column."""
     ids = answer["ids"]
-    nothing = [None] * len(ids)
-    columns = (answer[_COLUMNS[each]] if each in fields else nothing for each in _COLUMNS)
-    return list(map(Record, ids, *columns))
+    columns = (answer[_COLUMNS[each]] if each in fields else [None] * len(ids) for each in _COLUMNS)
+    return [Record(*row) for row in zip(ids, *columns, strict=True)]
 
 
 def _columns(records: Sequence[Record]) -> tuple[list[str], dict[str, Any]]:

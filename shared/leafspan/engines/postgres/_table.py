@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from leafspan.engines._marks import mark, marks_of
 from leafspan.engines._port import Field, Near, Notes, Record
-from leafspan.engines._tables import STEP, in_batches
+from leafspan.engines._tables import STEP, checked, checked_rows, in_batches
 from leafspan.engines.postgres._sessions import Ask, Steps, statement
 from leafspan.engines.postgres._values import loaded, loaded_metadata, stored, stored_metadata
 from leafspan.flows import Call, Flow
@@ -150,7 +149,7 @@ class PostgresTable:
     def _read(self, fields: Collection[Field], where: str = "", given: Sequence[Any] = ()) -> Steps[dict[str, Record]]:
         names = [each for each in _COLUMNS if each in fields and (self._searched or each != "vector")]
         rows = yield self._ask(f"SELECT {_selected(names)} FROM {{}} {where}", given)
-        return {row[0]: _record(row, names) for row in rows}
+        return checked(_record(row, names) for row in rows)
 
     def _put(self, records: Sequence[Record]) -> Steps[None]:
         if not self._is_ready and (vectors := [each.vector for each in records if each.vector is not None]):
@@ -188,8 +187,8 @@ class PostgresTable:
         found = []
         for vector in matrix:
             rows = yield [*how, self._ask(question, {"vector": vector, "count": count, "among": ids})]
-            found.append([Near(_record(row[:-1], names), _similarity(row[-1])) for row in rows])
-        return found
+            found.append([Near(_record(row[:-1], names), row[-1]) for row in rows])
+        return checked_rows(found, matrix)
 
     def _row(self, record: Record) -> tuple[Any, ...]:
         import numpy as np
@@ -247,8 +246,3 @@ def _record(row: Sequence[Any], names: Sequence[Field]) -> Record:
     }
     fields = {name: None if value is None else load[name](value) for name, value in zip(names, row[1:], strict=True)}
     return Record(row[0], **fields)
-
-
-def _similarity(value: float) -> float:
-    """Return a cosine in [-1, 1], or 0 for a vector of zeros, whose cosine is undefined."""
-    return 0.0 if math.isnan(value) else max(-1.0, min(1.0, value))

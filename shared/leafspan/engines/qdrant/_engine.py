@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from leafspan.engines._caller import LEAST_SECONDS, Caller, failure, in_one_line, late_answer
 from leafspan.engines._port import Notes
 from leafspan.engines._tables import PlainEngine
-from leafspan.engines.qdrant._table import QdrantTable, point_id
+from leafspan.engines.qdrant._table import QdrantTable, loaded_object, point_id
 from leafspan.flows import Call, Flow
 
 _REGISTRY = "leafspan_tables"
@@ -50,8 +50,8 @@ class QdrantEngine(PlainEngine):
         start: Any = None
         while True:
             page = {"collection_name": _REGISTRY, "limit": _PAGE, "offset": start}
-            points, start = yield self.call("list the tables", "scroll", **page)
-            found.update((each.payload["name"], json.loads(each.payload["notes"])) for each in points)
+            notes, start = yield self.call("list the tables", "scroll", read=_notes_by_name, **page)
+            found.update(notes)
             if start is None:
                 return found
 
@@ -59,11 +59,9 @@ class QdrantEngine(PlainEngine):
         """See FlowEngine."""
         if not (yield from self.exists(_REGISTRY)):
             return None
-        points = yield self.call(f"open {name!r}", "retrieve", collection_name=_REGISTRY, ids=[point_id(name)])
-        if not points:
-            return None
-        row = points[0].payload
-        return QdrantTable(self, row["id"], name, json.loads(row["notes"]), searched=row["searched"])
+        where = {"collection_name": _REGISTRY, "ids": [point_id(name)]}
+        row = yield self.call(f"open {name!r}", "retrieve", read=_first_row, **where)
+        return None if row is None else QdrantTable(self, row[0], name, row[1], searched=row[2])
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[QdrantTable]:
         """See FlowEngine."""
@@ -111,16 +109,31 @@ class QdrantEngine(PlainEngine):
             index = {"field_name": "marks", "field_schema": models.PayloadSchemaType.KEYWORD}
             yield self.call(what, "create_payload_index", finish=True, collection_name=collection, **index)
 
-    def call(self, doing: str, method: str, *, finish: bool = False, **options: Any) -> Call:
-        """Return the call of one of the client's methods."""
+    def call(
+        self, doing: str, method: str, *, finish: bool = False, read: Callable[[Any], Any] | None = None, **options: Any
+    ) -> Call:
+        """Return the call of one of the client's methods. ``read`` makes the result from its answer."""
         function = getattr(self.thing, method)
         if self.in_process and not self.caller.native:
-            return self.caller.call(doing, self._alone, (function,), options, finish=finish)
-        return self.caller.call(doing, function, (), options, finish=finish)
+            return self.caller.call(doing, self._alone, (function,), options, finish=finish, read=read)
+        return self.caller.call(doing, function, (), options, finish=finish, read=read)
 
     def _alone(self, function: Callable[..., Any], /, **options: Any) -> Any:
         with self._mutex:
             return function(**options)
+
+
+def _notes_by_name(answer: Any) -> tuple[dict[str, Notes], Any]:
+    points, start = answer
+    return {str(each.payload["name"]): loaded_object(each.payload["notes"]) for each in points}, start
+
+
+def _first_row(points: Any) -> tuple[str, Notes, bool] | None:
+    """Return the id, the notes and the searchability of a table, or None without a point."""
+    if not points:
+        return None
+    row = points[0].payload
+    return str(row["id"]), loaded_object(row["notes"]), bool(row["searched"])
 
 
 def _translated(error: BaseException, doing: str, place: str, *, server: bool, writing: bool) -> BaseException | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 from uuid import NAMESPACE_URL, uuid5
 
 from leafspan.engines._marks import mark, marks_of
 from leafspan.engines._port import MOST_RESULTS, Field, Near, Notes, Record
-from leafspan.engines._tables import STEP, in_batches
+from leafspan.engines._tables import STEP, checked, checked_rows, in_batches
 from leafspan.flows import Call, Flow
 
 _PAGE = 1_000  # records of a page
@@ -33,8 +34,10 @@ class Collections(Protocol):
     batch: int
     in_process: bool
 
-    def call(self, doing: str, method: str, *, finish: bool = False, **options: Any) -> Call:
-        """Return the call of one of the client's methods."""
+    def call(
+        self, doing: str, method: str, *, finish: bool = False, read: Callable[[Any], Any] | None = None, **options: Any
+    ) -> Call:
+        """Return the call of one of the client's methods. ``read`` makes the result from its answer."""
         ...
 
     def exists(self, collection: str) -> Flow[bool]:
@@ -74,8 +77,9 @@ class QdrantTable:
         found: dict[str, Record] = {}
         if ids and (yield from self._is_there()):
             for some in in_batches(list(dict.fromkeys(ids)), _PAGE):
-                points = yield from self._call("get", "retrieve", ids=list(map(point_id, some)), **self._wanted(fields))
-                found.update(_records(points, fields))
+                how = {"ids": list(map(point_id, some)), **self._wanted(fields)}
+                read = partial(_by_id, ids=some, fields=fields)
+                found.update((yield from self._call("get", "retrieve", read=read, **how)))
         return found
 
     def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
@@ -141,14 +145,8 @@ class QdrantTable:
         requests = [
             models.QueryRequest(query=vector, using="vector", **how) for vector in np.asarray(vectors, np.float32).tolist()
         ]
-        answers = yield from self._call("search", "query_batch_points", requests=requests)
-        return [
-            [
-                Near(record, max(-1.0, min(1.0, float(point.score))))
-                for point, record in zip(answer.points, _records(answer.points, fields).values(), strict=True)
-            ]
-            for answer in answers
-        ]
+        read = partial(_rows, vectors=vectors, fields=fields)
+        return (yield from self._call("search", "query_batch_points", read=read, requests=requests))  # type: ignore[no-any-return]
 
     def annotate(self, notes: Notes) -> Flow[None]:
         """See FlowTable."""
@@ -170,8 +168,8 @@ class QdrantTable:
         start: Any = None
         while True:
             how = {"scroll_filter": where, "limit": _PAGE, "offset": start, **self._wanted(fields)}
-            points, start = yield from self._call("read", "scroll", **how)
-            found.update(_records(points, fields))
+            some, start = yield from self._call("read", "scroll", read=partial(_page, fields=fields), **how)
+            found.update(some)
             if start is None:
                 return found
 
@@ -233,12 +231,36 @@ def _vector(record: Record) -> dict[str, Any]:
     return {} if record.vector is None else {"vector": np.asarray(record.vector, np.float32).tolist()}
 
 
-def _records(points: Sequence[Any], fields: Collection[Field]) -> dict[str, Record]:
-    """Return the records of points with these fields, by id."""
-    found = {}
-    for point in points:
-        row = point.payload
-        metadata = json.loads(row["metadata"]) if "metadata" in fields and row.get("metadata") is not None else None
-        vector = (point.vector or {}).get("vector") if "vector" in fields else None
-        found[row["id"]] = Record(row["id"], row.get("text") if "text" in fields else None, metadata, vector)
+def loaded_object(content: str) -> dict[str, Any]:
+    """Return the mapping in JSON.
+
+    Raises:
+        TypeError: if it is none.
+        ValueError: if it is no JSON.
+    """
+    if not isinstance(found := json.loads(content), dict):
+        raise TypeError(f"metadata must be an object, got {content!r}")
     return found
+
+
+def _by_id(points: Sequence[Any], ids: Collection[str] | None, fields: Collection[Field]) -> dict[str, Record]:
+    return checked((_record(each, fields) for each in points), ids)
+
+
+def _page(answer: Any, fields: Collection[Field]) -> tuple[dict[str, Record], Any]:
+    points, start = answer
+    return _by_id(points, None, fields), start
+
+
+def _rows(answers: Sequence[Any], vectors: Any, fields: Collection[Field]) -> list[list[Near]]:
+    return checked_rows(
+        [[Near(_record(each, fields), each.score) for each in answer.points] for answer in answers], vectors
+    )
+
+
+def _record(point: Any, fields: Collection[Field]) -> Record:
+    """Return the record of a point, with these fields."""
+    row = point.payload
+    metadata = loaded_object(row["metadata"]) if "metadata" in fields and row.get("metadata") is not None else None
+    vector = (point.vector or {}).get("vector") if "vector" in fields else None
+    return Record(row["id"], row.get("text") if "text" in fields else None, metadata, vector)
