@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leafspan.embedding import normalize
+from leafspan.errors import DamagedIndex
 from leafspan.lexical import score_reached_by
 from leafspan.search._bounds import ROUNDING, Bounds
 from leafspan.segments import MirrorSnapshot, in_parts
@@ -79,10 +80,16 @@ def scan(snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vector
 
 
 def rank(leaves: Sequence[LeafId], stored: NDArray[np.float32], vectors: Any, count: int) -> list[list[Hit]]:
-    """Like ``scan``, for leaves whose vectors are in memory, as a matrix with a row for each."""
+    """Like ``scan``, for leaves whose vectors are in memory, as a matrix with a row for each.
+
+    Raises:
+        DamagedIndex: if all of these vectors have another length than the queries.
+    """
     import numpy as np
 
     stored, queries = normalize(stored), normalize(np.asarray(vectors, dtype=np.float32))
+    if stored.shape[1] != queries.shape[1]:
+        raise DamagedIndex(f"stored vectors must have {queries.shape[1]} numbers, got {stored.shape[1]}: run repair()")
     bounds = queries @ stored.T + ROUNDING
     pairs = zip(bounds, queries, strict=True)
 
