@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,6 +21,7 @@ from leafspan.engines.postgres import Postgres
 from leafspan.errors import ConcurrentUpdate, IndexMismatch
 from leafspan.flows import run
 from leafspan.indexing import _copying
+from leafspan.store import Row
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.engines.page import page
 
@@ -56,6 +59,11 @@ def forest(tmp_path: Path) -> Iterator[Index]:
         yield index
 
 
+def unmarked(row: Row) -> Row:
+    """The row without the name of the index that it was copied from."""
+    return replace(row, extra={key: value for key, value in row.extra.items() if key != _copying._COPIED_KEY})
+
+
 def everything(index: Index) -> dict[str, Any]:
     """All that is stored of an index and its trees: rows, and records of leaves with their vectors.
 
@@ -65,14 +73,14 @@ def everything(index: Index) -> dict[str, Any]:
     trees = run(index._sources.trees.existing())
     for name, store in (("index", index._store), ("trees", trees.store if trees else None)):
         if store is not None:
-            found[name] = run(_copying._rows(store))
-            documents = run(
-                _copying.read_consistently(store, lambda r, ids=list(found[name]): _copying._documents(r, ids=ids))
-            )
+            rows = run(_copying._rows(store))
+            found[name] = {id_: unmarked(row) for id_, row in rows.items()}
+            read = partial(_copying._documents, source=store, ids=list(rows))
+            documents = run(_copying.read_consistently(store, read))
             for each in documents:
                 vectors = np.asarray(each.vectors, np.float32)
                 found["vectors", name, each.row.document_id] = pytest.approx(vectors, abs=5e-8)
-                found[name, each.row.document_id] = (each.row, list(each.texts), list(map(dict, each.metadatas)))
+                found[name, each.row.document_id] = (unmarked(each.row), list(each.texts), list(map(dict, each.metadatas)))
             texts = store.texts(1.0)
             found[name, "texts"] = run(texts.get(run(texts.keys())))
     found["embedder"] = run(index._store.embedder())
@@ -161,6 +169,40 @@ def test_what_is_changed_while_it_is_copied_is_copied_too(forest: Index, tmp_pat
     changes.pop()()
     with pytest.raises(ConcurrentUpdate, match="documents were changed faster than they were copied"):
         forest.copy_to(tmp_path / "copy", progress=False)
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_a_copy_follows_whatever_has_changed_in_the_source(
+    forest: Index, place: Callable[[str], dict[str, Any]], tmp_path: Path, kind: str
+):
+    there = {**place(kind), "name": "copy"}
+    changes: list[Callable[[], object]] = [
+        lambda: forest.delete([DOCUMENTS[0].id]),
+        lambda: forest.add([Document("new", "A new one."), Document(DOCUMENTS[1].id, "It was replaced.")]),
+        lambda: (forest.delete(["new"]), forest.add(DOCUMENTS[0]), forest.build_tree(progress=False)),
+        lambda: forest.delete([each.id for each in forest.documents()]),
+    ]
+    for change in (lambda: None, *changes):
+        change()
+        forest.copy_to(**there, progress=False)
+        with Index.open(**there, create=False, cache_dir=tmp_path / "cache") as copy:
+            check_equal(copy, forest)
+            assert copy.check() == []
+
+
+def test_a_copy_keeps_what_somebody_has_added_to_it(forest: Index, tmp_path: Path):
+    forest.copy_to(tmp_path / "copy", progress=False)
+    forest.delete([DOCUMENTS[0].id, DOCUMENTS[1].id])
+    with Index.open(tmp_path / "copy", create=False) as copy:
+        copy.add([Document("mine", "This is mine."), Document(DOCUMENTS[1].id, "I have replaced it here.")])
+    with pytest.raises(InvalidArgument, match=r"has 2 documents that .* has not, such as .*'mine'.*: delete them there"):
+        forest.copy_to(tmp_path / "copy", progress=False)
+    with Index.open(tmp_path / "copy", create=False) as copy:
+        assert copy.count() == len(DOCUMENTS) + 1
+        copy.delete(["mine", DOCUMENTS[1].id])
+    forest.copy_to(tmp_path / "copy", progress=False)
+    with Index.open(tmp_path / "copy", create=False) as copy:
+        check_equal(copy, forest)
 
 
 def test_what_cannot_become_a_copy_is_refused_before_anything_is_written(forest: Index, tmp_path: Path):

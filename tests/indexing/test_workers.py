@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -21,7 +23,7 @@ from leafspan.errors import FunctionFailed, InvalidDocument, MissingExtra
 from leafspan.indexing import _ingest, _workers
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.indexing.test_copying import check_equal
-from tests.indexing.worker_embedders import Ends, embed, fail, slowly
+from tests.indexing.worker_embedders import Ends, embed, fail, leave, slowly
 
 TEXTS = {
     "a.md": "# Tea\n\nTea leaves are dried.\n\n## Green\n\nGreen tea is heated.",
@@ -143,6 +145,41 @@ def test_what_fails_in_another_process_fails_here(tmp_path: Path):
         with pytest.raises(InvalidDocument):
             index.add([Document("c", "C."), Document("c", "Another C.")], workers=1)
         assert index.count() == 1
+
+
+def test_a_function_that_ends_its_worker_is_an_error_here(tmp_path: Path):
+    with Index.open(tmp_path / "kb", embedder=leave, splitter=SPLITTER, embedding_cache=False) as index:
+        with pytest.raises(FunctionFailed, match=r"must return or raise an error, and raised SystemExit\(0\) in a worker"):
+            index.add([Document("a", "An A."), Document("b", "Farewell, farewell.")], workers=1)
+        assert index.add(Document("a", "An A."), workers=1).added == ("a",)
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(), SystemExit("x"), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()]
+)
+def test_whatever_a_worker_raises_is_an_exception(error: BaseException, monkeypatch: pytest.MonkeyPatch):
+    def raise_it(_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(_workers, "_kept", {})
+    for shared, function in ((pickle.dumps(None), raise_it), (pickle.dumps(Unloadable(error)), print)):
+        with pytest.raises(FunctionFailed, match=f"raised {type(error).__name__}") as raised:
+            _workers._with_shared(shared, function)
+        assert pickle.loads(pickle.dumps(raised.value)).args == raised.value.args
+
+
+class Unloadable:
+    """A value whose module ends the program when it is loaded."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def __reduce__(self) -> Any:
+        return _raised, (self._error,)
+
+
+def _raised(error: BaseException) -> None:
+    raise error
 
 
 @pytest.mark.parametrize("workers", [-1, 1.5, "two", True])

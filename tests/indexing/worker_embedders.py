@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -39,4 +40,11 @@ def fail(texts: list[str]) -> Any:
 def slowly(texts: list[str]) -> Any:
     """Like ``embed``, as slow as a service."""
     time.sleep(0.1)
+    return embed(texts)
+
+
+def leave(texts: list[str]) -> Any:
+    """It ends its program for a certain text, as a script does that lacks something."""
+    if any("farewell" in text for text in texts):
+        sys.exit(0)
     return embed(texts)

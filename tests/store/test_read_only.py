@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from leafspan import BM25, AutoMerging, DamagedIndex, Document, F, Hybrid, Index, RelevantSegments, Vector
+from leafspan import BM25, AutoMerging, DamagedIndex, Document, F, Hybrid, Index, RelevantSegments, Tree, Vector
 from leafspan.engines.chroma import _chroma
 from leafspan.errors import StorageReadOnly
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
@@ -124,6 +124,21 @@ def test_nothing_is_made_on_a_read_only_mount(places: tuple[Path, Path]):
         Index.open(read_only / "kb")
     with pytest.raises(FileNotFoundError, match="there is no index in"):
         Index.open(read_only / "kb", create=False)
+
+
+@pytest.mark.parametrize("use", [lambda index: None, lambda index: index.warm(), lambda index: index.add([])])
+def test_a_new_index_without_documents_is_read_like_any_other(tmp_path: Path, use: Callable[[Index], object]):
+    with Index.open(tmp_path / "kb") as index:
+        use(index)
+    with Index.open(tmp_path / "kb", read_only=True) as reader:
+        for strategy in (*STRATEGIES, Tree(base=Hybrid())):
+            assert reader.retrieve(QUESTIONS[0], strategy) == []
+        assert (reader.count(), reader.documents(), reader.leaves()) == (0, [], [])
+        assert reader.stats().embedder is None
+        with Index.open(tmp_path / "kb") as writer:
+            writer.add(DOCUMENTS)
+        assert reader.retrieve(QUESTIONS[0], Hybrid())
+        assert reader.stats().embedder is not None
 
 
 def test_where_only_chroma_has_what_is_asked_for_a_reader_says_what_to_do(tmp_path: Path):

@@ -14,6 +14,7 @@ _GROUP = 1_000  # leaves read and written at a time
 _TEXTS = 1_000
 _ROUNDS = 5  # rounds in which a copy tries to catch up with writers of the source
 _MOST_NAMED = 5
+_COPIED_KEY = "copied_from"  # the key in a row's further values for the id of the index that the document was copied from
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,8 @@ def check_copy(source: Store, target: Store) -> Flow[None]:
     """Check that an index can become a copy of another one.
 
     Raises:
-        InvalidArgument: if both are the same index, or the target has documents that the source does not have.
+        InvalidArgument: if both are the same index, or the target has documents that neither the source has, nor were
+            copied from it earlier.
         IndexMismatch: if the target was made with other settings or another embedder.
     """
     if source.id == target.id:
@@ -51,7 +53,8 @@ def check_copy(source: Store, target: Store) -> Flow[None]:
     if recorded is not None and recorded != wanted:
         raise IndexMismatch(f"the index {target.described} was made with another embedder: copy to a new one")
     there, others = (yield from _rows(source)), (yield from _rows(target))
-    if more := sorted(others.keys() - there.keys()):
+    added = {id_ for id_, row in others.items() if row.extra.get(_COPIED_KEY) != source.id}
+    if more := sorted(added - there.keys()):
         named = ", ".join(map(repr, more[:_MOST_NAMED]))
         raise InvalidArgument(
             f"the index {target.described} has {len(more):,} documents that {source.described} has not, such as {named}: "
@@ -60,7 +63,7 @@ def check_copy(source: Store, target: Store) -> Flow[None]:
 
 
 def copy_store(source: Store, target: Store, *, timeout: float, show: bool | None, what: str) -> Flow[tuple[int, int, int]]:
-    """Copy a store's content into another one that has no other writer. Content of the target stays.
+    """Copy a store's content into another one that has no other writer. Documents that the source has not are deleted.
 
     Documents that change meanwhile are read again, until both stores have the same rows, which contain all checksums.
 
@@ -76,7 +79,8 @@ def copy_store(source: Store, target: Store, *, timeout: float, show: bool | Non
         yield from EmbedderRecord(target).write_first(identity, timeout)
     written = 0
     for _ in range(_ROUNDS):
-        wanted, there = (yield from _rows(source)), (yield from _rows(target))
+        wanted = {id_: _copied(row, source) for id_, row in (yield from _rows(source)).items()}
+        there = yield from _rows(target)
         missing = [row for id_, row in wanted.items() if there.get(id_) != row]
         gone = [row for id_, row in there.items() if id_ not in wanted]
         if not missing and not gone:
@@ -85,7 +89,7 @@ def copy_store(source: Store, target: Store, *, timeout: float, show: bool | Non
         try:
             for group in grouped(missing, min(_GROUP, target.batch)):
                 ids = [row.document_id for row in group]
-                documents = yield from read_consistently(source, partial(_documents, ids=ids))
+                documents = yield from read_consistently(source, partial(_documents, source=source, ids=ids))
                 yield from _write(target, ids, documents, timeout)
                 written += len(documents)
                 progress.advance(sum(row.leaves for row in group))
@@ -112,7 +116,11 @@ def _rows(store: Store) -> Flow[dict[str, Row]]:
     return {id_: replace(row, leftovers=()) for id_, row in sorted(catalogue.rows.items()) if row.version is not None}
 
 
-def _documents(reader: Reader, *, ids: Sequence[str]) -> Flow[list[DocumentToWrite]]:
+def _copied(row: Row, source: Store) -> Row:
+    return replace(row, leftovers=(), extra={**row.extra, _COPIED_KEY: source.id})
+
+
+def _documents(reader: Reader, *, source: Store, ids: Sequence[str]) -> Flow[list[DocumentToWrite]]:
     """Return documents with everything stored of them, without documents that are gone."""
     rows = [row for row in (yield from reader.rows(ids)).values() if row.version is not None]
     leaves = [id_ for row in rows for id_ in row.leaf_ids]
@@ -121,8 +129,7 @@ def _documents(reader: Reader, *, ids: Sequence[str]) -> Flow[list[DocumentToWri
     documents = []
     for row in rows:
         texts, metadatas = zip(*(records[id_] for id_ in row.leaf_ids), strict=True) if row.leaves else ((), ())
-        whole = replace(row, leftovers=())
-        documents.append(DocumentToWrite(whole, texts, metadatas, [vectors[id_] for id_ in row.leaf_ids]))
+        documents.append(DocumentToWrite(_copied(row, source), texts, metadatas, [vectors[id_] for id_ in row.leaf_ids]))
     return documents
 
 

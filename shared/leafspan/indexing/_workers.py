@@ -220,6 +220,18 @@ def _with_kept(function: Callable[..., T], *given: Any) -> T:
 
 
 def _with_shared(shared: bytes, function: Callable[..., T], *given: Any) -> T:
+    try:
+        return _called_with(shared, function, *given)
+    except Exception:
+        raise
+    except BaseException as error:  # the process that gets it would end without a word
+        raise FunctionFailed(
+            f"the embedder, the splitter or the analyzer must return or raise an error, and raised {error!r} in a worker: "
+            "raise an Exception in its place"
+        ) from None
+
+
+def _called_with(shared: bytes, function: Callable[..., T], *given: Any) -> T:
     if _kept.get("content") != shared:
         try:
             _kept.update(shared=pickle.loads(shared), content=shared)

@@ -20,7 +20,7 @@ from leafspan.errors import DamagedIndex, IndexMismatch, IndexNotFound, InvalidA
 from leafspan.flows import Call, Flow
 from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._change_log import last_position
-from leafspan.store._damage import DamageRule
+from leafspan.store._damage import DamageRule, Met
 from leafspan.store._engine_store import EngineStore
 from leafspan.store._folder import Folder, folder_at
 from leafspan.store._folder_store import FolderStore, known_without_chroma
@@ -173,7 +173,10 @@ def _in_folder(
     finally:
         opened.leave()
     _check_format(stored_settings)
-    return FolderStore(folder, name, stored_settings, str(leaves.id), timeout, damage=damage)
+    store = FolderStore(folder, name, stored_settings, str(leaves.id), timeout, damage=damage)
+    if known is None:
+        yield from store.reader(Met())  # keeps the catalogue, so that processes that only read need no Chroma
+    return store
 
 
 def _known(folder: Folder, name: str, timeout: float) -> Flow[KnownIndex | None]:

@@ -245,7 +245,12 @@ class FolderStore:
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See ``Store``."""
-        if self._embedder is None:
+        folder, known = self._open_folder(), None
+        if self._embedder is None and folder.read_only:  # then Chroma cannot be opened
+            known = yield from known_without_chroma(folder, self._name, self._timeout)
+        if known is not None:
+            self._embedder = known[1].embedder
+        elif self._embedder is None:
             opened = yield from self._opened_reader()
             try:
                 self._embedder = (yield from self._stored_metadata(opened)).get("embedder")
