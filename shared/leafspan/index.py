@@ -555,7 +555,7 @@ def adopt(
         join: Whether chunks of one text become one document. If not, each record becomes a document of its own, and can
             be filtered by its own metadata. Default: True.
         rename: Metadata keys with the names that they get, for keys that leafspan reserves, such as
-            ``{"start": "start_time"}``. Default: none, records with such keys are skipped.
+            ``{"start": "start_time"}``. Default: such a key gets ``adopted_`` before its name.
         splitter: See ``Index.open``, as for the following ones. It cuts documents that are added later.
         context_sentences: See ``Index.open``.
         title_weight: See ``Index.open``.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +57,34 @@ def odd(folder: Path) -> Any:
 def test_what_was_skipped_is_printed_by_reason_and_the_exit_code_is_1(folder: Path, odd: Any):
     result = leafspan("adopt", folder, "--collection", "odd", "--rename", "start=start_time")
     assert result.exit_code == 1
-    assert "kb: 1 added" in result.stdout
+    assert "kb: 2 added" in result.stdout
     said = " ".join(result.stderr.split())
     assert "skipped image 0, image 1, image 2 and 2 more: it has no text" in said
-    assert "skipped bees: its metadata key 'end' is reserved by leafspan: rename={'end': ...}" in said
+    assert "note: the metadata key 'end' is reserved, and is 'adopted_end' in the index: rename it" in said
     with Index.open("kb", create=False) as index:
         assert index.get("tea").metadata == {"start_time": 5}
+
+
+@pytest.mark.parametrize("command", [["adopt", "chroma", "--kb"], ["sync", "chroma", "--kb"], ["query", "tea", "--kb"]])
+def test_every_command_finds_an_embedder_of_the_current_folder(
+    folder: Path, command: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each])
+    name = f"mine_{command[0]}"
+    Path(f"{name}.py").write_text(
+        "from tests.indexing.adopting.collections import vectors\ndef emb(texts): return vectors(texts)\n"
+    )
+    if command[0] == "query":
+        assert leafspan("adopt", "chroma", "--kb", "kb").exit_code == 0
+    result = leafspan(*command, "kb", "--embedder", f"{name}:emb")
+    assert "No module named" not in result.output
+    assert name in sys.modules
+
+
+def test_no_hint_of_the_command_is_in_python(folder: Path, odd: Any):
+    for options in (["--collection", "odd"], ["--collection", "langchain"], ["--collection", "odd", "--rename", "x=y"]):
+        said = leafspan("adopt", folder, *options, "--kb", "kb").output
+        assert not re.search(r"\b(rename|embedder|join)=", said)
 
 
 def test_records_can_be_kept_apart(folder: Path):

@@ -33,7 +33,9 @@ def adopt(
     ] = False,
     rename: Annotated[
         list[str] | None,
-        typer.Option(help="A new name for a metadata key that is reserved.", metavar="KEY=NAME", show_default=False),
+        typer.Option(
+            help="A new name for a metadata key.", metavar="KEY=NAME", show_default="adopted_KEY if it is reserved"
+        ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be done, and change nothing.")] = False,
     as_json: AsJson = False,

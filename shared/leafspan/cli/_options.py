@@ -57,10 +57,19 @@ NewKnowledgeBase = Annotated[
 DEFAULT_FOLDER = "kb"
 """The folder of the index if ``--kb`` is not given."""
 
+
+def named_embedder(text: str) -> str:
+    """Return an embedder's name. Its module may be in the current folder."""
+    if ":" in text and "" not in sys.path:
+        sys.path.insert(0, "")  # `python -m` looks there, too
+    return text
+
+
 EmbedderName = Annotated[
     str | None,
     typer.Option(
         "--embedder",
+        parser=named_embedder,
         help="The embedder: minilm, e5, wordllama (bundled), or your own as package.module:attribute, which is imported, "
         "also from the current folder. By default the index's embedder, if it is one of the first three.",
         metavar="NAME",
@@ -77,8 +86,6 @@ def open_index(kb: str, embedder: str | None, **options: Any) -> Index:
         InvalidArgument: if the embedder does not exist.
         IndexNotFound: if the index does not exist, and ``create`` is False.
     """
-    if embedder is not None and ":" in embedder and "" not in sys.path:
-        sys.path.insert(0, "")  # `python -m` looks there, too
     return Index.open(kb, embedder=embedder, **options)
 
 

@@ -23,6 +23,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 
 import leafspan
 from leafspan import BM25, AutoMerging, Document, F, Index, IndexNotFound, InvalidArgument, SentenceWindow, Vector
+from leafspan.checks import RESERVED_KEYS, STRUCTURE_KEY
 from leafspan.engines.chroma import ForeignCollection
 from leafspan.errors import IndexMismatch
 from leafspan.indexing.adopting import Adopted
@@ -428,9 +429,8 @@ def odd(client: Any) -> Any:
 
 def test_what_cannot_be_taken_is_reported_with_the_reason(odd: Any, kb: Path):
     report = leafspan.adopt(odd, kb)
-    assert report.added == ("tea",)
+    assert report.added == ("tea", "reserved")
     assert {record.id: record.reason for record in report.skipped} == {
-        "reserved": "its metadata key 'start' is reserved by leafspan: rename={'start': ...} takes it by another name",
         "leafspan:x": "a document's id must not begin with 'leafspan:', got 'leafspan:x'",
         "empty": "it has no text",
         "image": "it has no text",
@@ -456,6 +456,39 @@ def test_a_record_that_is_deleted_while_the_collection_is_read_is_reported(
         ("record 0", "it was deleted while the collection was read")
     ]
     assert (report.records, report.added) == (2, ("record 1",))
+
+
+RESERVED = sorted(RESERVED_KEYS - {STRUCTURE_KEY})
+
+
+def test_a_reserved_metadata_key_skips_no_record(client: Any, kb: Path):
+    collection = client.create_collection("reserved", embedding_function=None)
+    texts = ["Tea is hot.", "Bees dance."]
+    metadatas = [{**dict.fromkeys(RESERVED, "x"), "by": "Kit"}, {"by": "Kit"}]
+    collection.add(ids=["tea", "bees"], documents=texts, embeddings=vectors(texts), metadatas=metadatas)
+    report = leafspan.adopt(collection, kb, rename={"start": "start_time"})
+    assert (report.added, report.skipped) == (("tea", "bees"), ())
+    others = sorted(set(RESERVED) - {"start"})
+    assert [note for note in report.notes if "reserved" in note] == [
+        f"the metadata key {key!r} is reserved, and is 'adopted_{key}' in the index: rename it for another name"
+        for key in others
+    ]
+    with Index.open(kb) as index:
+        renamed = {f"adopted_{key}": "x" for key in others}
+        assert index.get("tea").metadata == {**renamed, "start_time": "x", "by": "Kit"}
+    assert leafspan.adopt(collection, kb, rename={"start": "start_time"}).unchanged == 2
+
+
+def test_a_record_with_a_reserved_key_and_its_new_name_is_skipped_alone(client: Any, kb: Path):
+    collection = client.create_collection("both", embedding_function=None)
+    texts = ["Tea is hot.", "Bees dance."]
+    metadatas = [{"score": 1, "adopted_score": 2}, {"score": 1}]
+    collection.add(ids=["tea", "bees"], documents=texts, embeddings=vectors(texts), metadatas=metadatas)
+    report = leafspan.adopt(collection, kb)
+    assert report.added == ("bees",)
+    assert report.reasons == {
+        "its metadata key 'score' is reserved, and it has its new name, too: rename it to something else": ["tea"]
+    }
 
 
 def test_reserved_metadata_keys_can_be_given_another_name(odd: Any, kb: Path):

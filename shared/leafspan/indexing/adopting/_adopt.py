@@ -12,6 +12,7 @@ from leafspan.indexing import check_splitter, finish, finish_interrupted, split_
 from leafspan.indexing.adopting._documents import DocumentMaker, WithVectors
 from leafspan.indexing.adopting._earlier import ADOPTED_KEY, EarlierAdoption, read_earlier
 from leafspan.indexing.adopting._plan import Plan, PlannedDocument
+from leafspan.indexing.adopting._record import new_name
 from leafspan.indexing.adopting._report import Adopted
 from leafspan.indexing.adopting._source import Source
 from leafspan.store import Reader, Row, Store, read_consistently
@@ -83,7 +84,7 @@ class _Adoption:
             maker.leaves,
             maker.alone,
             tuple(maker.skipped),
-            tuple(_notes(maker, self.source.collection.space)),
+            tuple(_notes(maker, self.source.collection.space, self.plan.reserved)),
         )
 
     def _read(self, group: Sequence[PlannedDocument], maker: DocumentMaker) -> Flow[list[WithVectors]]:
@@ -120,8 +121,10 @@ class _Adoption:
             yield from write_group(self.store, changed, vectors, scope=None, timeout=self.timeout)
 
 
-def _notes(maker: DocumentMaker, space: str) -> Iterator[str]:
+def _notes(maker: DocumentMaker, space: str, reserved: Sequence[str]) -> Iterator[str]:
     """Yield the differences from the collection, in sentences."""
+    for key in reserved:
+        yield f"the metadata key {key!r} is reserved, and is {new_name(key)!r} in the index: rename it for another name"
     if space != "cosine" and maker.other_lengths:
         yield (
             f"the collection ranks by {space!r}, an index by cosine, and {maker.other_lengths} of {maker.leaves} vectors "
@@ -134,8 +137,8 @@ def _notes(maker: DocumentMaker, space: str) -> Iterator[str]:
     if maker.leaf_keys:
         keys = ", ".join(map(repr, sorted(maker.leaf_keys)))
         yield (
-            f"filters do not see the metadata {keys}, whose values differ within a document: join=False makes each record "
-            "a document of its own"
+            f"filters do not see the metadata {keys}, whose values differ within a document: without joining, each "
+            "record is a document of its own"
         )
     if maker.disagreeing:
         yield (

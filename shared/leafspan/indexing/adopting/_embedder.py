@@ -43,14 +43,14 @@ def check_embedder(source: Source, plan: Plan, embedder: Embedder) -> Flow[None]
     if vectors.shape[1] != len(stored[0]):
         raise IndexMismatch(
             f"the vectors of the collection {name!r} have {len(stored[0])} dimensions, the vectors of {embedder.name} have "
-            f"{vectors.shape[1]}: give embedder= the one that the collection was made with"
+            f"{vectors.shape[1]}: give the embedder that the collection was made with"
         )
     cosines = _best(normalize(np.stack(stored)), normalize(vectors), [len(each) for each in texts])
     if 2 * sum(cosine >= _SAME for cosine in cosines) < len(cosines):
         raise IndexMismatch(
             f"{embedder.name} did not make the vectors of the collection {name!r}: of {len(cosines)} texts that were "
             f"embedded again, the cosines with the stored vectors are from {min(cosines):.2f} to {max(cosines):.2f}; give "
-            "embedder= the one that the collection was made with"
+            "the embedder that the collection was made with"
         )
 
 

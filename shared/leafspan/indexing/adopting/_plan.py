@@ -50,12 +50,14 @@ class Plan:
         records: Number of records in the collection.
         skipped: Records that cannot be adopted.
         renamed: The user's metadata keys that get new names.
+        reserved: The metadata keys that leafspan reserves, and that the user has not given new names.
     """
 
     documents: Sequence[PlannedDocument]
     records: int
     skipped: Sequence[SkippedRecord]
     renamed: Mapping[str, str]
+    reserved: Sequence[str] = ()
 
     def groups(self, most: int) -> Iterator[list[PlannedDocument]]:
         """Yield the documents in groups of at most this many records. A larger document is a group alone."""
@@ -94,7 +96,8 @@ def read_plan(source: Source, *, join: bool, rename: Mapping[str, str] | None, s
     finally:
         progress.close()
     documents = yield Call(_Planning(known, source.docstore, join, skipped).documents)
-    return Plan(documents, len(ids), skipped, renamed)
+    reserved = sorted({key for record in known for key in record.reserved})
+    return Plan(documents, len(ids), skipped, renamed, reserved)
 
 
 def _checked_names(rename: Mapping[str, str]) -> dict[str, str]:
@@ -114,6 +117,7 @@ class _Known(NamedTuple):
     start: int | None
     parent: str | None
     children: tuple[str, ...]
+    reserved: tuple[str, ...]
 
 
 def _read_page(records: Mapping[str, Record], renamed: Mapping[str, str]) -> list[_Known | SkippedRecord]:
@@ -124,13 +128,13 @@ def _checked(record: Record) -> _Known | SkippedRecord:
     """Return the kept part of the record, or why the record cannot be adopted."""
     for key in sorted(record.metadata):
         if is_reserved(key):
-            reason = f"its metadata key {key!r} is reserved by leafspan: rename={{{key!r}: ...}} takes it by another name"
+            reason = f"its metadata key {key!r} is reserved, and it has its new name, too: rename it to something else"
             return SkippedRecord(record.id, reason)
     try:
         clean_metadata(record.id, record.metadata)
     except InvalidDocument as error:
         return SkippedRecord(record.id, str(error))
-    return _Known(record.id, record.whole, record.start, record.parent, record.children)
+    return _Known(record.id, record.whole, record.start, record.parent, record.children, record.reserved)
 
 
 @dataclass(slots=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from leafspan.checks import is_reserved
 from leafspan.documents import CHUNK_ID, made_id, metadata_key, place_of, shared_by_chunks
 from leafspan.engines.chroma import NODE_KEY
 
@@ -27,6 +28,7 @@ class Record:
         children: Ids of the LlamaIndex nodes that were split from it.
         node: Its LlamaIndex node, without the text. None for other records.
         hidden: Keys of its metadata that no model may see.
+        reserved: Keys of its metadata that leafspan reserves, and that got other names for this.
     """
 
     id: str
@@ -37,6 +39,12 @@ class Record:
     children: tuple[str, ...] = ()
     node: Mapping[str, Any] | None = None
     hidden: tuple[str, ...] = ()
+    reserved: tuple[str, ...] = ()
+
+
+def new_name(key: str) -> str:
+    """Return the name that a reserved metadata key gets unless the user gives another one."""
+    return f"adopted_{key}"
 
 
 def read_record(id_: str, metadata: Mapping[str, Any] | None, renamed: Mapping[str, str]) -> Record:
@@ -45,12 +53,14 @@ def read_record(id_: str, metadata: Mapping[str, Any] | None, renamed: Mapping[s
     node = _node(stored.get(NODE_KEY))
     own = stored if node is None else _own(stored, node)
     # If the record already uses the new name, the key keeps its old name, so that no value is lost.
+    reserved = tuple(key for key in own if is_reserved(key) and key not in renamed)
+    renamed = {**renamed, **{key: new_name(key) for key in reserved}}
     names = {key: key if renamed.get(key) in own else renamed.get(key, key) for key in own}
     own = {names[key]: value for key, value in own.items()}
     record = _chunk(id_, own) if node is None else _from_node(id_, own, node, names)
     if own.get(CHUNK_ID, id_) != id_:  # a leaf stores the record's id under this metadata key
-        return Record(id_, own, None, None, node=record.node, hidden=record.hidden)
-    return record
+        record = Record(id_, own, None, None, node=record.node, hidden=record.hidden)
+    return replace(record, reserved=reserved) if reserved else record
 
 
 def _chunk(id_: str, own: Mapping[str, Any]) -> Record:
