@@ -156,7 +156,7 @@ class Sessions:
 
 
 def statement(text: str, *names: Any, vectors: str = "") -> Any:
-    """Return a statement with quoted names in place of its braces, and pgvector's prefix in place of ``{v}``.
+    """Return a statement whose braces are replaced by quoted names, and ``{v}`` by pgvector's prefix.
 
     psycopg would take a % in a name for a placeholder, unless it is doubled.
     """

@@ -59,7 +59,7 @@ class QdrantEngine(PlainEngine):
         """See FlowEngine."""
         if not (yield from self.exists(_REGISTRY)):
             return None
-        where = {"collection_name": _REGISTRY, "ids": [point_id(name)]}
+        where: dict[str, Any] = {"collection_name": _REGISTRY, "ids": [point_id(name)]}
         row = yield self.call(f"open {name!r}", "retrieve", read=_first_row, **where)
         return None if row is None else QdrantTable(self, row[0], name, row[1], searched=row[2])
 
@@ -85,7 +85,7 @@ class QdrantEngine(PlainEngine):
     def annotate(self, name: str, notes: Notes) -> Flow[None]:
         """Replace the notes of a table."""
         content = {"notes": json.dumps(dict(notes), ensure_ascii=False)}
-        where = {"collection_name": _REGISTRY, "points": [point_id(name)]}
+        where: dict[str, Any] = {"collection_name": _REGISTRY, "points": [point_id(name)]}
         yield self.call(f"annotate {name!r}", "set_payload", finish=True, payload=content, **where)
 
     def exists(self, collection: str) -> Flow[bool]:
@@ -106,7 +106,7 @@ class QdrantEngine(PlainEngine):
             if not (yield from self.exists(collection)):  # otherwise another process made it meanwhile
                 raise
         if numbers is None and collection != _REGISTRY and not self.in_process:
-            index = {"field_name": "marks", "field_schema": models.PayloadSchemaType.KEYWORD}
+            index: dict[str, Any] = {"field_name": "marks", "field_schema": models.PayloadSchemaType.KEYWORD}
             yield self.call(what, "create_payload_index", finish=True, collection_name=collection, **index)
 
     def call(

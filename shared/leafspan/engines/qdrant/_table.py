@@ -235,8 +235,8 @@ def loaded_object(content: str) -> dict[str, Any]:
     """Return the mapping in JSON.
 
     Raises:
-        TypeError: if it is none.
-        ValueError: if it is no JSON.
+        TypeError: if the JSON is not an object.
+        ValueError: if it is not JSON.
     """
     if not isinstance(found := json.loads(content), dict):
         raise TypeError(f"metadata must be an object, got {content!r}")
