@@ -11,7 +11,6 @@ from typing import Any, Protocol, TypeVar
 from leafspan.checks import check_whole, shown
 from leafspan.engines._caller import LEAST_SECONDS, Caller
 from leafspan.engines._port import Engine, Field, Near, Notes, Record, Table
-from leafspan.errors import StorageFailed
 from leafspan.flows import Flow
 
 T = TypeVar("T")
@@ -186,44 +185,28 @@ class CalledTable:
     searches_among = False
 
     def __init__(self, table: Table, caller: Caller, batch: int) -> None:
+        self.id, self.name, self.notes = str(table.id), str(table.name), dict(table.notes)
         self._table = table
         self._caller = caller
         self._batch = batch
         self.step = min(STEP, batch)
 
-    @property
-    def id(self) -> str:
-        """See FlowTable."""
-        return self._table.id
-
-    @property
-    def name(self) -> str:
-        """See FlowTable."""
-        return self._table.name
-
-    @property
-    def notes(self) -> Notes:
-        """See FlowTable."""
-        return self._table.notes
-
     def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
         """See FlowTable."""
         found: dict[str, Record] = {}
         for some in in_batches(list(dict.fromkeys(ids)), self._batch):
-            found.update(
-                (yield from self._call("get", self._table.get, some, fields, read=partial(self._records, ids=some)))
-            )
+            found.update((yield from self._call("get", self._table.get, some, fields, read=partial(checked, ids=some))))
         return found
 
     def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
         """See FlowTable."""
-        return (yield from self._call("read", self._table.scan, fields, read=self._records))  # type: ignore[no-any-return]
+        return (yield from self._call("read", self._table.scan, fields, read=checked))  # type: ignore[no-any-return]
 
     def find(self, key: str, values: Collection[str]) -> Flow[set[str]]:
         """See FlowTable."""
         found: set[str] = set()
         for some in in_batches(list(values), self._batch):
-            found.update((yield from self._call("find", self._table.find, key, some, read=self._ids)))
+            found.update((yield from self._call("find", self._table.find, key, some, read=_texts)))
         return found
 
     def put(self, records: Sequence[Record], *, new: bool = False) -> Flow[None]:
@@ -245,7 +228,7 @@ class CalledTable:
         self, vectors: Any, count: int, fields: Collection[Field] = (), *, among: Collection[str] | None = None
     ) -> Flow[list[list[Near]]]:
         """See FlowTable."""
-        read = partial(self._rows, vectors=vectors)
+        read = partial(checked_rows, vectors=vectors)
         return (yield from self._call("search", self._table.nearest, vectors, count, fields, read=read))  # type: ignore[no-any-return]
 
     def annotate(self, notes: Notes) -> Flow[None]:
@@ -260,28 +243,6 @@ class CalledTable:
         """See FlowTable. Such an engine's search finds every stored vector."""
         yield from ()
         return set()
-
-    def _records(self, answer: Any, ids: Collection[str] | None = None) -> dict[str, Record]:
-        if not isinstance(answer, Sequence) or not all(isinstance(each, Record) for each in answer):
-            raise self._unusable(answer, "Records")
-        return checked(answer, ids)
-
-    def _ids(self, answer: Any) -> set[str]:
-        if isinstance(answer, str) or not all(isinstance(each, str) for each in answer):
-            raise self._unusable(answer, "ids")
-        return set(answer)
-
-    def _rows(self, answer: Any, vectors: Any) -> list[list[Near]]:
-        try:
-            rows = [[Near(*each) for each in row] for row in answer]
-            return checked_rows(rows, vectors)
-        except (TypeError, ValueError):
-            raise self._unusable(answer, "a list of Near for each vector") from None
-
-    def _unusable(self, answer: Any, wanted: str) -> StorageFailed:
-        return StorageFailed(
-            f"cannot use an answer of {self._caller.place} for {self.name!r}: an engine gives {wanted}, got {shown(answer)}"
-        )
 
     def _call(
         self, doing: str, method: Callable[..., Any], *arguments: Any, writes: bool = False, read: Any = None
@@ -308,26 +269,20 @@ class CalledEngine(PlainEngine):
 
     def table(self, name: str) -> Flow[FlowTable | None]:
         """See FlowEngine."""
-        table = yield self.caller.call(f"open the table {name!r}", self.thing.table, (name,), read=_existing)
-        return None if table is None else CalledTable(table, self.caller, self.batch)
+        doing = f"open the table {name!r}"
+        return (yield self.caller.call(doing, self.thing.table, (name,), read=self._found))  # type: ignore[no-any-return]
 
     def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[FlowTable]:
         """See FlowEngine."""
-        how = {"searched": searched}
-        doing = f"make the table {name!r}"
-        made = self.caller.call(doing, self.thing.create, (name, notes), how, finish=True, read=_with_notes)
-        table = yield made
+        doing, how = f"make the table {name!r}", {"searched": searched}
+        make = self.thing.create
+        return (yield self.caller.call(doing, make, (name, notes), how, finish=True, read=self._made))  # type: ignore[no-any-return]
+
+    def _found(self, table: Table | None) -> CalledTable | None:
+        return None if table is None else self._made(table)
+
+    def _made(self, table: Table) -> CalledTable:
         return CalledTable(table, self.caller, self.batch)
-
-
-def _existing(table: Any) -> Any:
-    return None if table is None else _with_notes(table)
-
-
-def _with_notes(table: Any) -> Any:
-    if not (isinstance(table.id, str) and isinstance(table.notes, Mapping)):
-        raise TypeError(f"a table must have an id and notes, got {shown(table.id)} and {shown(table.notes)}")
-    return table
 
 
 def checked(records: Iterable[Record], ids: Collection[str] | None = None) -> dict[str, Record]:
@@ -337,29 +292,25 @@ def checked(records: Iterable[Record], ids: Collection[str] | None = None) -> di
         TypeError: if a field of a record is of a wrong type.
         ValueError: if a vector is not a list of numbers.
     """
+    import numpy as np
+
     wanted = None if ids is None else set(ids)
     found: dict[str, Record] = {}
-    for record in records:
-        id_, text, metadata, vector = record
-        is_right = isinstance(id_, str) and (text is None or isinstance(text, str))
-        if not is_right or not (metadata is None or isinstance(metadata, Mapping)):
-            raise TypeError(f"a record must have an id, a text and metadata, got {shown(record)}")
-        is_made = vector is None or getattr(vector, "ndim", None) == 1
+    for record in records if isinstance(records, Iterable) else [records]:
+        match record:
+            case Record(str(id_), str() | None, None | dict() | Mapping(), given):
+                vector = None if given is None else np.asarray(given, np.float32)
+            case _:
+                raise TypeError(f"an engine gives Records of an id, a text, metadata and a vector, got {shown(record)}")
+        if vector is not None and vector.ndim != 1:
+            raise ValueError(f"a vector must be a list of numbers, got {shown(given)}")
         if wanted is None or id_ in wanted:
-            found[id_] = record if is_made else record._replace(vector=_one_vector(vector))
+            found[id_] = record if vector is given else record._replace(vector=vector)
     return found
 
 
-def _one_vector(vector: Any) -> Any:
-    import numpy as np
-
-    if (numbers := np.asarray(vector, np.float32)).ndim != 1:
-        raise ValueError(f"a vector must be a list of numbers, got {shown(vector)}")
-    return numbers
-
-
 def checked_rows(rows: Sequence[Sequence[Near]], vectors: Any) -> list[list[Near]]:
-    """Return what an engine has found for each vector, with similarities in [-1, 1], and 0 for no number.
+    """Return what an engine has found for each vector, with similarities in [-1, 1], and 0 for a vector of zeros.
 
     Raises:
         TypeError: if a field of a record is of a wrong type.
@@ -369,14 +320,14 @@ def checked_rows(rows: Sequence[Sequence[Near]], vectors: Any) -> list[list[Near
         raise ValueError(f"{len(vectors)} vectors must have as many rows, got {len(rows)}")
     found = []
     for row in rows:
-        records = checked(near.record for near in row)
-        scores = {near.record.id: float(near.similarity) for near in reversed(row)}
-        found.append([Near(each, _similarity(scores[id_])) for id_, each in records.items()])
+        records = checked(record for record, _ in row).values()
+        scores = [0.0 if math.isnan(score) else max(-1.0, min(1.0, float(score))) for _, score in row]
+        found.append([Near(*each) for each in zip(records, scores, strict=True)])
     return found
 
 
-def _similarity(value: float) -> float:
-    return 0.0 if math.isnan(value) else max(-1.0, min(1.0, value))  # a vector of zeros has no cosine
+def _texts(ids: Iterable[str]) -> set[str]:
+    return {id_ for id_ in ids if isinstance(id_, str)}
 
 
 def in_batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

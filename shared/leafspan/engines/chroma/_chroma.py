@@ -57,7 +57,7 @@ class Chroma(PlainEngine):
     def table(self, name: str) -> Flow[Collection | None]:
         """See FlowEngine."""
         try:
-            handle = yield self.call("get_collection", name, embedding_function=None, read=checked_handle)
+            handle = yield self.call("get_collection", name, embedding_function=None, read=with_notes)
         except CollectionGone:
             return None
         return Collection(handle, self.batch, caller=self.caller)
@@ -65,7 +65,7 @@ class Chroma(PlainEngine):
     def create(self, name: str, notes: Notes, *, searched: bool) -> Flow[Collection]:
         """See FlowEngine."""
         how = how_to_make(name, notes, searched=searched)
-        handle = yield self.call("get_or_create_collection", name, read=checked_handle, **how)
+        handle = yield self.call("get_or_create_collection", name, read=with_notes, **how)
         return Collection(handle, self.batch, caller=self.caller)
 
     def maker(self, name: str) -> Flow[str | None]:
@@ -92,10 +92,9 @@ def _notes_by_name(collections: Any) -> dict[str, Notes]:
     return {str(getattr(each, "name", each)): dict(getattr(each, "metadata", None) or {}) for each in collections}
 
 
-def checked_handle(handle: Any) -> Any:
-    """Return a collection whose name and notes can be read."""
-    if not isinstance(handle.name, str) or not isinstance(handle.metadata, Mapping | None):
-        raise TypeError(f"a collection must have a name and metadata, got {handle.name!r} and {handle.metadata!r}")
+def with_notes(handle: Any) -> Any:
+    """Return a collection if its notes can be read."""
+    dict(handle.metadata or {})
     return handle
 
 

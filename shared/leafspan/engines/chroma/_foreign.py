@@ -9,7 +9,7 @@ from typing import Any
 from leafspan.checks import shown
 from leafspan.engines._port import Field, Record
 from leafspan.engines.chroma._caller import caller_of
-from leafspan.engines.chroma._chroma import MADE_BY_LEAFSPAN, Chroma, checked_handle, foreign_names, fresh_client, maker_of
+from leafspan.engines.chroma._chroma import MADE_BY_LEAFSPAN, Chroma, foreign_names, fresh_client, maker_of, with_notes
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._failures import CollectionGone
 from leafspan.errors import IndexNotFound, InvalidArgument
@@ -81,7 +81,7 @@ def find_collection(
     if name is None:
         raise IndexNotFound(f"collection must say which Chroma collection {place} to adopt{listed}")
     try:
-        handle = yield chroma.call("get_collection", name, embedding_function=None, read=checked_handle)
+        handle = yield chroma.call("get_collection", name, embedding_function=None, read=with_notes)
     except CollectionGone:
         raise IndexNotFound(f"there is no Chroma collection {shown(name)} {place}{listed}") from None
     return ForeignCollection(handle, timeout)

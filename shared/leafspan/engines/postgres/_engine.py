@@ -99,13 +99,15 @@ class PostgresEngine(PlainEngine):
         if not (yield from self._has_registry()):
             return {}
         rows = yield self._ask("SELECT name, notes FROM {} WHERE notes IS NOT NULL")
-        return {loaded(name): loaded_metadata(notes) for name, notes in rows}
+        return {loaded(name): dict(loaded_metadata(notes)) for name, notes in rows}
 
     def _table(self, name: str) -> Steps[PostgresTable | None]:
         if not (yield from self._has_registry()):
             return None
         rows = yield self._ask("SELECT id, notes, searched FROM {} WHERE name = %s AND notes IS NOT NULL", stored(name))
-        return PostgresTable(self, rows[0][0], name, loaded_metadata(rows[0][1]), searched=rows[0][2]) if rows else None
+        return (
+            PostgresTable(self, rows[0][0], name, dict(loaded_metadata(rows[0][1])), searched=rows[0][2]) if rows else None
+        )
 
     def _created(self, name: str, notes: Notes, *, searched: bool) -> Steps[PostgresTable]:
         if (found := (yield from self._table(name))) is not None:

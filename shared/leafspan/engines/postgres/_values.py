@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from leafspan.checks import shown
-
 # U+001A, "substitute", marks an escape.
 _ESCAPES = str.maketrans({"\x1a": "\x1aS", "\0": "\x1aN"})
 
@@ -28,13 +26,7 @@ def stored_metadata(metadata: Mapping[str, Any]) -> str:
 
 
 def loaded_metadata(content: Any) -> dict[str, Any]:
-    """Return the metadata that were passed to ``stored_metadata``, from the driver's parsed JSON.
-
-    Raises:
-        TypeError: if somebody has stored other JSON.
-    """
-    if not isinstance(content, dict):
-        raise TypeError(f"metadata must be an object, got {shown(content)}")
+    """Return the metadata that were passed to ``stored_metadata``, from the driver's parsed JSON."""
     return _changed(content, loaded)  # type: ignore[no-any-return]
 
 

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from leafspan.engines._caller import LEAST_SECONDS, Caller, failure, in_one_line, late_answer
 from leafspan.engines._port import Notes
 from leafspan.engines._tables import PlainEngine
-from leafspan.engines.qdrant._table import QdrantTable, loaded_object, point_id
+from leafspan.engines.qdrant._table import QdrantTable, point_id
 from leafspan.flows import Call, Flow
 
 _REGISTRY = "leafspan_tables"
@@ -125,7 +125,7 @@ class QdrantEngine(PlainEngine):
 
 def _notes_by_name(answer: Any) -> tuple[dict[str, Notes], Any]:
     points, start = answer
-    return {str(each.payload["name"]): loaded_object(each.payload["notes"]) for each in points}, start
+    return {str(each.payload["name"]): dict(json.loads(each.payload["notes"])) for each in points}, start
 
 
 def _first_row(points: Any) -> tuple[str, Notes, bool] | None:
@@ -133,7 +133,7 @@ def _first_row(points: Any) -> tuple[str, Notes, bool] | None:
     if not points:
         return None
     row = points[0].payload
-    return str(row["id"]), loaded_object(row["notes"]), bool(row["searched"])
+    return str(row["id"]), dict(json.loads(row["notes"])), bool(row["searched"])
 
 
 def _translated(error: BaseException, doing: str, place: str, *, server: bool, writing: bool) -> BaseException | None:

@@ -231,18 +231,6 @@ def _vector(record: Record) -> dict[str, Any]:
     return {} if record.vector is None else {"vector": np.asarray(record.vector, np.float32).tolist()}
 
 
-def loaded_object(content: str) -> dict[str, Any]:
-    """Return the mapping in JSON.
-
-    Raises:
-        TypeError: if the JSON is not an object.
-        ValueError: if it is not JSON.
-    """
-    if not isinstance(found := json.loads(content), dict):
-        raise TypeError(f"metadata must be an object, got {content!r}")
-    return found
-
-
 def _by_id(points: Sequence[Any], ids: Collection[str] | None, fields: Collection[Field]) -> dict[str, Record]:
     return checked((_record(each, fields) for each in points), ids)
 
@@ -261,6 +249,6 @@ def _rows(answers: Sequence[Any], vectors: Any, fields: Collection[Field]) -> li
 def _record(point: Any, fields: Collection[Field]) -> Record:
     """Return the record of a point, with these fields."""
     row = point.payload
-    metadata = loaded_object(row["metadata"]) if "metadata" in fields and row.get("metadata") is not None else None
+    metadata = json.loads(row["metadata"]) if "metadata" in fields and row.get("metadata") is not None else None
     vector = (point.vector or {}).get("vector") if "vector" in fields else None
     return Record(row["id"], row.get("text") if "text" in fields else None, metadata, vector)
