@@ -299,13 +299,12 @@ def checked(records: Iterable[Record], ids: Collection[str] | None = None) -> di
     for record in records if isinstance(records, Iterable) else [records]:
         match record:
             case Record(str(id_), str() | None, None | dict() | Mapping(), given):
-                vector = None if given is None else np.asarray(given, np.float32)
+                if given is not None and np.asarray(given, np.float32).ndim != 1:
+                    raise ValueError(f"a vector must be a list of numbers, got {shown(given)}")
             case _:
                 raise TypeError(f"an engine gives Records of an id, a text, metadata and a vector, got {shown(record)}")
-        if vector is not None and vector.ndim != 1:
-            raise ValueError(f"a vector must be a list of numbers, got {shown(given)}")
         if wanted is None or id_ in wanted:
-            found[id_] = record if vector is given else record._replace(vector=vector)
+            found[id_] = record
     return found
 
 
