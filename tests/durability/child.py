@@ -44,9 +44,9 @@ def die_before_step(number: int) -> None:
 
     call, advance = Collection._call, ChangeFile.advance
 
-    def counted_call(self: Collection, method: str, options: dict[str, Any], *, finish: bool = False) -> Any:
-        made = call(self, method, options, finish=finish)
-        if not finish:
+    def counted_call(self: Collection, method: str, options: dict[str, Any], **how: Any) -> Any:
+        made = call(self, method, options, **how)
+        if not how.get("finish"):
             return made
         # In a folder the call goes through the turn at its files: die when it is this one's turn.
         function = made.arguments[0] if made.arguments else made.function

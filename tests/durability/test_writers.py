@@ -158,10 +158,10 @@ def cancelling(task: asyncio.Task[Any], number: int) -> Callable[..., Call]:
     call = Collection._call
     numbers = itertools.count()
 
-    def counted(self: Collection, method: str, options: dict[str, Any], *, finish: bool = False) -> Call:
-        if finish and next(numbers) == number:
+    def counted(self: Collection, method: str, options: dict[str, Any], **how: Any) -> Call:
+        if how.get("finish") and next(numbers) == number:
             task.cancel()
-        return call(self, method, options, finish=finish)
+        return call(self, method, options, **how)
 
     return counted
 

@@ -258,8 +258,8 @@ def waiting_at(gate: Gate, monkeypatch: pytest.MonkeyPatch, method: str) -> None
     """Chroma's own calls wait at the gate."""
     call = Collection._call
 
-    def waiting(self: Collection, name: str, options: dict[str, Any], *, finish: bool = False) -> Any:
-        made = call(self, name, options, finish=finish)
+    def waiting(self: Collection, name: str, options: dict[str, Any], **how: Any) -> Any:
+        made = call(self, name, options, **how)
         if name != method:
             return made
 
