@@ -138,12 +138,12 @@ def _cells(path: Path) -> Iterator[tuple[int, ast.Module]]:
     """The cells of a notebook that are Python, by their numbers, without the lines that only IPython reads.
 
     Raises:
-        ValueError: if it is not a notebook.
+        ValueError: if it is not JSON, or not a notebook.
     """
     notebook = json.loads(path.read_bytes())
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list):
-        raise ValueError("it has no list of cells")
+        raise InvalidArgument("it has no list of cells")
     for number, cell in enumerate(cells, start=1):
         if isinstance(cell, dict) and cell.get("cell_type") == "code":
             source = cell.get("source", "")
