@@ -131,14 +131,16 @@ def as_choice(choose: Any, retrievers: object, descriptions: object) -> dict[str
     about = descriptions if isinstance(descriptions, Mapping) else {}
     choices = [ToolMetadata(description=str(about.get(name, name)), name=str(name)) for name in names]
 
-    def chosen(result: SelectorResult) -> list[Any]:
-        # A number without a name stays and is refused later: as a list index, -1 would be the last name.
-        return [names[each.index] if 0 <= each.index < len(names) else each.index for each in result.selections]
+    def chosen(result: SelectorResult) -> list[str]:
+        for each in result.selections:  # as a list index, -1 would be the last name
+            if not 0 <= each.index < len(names):
+                raise IndexError(f"the selector must choose a number in [1, {len(names)}], got {each.index + 1}")
+        return [names[each.index] for each in result.selections]
 
-    def ask(question: str) -> list[Any]:
+    def ask(question: str) -> list[str]:
         return chosen(choose.select(choices, question))
 
-    async def aask(question: str) -> list[Any]:
+    async def aask(question: str) -> list[str]:
         return chosen(await choose.aselect(choices, question))
 
     return {"choose": ask, "achoose": aask}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import pickle
+import re
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -349,19 +350,46 @@ def test_a_summarizer_that_should_be_awaited(bees: Index):
     assert failed is None or "generate must not return a coroutine" in str(failed.error)
 
 
+@pytest.mark.parametrize("chosen", ["b", 3, ["a", "b"], [[]], {"a": 1}, True, object()])
+def test_a_choice_that_is_no_name_is_refused(bees: Index, chosen: Any):
+    router = Router(retrievers={"a": Vector(), "bees": Vector()}, choose=lambda _: chosen)
+    message = f"choose must return a name, a list of names or None, with names among 'a', 'bees'; it returned {chosen!r}"
+    with pytest.raises(UnusableResult, match=re.escape(message)):
+        bees.retrieve("Who dances?", router)
+
+
+def two(first: str, second: str) -> str:
+    return first
+
+
+def none() -> str:
+    return ""
+
+
+@pytest.mark.parametrize("function", [two, none, lambda *, question: "a", functools.partial(whole, "x")])
 @pytest.mark.parametrize(
-    ("chosen", "note"),
+    ("name", "make"),
     [
-        ("b", "choose returned 'b'; not a retriever here: 'b'"),
-        (3, "choose must return a name, a list of names or None, got 3"),
-        (["a", "b"], "choose returned ['a', 'b']; not a retriever here: 'b'"),
-        ([], "choose returned []"),
-        ({"a": 1}, "choose must return a name, a list of names or None, got {'a': 1}"),
+        ("choose", lambda function: Router(retrievers={"a": Vector()}, choose=function)),
+        ("achoose", lambda function: Router(retrievers={"a": Vector()}, choose=str, achoose=function)),
+        ("generate", lambda function: Router(retrievers={"a": Vector()}, descriptions={"a": "b"}, generate=function)),
+        ("generate", lambda function: MultiQuery(generate=function)),
+        ("generate", lambda function: RewriteQuery(generate=function)),
+        ("how", lambda function: RewriteQuery(how=function)),
     ],
 )
-def test_a_wrong_choice_is_in_the_trace(bees: Index, chosen: Any, note: str):
-    [passage, *_] = bees.retrieve("Who dances?", Router(retrievers={"a": Vector()}, choose=lambda _: chosen))
-    assert any(note in each for each in passage.trace.notes)
+def test_a_function_that_cannot_take_its_argument_is_refused_before_it_is_called(
+    name: str, make: Callable[[Any], Any], function: Any
+):
+    with pytest.raises(InvalidArgument, match=rf"{name} must be callable with 1 argument, got .*, which takes \("):
+        make(function)
+
+
+@pytest.mark.parametrize("function", [str, len, lambda *texts: "a", functools.partial(two, "a"), whole])
+def test_any_callable_that_can_take_the_argument_is_accepted(function: Any):
+    assert Router(retrievers={"a": Vector()}, choose=function).choose is function
+    with pytest.raises(InvalidArgument, match="rerank must be callable with 2 arguments, got"):
+        Rerank(rerank=whole)
 
 
 # Private views

@@ -6,14 +6,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import AutoMerging, HostRetriever, InvalidArgument, ParentDocument, SentenceWindow, Vector
+from leafspan import (
+    AutoMerging,
+    HostRetriever,
+    Hybrid,
+    Index,
+    InvalidArgument,
+    ParentDocument,
+    RelevantSegments,
+    Router,
+    SentenceWindow,
+    Vector,
+)
 from leafspan.spans import parents_of
 from leafspan.strategies import Ensemble, RetrievalContext, RunStrategies, StrategyRun
 from leafspan.strategies._fuse import FUSIONS, Ranked, fuse
 from leafspan.strategies.scoring import maximum_fusion, reciprocal_rank_fusion
 from leafspan.strategies.scoring._fusion import distribution_based_fusion, relative_score_fusion
-from leafspan.trace import Contribution, Fused, TracedHit
+from leafspan.trace import Contribution, Fused, TracedHit, United
 from leafspan.values import Query
+from tests.corpus import QUESTIONS
 from tests.profiles import examples
 from tests.word_trees import hit, hits, spans, tree
 
@@ -130,15 +142,17 @@ def test_an_ensemble_with_a_retriever_that_finds_spans_finds_spans(spanning):
         SentenceWindow(base=Ensemble(retrievers=(spanning, Vector())))
 
 
-def test_spans_are_fused_by_span_and_those_that_overlap_united_at_the_best_score():
+def test_spans_that_overlap_are_one_passage_which_both_retrievers_found():
     parents = parents_of(hits(LEAVES, {0: 0.9, 5: 0.8}), level=1)
-    leaves = hits(LEAVES, {1: 0.9, 6: 0.8, 11: 0.7})
+    leaves = hits(LEAVES, {1: 0.9, 2: 0.8, 11: 0.7, 6: 0.6})
     found = answered(Ensemble(retrievers=(ParentDocument(), Vector())), [parents], [leaves])[0]
-    # Leaves 0 to 3 and 1 are both first, 4 to 7 and 6 both second: no span is in both lists.
-    assert spans(found) == [(0, 3, 0.5 / 61), (4, 7, 0.5 / 62), (11, 11, 0.5 / 63)]
+    # The second retriever found leaves 0 to 3 first (two of them), leaf 11 second and leaves 4 to 7 third.
+    assert spans(found) == [(0, 3, 0.5 / 61 + 0.5 / 61), (4, 7, 0.5 / 62 + 0.5 / 63), (11, 11, 0.5 / 62)]
     assert [each.words for each in found] == [4, 4, 1]
     assert [each.leaf for each in found] == [None, None, LEAVES[11]]
-    assert [(fused.first, fused.last) for fused in found[0].trace.fused] == [(0, 3), (1, 1)]
+    contributions = Contribution("parent document", 1, 0.9, 0.5 / 61, 0.5), Contribution("vector", 1, 0.9, 0.5 / 61, 0.5)
+    assert found[0].trace.fused == (Fused(0, 3, "rrf", contributions, 0.5 / 61 + 0.5 / 61),)
+    assert found[0].trace.united == (United(0, 3, 3),)
 
 
 def test_the_same_span_in_both_lists_is_one_whatever_its_anchor():
@@ -301,6 +315,69 @@ def test_scores_are_those_of_the_fusion_of_ids_and_the_sum_of_the_shares(lists, 
 def test_the_order_of_the_retrievers_changes_no_score_and_no_place(lists, fusion, data):
     other = fuse(data.draw(st.permutations(lists)), fusion=fusion)
     assert spans(other) == spans(fuse(lists, fusion=fusion))
+
+
+@st.composite
+def whole_and_in_parts(draw):
+    """Lists of parents, and the same lists where each parent may be given in parts: by some of its leaves."""
+    scores = st.dictionaries(st.sampled_from([0, 4, 8]), st.integers(1, 9).map(float), min_size=1)
+    whole = draw(st.lists(scores, min_size=1, max_size=3))
+    parents = [parents_of(hits(LEAVES, dict(sorted(each.items(), key=lambda item: -item[1]))), level=1) for each in whole]
+    in_parts = [
+        [
+            part
+            for parent in each
+            for part in (
+                hits(
+                    LEAVES,
+                    dict.fromkeys(draw(st.permutations(range(parent.span.first, parent.span.last + 1))), parent.score),
+                )
+                if draw(st.booleans())
+                else [parent]
+            )[: draw(st.integers(1, 4))]
+        ]
+        for each in parents
+    ]
+    every = Ranked("every", parents_of(hits(LEAVES, {0: 3.0, 4: 2.0, 8: 1.0}), level=1))
+    return [[every, *(Ranked(str(n), each) for n, each in enumerate(lists))] for lists in (parents, in_parts)]
+
+
+@examples(150)
+@given(whole_and_in_parts(), st.sampled_from(FUSIONS))
+def test_a_passage_counts_the_same_whether_a_retriever_gives_it_whole_or_in_parts(lists, fusion):
+    whole, in_parts = (fuse(each, fusion=fusion) for each in lists)
+    assert spans(in_parts) == spans(whole)
+    assert [each.trace.fused for each in in_parts] == [each.trace.fused for each in whole]
+
+
+@examples(100)
+@given(rankings(), st.integers(0, 11), st.integers(1, 4), st.sampled_from(FUSIONS))
+def test_what_all_retrievers_have_first_is_first_whatever_its_length(lists, leaf, size, fusion):
+    long = [replace(each, score=10.0, leaf=None) for each in hits(LEAVES, {max(0, leaf - size): 10.0})]
+    long = [replace(each, span=replace(each.span, last=min(11, leaf + size))) for each in long]
+    best = hits(LEAVES, {leaf: 10.0})
+    first = [
+        replace(ranked, found=[*(best if number % 2 else long), *ranked.found], weight=1)
+        for number, ranked in enumerate(lists)
+    ]
+    found = fuse(first, fusion=fusion)[0].span
+    assert found.first <= leaf <= found.last
+
+
+@pytest.mark.parametrize("strategies", [(RelevantSegments(), Hybrid()), (SentenceWindow(), Vector(), AutoMerging())])
+@pytest.mark.parametrize("fusion", FUSIONS)
+def test_what_all_strategies_have_first_is_first(shared_index: Index, strategies, fusion):
+    for question in QUESTIONS:
+        firsts = [shared_index.retrieve(question, strategy, k=5)[0] for strategy in strategies]
+        start, end = max(each.start for each in firsts), min(each.end for each in firsts)
+        if len({each.document_id for each in firsts}) > 1 or start >= end:
+            continue
+        for several in (
+            Ensemble(retrievers=strategies, fusion=fusion),
+            Router(retrievers=dict(zip("abc", strategies, strict=False)), choose=lambda _: None, fusion=fusion),
+        ):
+            best = shared_index.retrieve(question, several, k=5)[0]
+            assert (best.document_id, best.start <= start < end <= best.end) == (firsts[0].document_id, True)
 
 
 def test_equal_scores_come_in_the_order_of_documents_and_then_of_the_text():

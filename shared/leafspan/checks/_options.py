@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
-from inspect import iscoroutinefunction
+from inspect import iscoroutinefunction, signature
 from math import isfinite
 from numbers import Real
 from operator import index
@@ -118,18 +118,41 @@ def check_flag(name: str, value: object) -> None:
         raise InvalidArgument(f"{name} must be True or False, got {shown(value)}")
 
 
-def check_functions(name: str, function: object, coroutine_function: object) -> None:
+def check_functions(
+    name: str, function: object, coroutine_function: object, rule: str = "a function", *, arguments: int = 1
+) -> None:
     """Check that ``function`` is a normal function, and ``coroutine_function`` a coroutine function or None.
+
+    Both must take this number of arguments.
 
     Raises:
         InvalidArgument: if they are not.
     """
     if not callable(function):
-        raise InvalidArgument(f"{name} must be a function, got {shown(function)}")
+        raise InvalidArgument(f"{name} must be {rule}, got {shown(function)}")
     if iscoroutinefunction(function):
         raise InvalidArgument(f"{name} must be a function that is not awaited, got {shown(function)}: that is for a{name}")
     if coroutine_function is not None and not callable(coroutine_function):
-        raise InvalidArgument(f"a{name} must be a coroutine function like {name}, got {shown(coroutine_function)}")
+        twin = f"a coroutine function like {name}" if rule == "a function" else rule
+        raise InvalidArgument(f"a{name} must be {twin}, got {shown(coroutine_function)}")
+    for called, each in ((name, function), (f"a{name}", coroutine_function)):
+        if callable(each) and not _takes(each, arguments):
+            raise InvalidArgument(
+                f"{called} must be callable with {arguments} argument{'s' if arguments > 1 else ''}, got {shown(each)}, "
+                f"which takes {signature(each)}"
+            )
+
+
+def check_optional_functions(name: str, function: object, coroutine_function: object, rule: str) -> None:
+    """Like ``check_functions``, but both may be None.
+
+    Raises:
+        InvalidArgument: if they are not.
+    """
+    if function is not None:
+        check_functions(name, function, coroutine_function, rule)
+    elif coroutine_function is not None:
+        raise InvalidArgument(f"a{name} must have {name} beside it, got a{name} alone")
 
 
 def check_model(generate: object, agenerate: object) -> None:
@@ -138,15 +161,18 @@ def check_model(generate: object, agenerate: object) -> None:
     Raises:
         InvalidArgument: if they are not.
     """
-    for name, function in (("generate", generate), ("agenerate", agenerate)):
-        if function is not None and not callable(function):
-            raise InvalidArgument(f"{name} must be a function from a prompt to a text, got {shown(function)}")
-    if iscoroutinefunction(generate):
-        raise InvalidArgument(
-            f"generate must be a function that is not awaited, got {shown(generate)}: that is for agenerate"
-        )
-    if agenerate is not None and generate is None:
-        raise InvalidArgument("agenerate must have generate beside it, got agenerate alone")
+    check_optional_functions("generate", generate, agenerate, "a function from a prompt to a text")
+
+
+def _takes(function: Callable[..., object], arguments: int) -> bool:
+    """Whether a function can be called with this number of positional arguments, as far as Python knows."""
+    try:
+        signature(function).bind(*range(arguments))
+    except TypeError:
+        return False
+    except ValueError:  # a builtin without a signature
+        return True
+    return True
 
 
 def check_text(name: str, value: object) -> None:

@@ -7,7 +7,7 @@ from leafspan.spans._merging import SCORES, auto_merge
 from leafspan.spans._packing import Budget, few_of_each, joined, longest_prefix, shortlist, within_budget
 from leafspan.spans._parents import parents_of
 from leafspan.spans._repeats import without_repeats
-from leafspan.spans._uniting import unite
+from leafspan.spans._uniting import one_of, overlapping, unite
 from leafspan.spans._windows import neighbours_of, windows_around
 from leafspan.spans._word_budget import runs_within_budget, short_gaps
 
@@ -23,6 +23,8 @@ __all__ = [
     "joined",
     "longest_prefix",
     "neighbours_of",
+    "one_of",
+    "overlapping",
     "parents_of",
     "runs_within_budget",
     "short_gaps",

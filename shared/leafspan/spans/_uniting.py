@@ -19,11 +19,17 @@ def unite(found: Iterable[Candidate], *, touching: bool = False) -> list[Candida
     Returns:
         The runs, sorted by score, then document, then position.
     """
+    groups = overlapping(found, touching=touching)
+    united = [one_of(sorted(group, key=lambda run: run.order)) for group in groups]
+    return sorted(united, key=lambda run: run.order)
+
+
+def overlapping(found: Iterable[Candidate], *, touching: bool = False) -> list[list[Candidate]]:
+    """The runs in groups that become one run each: see ``unite``. The runs of a group come in the order of the text."""
     by_document: dict[tuple[str, str], list[Candidate]] = {}
     for run in sorted(found, key=lambda run: run.span.first):
         by_document.setdefault((run.span.document_id, run.span.version), []).append(run)
-    united = [_united(group) for runs in by_document.values() for group in _groups(runs, 1 if touching else 0)]
-    return sorted(united, key=lambda run: run.order)
+    return [group for runs in by_document.values() for group in _groups(runs, 1 if touching else 0)]
 
 
 def _groups(runs: Sequence[Candidate], distance: int) -> list[list[Candidate]]:
@@ -43,14 +49,13 @@ def _groups(runs: Sequence[Candidate], distance: int) -> list[list[Candidate]]:
     return groups
 
 
-def _united(group: Sequence[Candidate]) -> Candidate:
-    """One run from a group of runs. A single run stays as it is."""
+def one_of(group: Sequence[Candidate]) -> Candidate:
+    """One run, with the score of the first, from runs of which each overlaps or touches another. One run stays as it is."""
     if len(group) == 1:
         return group[0]
-    best_first = sorted(group, key=lambda run: run.order)
-    span = replace(best_first[0].span, first=group[0].span.first, last=max(run.span.last for run in group))
+    span = replace(group[0].span, first=min(run.span.first for run in group), last=max(run.span.last for run in group))
     # If one run holds all others, its length in words is known.
-    whole = next((run for run in best_first if run.span.id == span.id), None)
+    whole = next((run for run in group if run.span.id == span.id), None)
     step = Trace(united=(United(span.first, span.last, len(group)),))
-    trace = sum((run.trace for run in best_first), EMPTY_TRACE) + step
-    return replace(best_first[0], span=span, trace=trace, words=whole.words if whole else None, leaf=None)
+    trace = sum((run.trace for run in group), EMPTY_TRACE) + step
+    return replace(group[0], span=span, trace=trace, words=whole.words if whole else None, leaf=None)

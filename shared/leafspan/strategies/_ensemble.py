@@ -24,8 +24,8 @@ from leafspan.values import Candidate, Query
 class Ensemble(Strategy):
     """The fused results of two or more ``retrievers``, which run at the same time.
 
-    If all of them find single leaves, so does the ensemble. Otherwise spans that overlap become one passage, with the
-    best score among them.
+    If all of them find single leaves, so does the ensemble. Otherwise spans that overlap become one passage, which has
+    been found by each retriever that found one of them.
 
     Args:
         retrievers: Two or more strategies.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
@@ -44,3 +45,10 @@ def left_out(failed: Mapping[str, Exception]) -> list[str]:
 def in_words(error: Exception) -> str:
     """The text of an error in a trace."""
     return f"{type(error).__name__}: {error}"
+
+
+def went_on_without(what: str, error: Exception) -> str:
+    """Warn that the strategy goes on without a function that failed, and return the remark for the trace."""
+    failed = f"{what} failed: {in_words(error)}"
+    warnings.warn(f"{failed}; the retrieval goes on without it", RuntimeWarning, stacklevel=2)
+    return failed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import fsum
@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Literal, TypeAlias, TypeVar
 
 from leafspan.checks import check_choice
-from leafspan.spans import unite
+from leafspan.spans import one_of, overlapping
 from leafspan.strategies.scoring import maximum_fusion, min_max, reciprocal_rank_fusion, sum_fusion, three_sigma
 from leafspan.trace import EMPTY_TRACE, Contribution, Fused, Trace
 from leafspan.values import Candidate, Passage, id_of_text
@@ -56,11 +56,11 @@ class Ranked:
 def fuse(
     lists: Sequence[Ranked], *, fusion: Fusion, rank_constant: float = 60, notes: Sequence[str] = ()
 ) -> list[Candidate]:
-    """One list of all candidates, each once, with what each list contributed to its score.
+    """One list of all passages, each once, with what each list contributed to its score.
 
-    Two candidates are the same if they have the same span. Candidates of other sources are the same if they have the same
-    id there, or, without ids, the same text. Then spans that overlap become one, with the best score among them. The list
-    is sorted by score, then document, then position.
+    Spans that overlap are one passage. It has been found by each list that has one of these spans, at the first of them. So
+    scores are the same as if each list had the whole passage there. Candidates of other sources are the same passage if
+    they have the same id there, or, without ids, the same text. The list is sorted by score, then document, then position.
 
     Args:
         lists: The lists.
@@ -72,17 +72,24 @@ def fuse(
     """
     lists = _recognised_by_text(lists)
     total = 1.0 if fusion == "maximum" else fsum(ranked.weight for ranked in lists)
-    shares = [
-        shares_of([(each.span.id, each.score) for each in ranked.found], ranked.weight / total, fusion, rank_constant)
-        for ranked in lists
-    ]
-    combine = maximum_fusion if fusion == "maximum" else _sums
-    contributions = _contributions(lists, shares, total, only_best=fusion == "maximum")
     same: dict[str, list[Candidate]] = {}
     for ranked in lists:
         for found in ranked.found:
             same.setdefault(found.span.id, []).append(found)
-    return unite(_fused(same[id_], score, fusion, contributions[id_], notes) for id_, score in combine(shares))
+    passages = overlapping(map(_once, same.values()))
+    passage_of = {each.span.id: number for number, group in enumerate(passages) for each in group}
+    firsts: list[dict[int, Candidate]] = [{} for _ in lists]
+    for ranked, first in zip(lists, firsts, strict=True):
+        for found in ranked.found:
+            first.setdefault(passage_of[found.span.id], found)
+    shares = [
+        shares_of([(key, found.score) for key, found in first.items()], ranked.weight / total, fusion, rank_constant)
+        for ranked, first in zip(lists, firsts, strict=True)
+    ]
+    combine = maximum_fusion if fusion == "maximum" else _sums
+    contributions = _contributions(lists, firsts, shares, total, only_best=fusion == "maximum")
+    fused = (_fused(passages[key], score, fusion, contributions[key], notes) for key, score in combine(shares))
+    return sorted(fused, key=lambda each: each.order)
 
 
 def shares_of(
@@ -147,26 +154,28 @@ def is_nameless(passage: Passage) -> bool:
     return passage.id == id_of_text(passage.text)
 
 
-def _sums(shares: Sequence[_Shares[str]]) -> _Shares[str]:
+def _sums(shares: Sequence[_Shares[int]]) -> _Shares[int]:
     return sum_fusion(shares, normalize_weights=False)
 
 
 def _contributions(
-    lists: Sequence[Ranked], shares: Sequence[_Shares[str]], total: float, *, only_best: bool
-) -> dict[str, list[Contribution]]:
-    """For each id, what each list with that id contributed; with ``only_best`` only the largest, the first of equals.
+    lists: Sequence[Ranked],
+    firsts: Sequence[Mapping[int, Candidate]],
+    shares: Sequence[_Shares[int]],
+    total: float,
+    *,
+    only_best: bool,
+) -> dict[int, list[Contribution]]:
+    """For each passage, what each list with that passage contributed; with ``only_best``, the first of the largest.
 
-    ``total`` is the sum of all weights, or 1.
+    ``firsts`` has the first span of each passage in each list. ``total`` is the sum of all weights, or 1.
     """
-    found: dict[str, list[Contribution]] = {}
-    for ranked, given in zip(lists, shares, strict=True):
+    found: dict[int, list[Contribution]] = {}
+    for ranked, first, given in zip(lists, firsts, shares, strict=True):
         share, weight = dict(given), ranked.weight / total
-        first: dict[str, Candidate] = {}
-        for candidate in ranked.found:
-            first.setdefault(candidate.span.id, candidate)
-        for rank, (id_, candidate) in enumerate(first.items(), start=1):
-            found.setdefault(id_, []).append(Contribution(ranked.source, rank, candidate.score, share[id_], weight))
-    return {id_: only_the_best(all_of_it) for id_, all_of_it in found.items()} if only_best else found
+        for rank, (key, candidate) in enumerate(first.items(), start=1):
+            found.setdefault(key, []).append(Contribution(ranked.source, rank, candidate.score, share[key], weight))
+    return {key: only_the_best(all_of_it) for key, all_of_it in found.items()} if only_best else found
 
 
 def only_the_best(contributions: Sequence[Contribution]) -> list[Contribution]:
@@ -175,13 +184,17 @@ def only_the_best(contributions: Sequence[Contribution]) -> list[Contribution]:
     return [each if each is best else replace(each, share=0.0) for each in contributions]
 
 
-def _fused(
-    same: Sequence[Candidate], score: float, fusion: Fusion, contributions: Sequence[Contribution], notes: Sequence[str]
-) -> Candidate:
+def _once(same: Sequence[Candidate]) -> Candidate:
     """One candidate for the same span in several lists, with what any of the lists knows about the span."""
-    span = same[0].span
     trace = sum((found.trace for found in same), EMPTY_TRACE)
-    step = Trace(fused=(Fused(span.first, span.last, fusion, tuple(contributions), score),), notes=tuple(notes))
     words = next((found.words for found in same if found.words is not None), None)
     leaf = next((found.leaf for found in same if found.leaf is not None), None)
-    return replace(same[0], score=score, trace=trace + step, words=words, leaf=leaf)
+    return replace(same[0], trace=trace, words=words, leaf=leaf)
+
+
+def _fused(
+    spans: Sequence[Candidate], score: float, fusion: Fusion, contributions: Sequence[Contribution], notes: Sequence[str]
+) -> Candidate:
+    whole = one_of(spans)
+    step = Fused(whole.span.first, whole.span.last, fusion, tuple(contributions), score)
+    return replace(whole, score=score, trace=whole.trace + Trace(fused=(step,), notes=tuple(notes)))

@@ -64,7 +64,7 @@ class Rerank(OverBase):
         check_strategy("base", self.base)
         check_number("diversity", self.diversity, at_least=0, at_most=1)
         if self.rerank is not None and not isinstance(self.rerank, HostReranker):
-            check_functions("rerank", self.rerank, self.arerank)
+            check_functions("rerank", self.rerank, self.arerank, arguments=2)
         elif self.arerank is not None:
             raise InvalidArgument("arerank must have a function rerank beside it, got arerank alone")
         if self.rerank is None and not self.diversity:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from inspect import iscoroutinefunction
 from typing import Any
 
-from leafspan.checks import check_choice, check_number, keep_whole, shown
+from leafspan.checks import check_choice, check_model, check_number, check_optional_functions, keep_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.language_model import CHOOSING_PROMPT, check_choosing_prompt, fill_choosing_prompt
 from leafspan.strategies._context import RetrievalContext
@@ -31,8 +30,9 @@ class Router(Strategy):
 
     With ``choose`` a function of yours chooses, with ``generate`` a language model, and with neither the cosine of the
     question and the descriptions. If one retriever is chosen, its results are returned as they are. The results of
-    several are fused. If no retriever is chosen, or choosing fails, the ``default`` is asked. The trace of each passage
-    says what was chosen and why. Each retriever searches all of its questions at once.
+    several are fused. If no retriever is chosen, the ``default`` is asked. It is also asked if choosing fails, with a
+    RuntimeWarning. The trace of each passage says what was chosen and why. Each retriever searches all of its questions at
+    once.
 
     Args:
         retrievers: A strategy for each name.
@@ -55,7 +55,8 @@ class Router(Strategy):
             failure of all that were chosen, are always raised. Default: ``"raise"``.
 
     Raises:
-        InvalidArgument: if an option is out of its range, a name is unknown, or a description is missing.
+        InvalidArgument: if an option is out of its range, a name is unknown (also one that ``choose`` returns), or a
+            description is missing.
 
     Ties between descriptions are ordered as in ``retrievers``, and between fused passages by document id, then
     position.
@@ -93,17 +94,8 @@ class Router(Strategy):
         check_choice("on_failure", self.on_failure, ON_FAILURE)
 
     def _check_what_chooses(self) -> None:
-        for name, what in (("choose", "a question to names"), ("generate", "a prompt to a text")):
-            function, native = getattr(self, name), getattr(self, f"a{name}")
-            for called, each in ((name, function), (f"a{name}", native)):
-                if each is not None and not callable(each):
-                    raise InvalidArgument(f"{called} must be a function from {what}, got {shown(each)}")
-            if iscoroutinefunction(function):
-                raise InvalidArgument(
-                    f"{name} must not be a coroutine function: give that as a{name}, and {name} beside it"
-                )
-            if native is not None and function is None:
-                raise InvalidArgument(f"a{name} must have {name} beside it, got a{name} alone")
+        check_optional_functions("choose", self.choose, self.achoose, "a function from a question to names")
+        check_model(self.generate, self.agenerate)
         if self.choose is not None and self.generate is not None:
             raise InvalidArgument("give either choose or a language model, got both: only one of them can choose")
         if self.min_similarity is not None and (self.choose is not None or self.generate is not None):

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leafspan.checks import refuse_coroutine, shown
+from leafspan.checks import did_you_mean, refuse_coroutine, shown
+from leafspan.errors import UnusableResult
 from leafspan.language_model import read_names, without_reasoning
-from leafspan.strategies._failures import in_words
+from leafspan.strategies._failures import went_on_without
 
 _SHOWN = 80  # characters of an answer in a note
 _COMPARED = 5  # similarities in a note
@@ -44,7 +45,7 @@ def answered_route(answer: object, names: Sequence[str], most: int) -> Route:
         InvalidArgument: if it is a coroutine.
     """
     if isinstance(answer, Exception):
-        return Route((), f"the model failed: {in_words(answer)}")
+        return Route((), went_on_without("the model", answer))
     refuse_coroutine("generate", answer)
     if not isinstance(answer, str):
         return Route((), f"the model's answer must be a text, got {shown(answer)}")
@@ -58,22 +59,20 @@ def ruled_route(answer: Any, names: Sequence[str], most: int | None) -> Route:
     """The retrievers that a user's function named.
 
     Raises:
-        InvalidArgument: if it is a coroutine.
+        InvalidArgument: if it is a coroutine, or names a retriever that does not exist.
     """
     if isinstance(answer, Exception):
-        return Route((), f"choose failed: {in_words(answer)}")
+        return Route((), went_on_without("choose", answer))
     refuse_coroutine("choose", answer)
     given = [answer] if isinstance(answer, str) and answer else answer
     if given is None or (isinstance(given, str | list | tuple) and len(given) == 0):
         return Route((), f"choose returned {shown(answer)}")
-    if not isinstance(given, list | tuple):
-        return Route((), f"choose must return a name, a list of names or None, got {shown(answer)}")
-    known = [name for name in given if isinstance(name, str) and name in names]
-    unknown = [name for name in given if not isinstance(name, str) or name not in names]
+    for name in given if isinstance(given, list | tuple) else [given]:
+        if name not in names:
+            rule = f"choose must return a name, a list of names or None, with names among {', '.join(map(repr, names))}"
+            raise UnusableResult(f"{rule}; it returned {shown(answer)}{did_you_mean(name, names)}", rule)
+    chosen = tuple(dict.fromkeys(given))
     reason = f"choose returned {shown(answer)}"
-    if unknown:
-        reason += f"; not a retriever here: {', '.join(map(shown, unknown))}"
-    chosen = tuple(dict.fromkeys(known))
     if most is not None and len(chosen) > most:
         reason += f"; at most {most} {'is' if most == 1 else 'are'} asked"
     return Route(chosen[:most], reason)
