@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import chromadb
 import pytest
 from chromadb.config import Settings
+from hypothesis import given
+from hypothesis import strategies as st
 from langchain_core.runnables import RunnableLambda
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
+from qdrant_client import QdrantClient
 
 import langchain_ext
 import llamaindex_ext
@@ -40,6 +47,7 @@ from tests.durability.versions import EMBEDDER
 from tests.engines.page import page
 from tests.engines.remote import RemoteEngine
 from tests.engines.test_laws import Asynchronous
+from tests.profiles import examples
 
 QUESTION = "When did the old pier burn down, and who decoded the dance of the bees?"
 STRATEGIES = [
@@ -79,6 +87,53 @@ def test_every_strategy_finds_what_it_finds_in_chroma(engine: Any):
             ours, theirs = (found(index, strategy, where=where) for index in indexes)
             assert ours == theirs, strategy
             assert ours
+
+
+OPENED: dict[str, Callable[[], Any]] = {
+    "chroma": lambda: chromadb.EphemeralClient(Settings(anonymized_telemetry=False)),
+    "qdrant": lambda: QdrantClient(":memory:"),
+    "an engine": page()["MemoryEngine"],
+}
+PARALLEL = {
+    "en": "The doctor drove her automobile to the harbour of Hamburg. The physician repaired the engine of the car there.",
+    "de": "Die Ärztin fuhr mit dem Automobil zum Hafen von Hamburg. Dort reparierte sie den Motor, den der Doctor kaufte.",
+    "fr": "Le docteur conduisit son automobile au port de Hambourg. Là-bas, elle répara le moteur de la voiture du doctor.",
+    "ru": "Врач поехала на автомобиле в порт Гамбурга. Там она отремонтировала двигатель, doctor car engine.",
+}
+
+
+@st.composite
+def mixed(draw: st.DrawFn) -> list[Document]:
+    """Documents in several languages, some of them marked with another language than their own."""
+    drawn = draw(
+        st.lists(st.tuples(st.sampled_from([*PARALLEL]), st.sampled_from([None, *PARALLEL, "tl"])), min_size=2, max_size=5)
+    )
+    return [
+        Document(f"{number}-{language}", PARALLEL[language], metadata={} if marked is None else {"language": marked})
+        for number, (language, marked) in enumerate(drawn)
+    ]
+
+
+@pytest.mark.parametrize("kind", OPENED)
+@examples(40, fast=4)
+@given(
+    mixed(), st.sampled_from(["Where did the medic bring her vehicle?", "Wohin fuhr der doctor mit dem Auto?", "motor car"])
+)
+def test_documents_in_several_languages_have_the_same_scores_in_a_folder_and_behind_a_client(
+    kind: str, documents: list[Document], question: str
+):
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as opened:
+        indexes = [
+            Index.open(folder, **OPTIONS),
+            Index.open(client=OPENED[kind](), name=f"kb-{uuid4().hex[:8]}", **OPTIONS),
+        ]
+        for index in indexes:
+            opened.enter_context(index).add(documents)
+        for strategy in (Hybrid(), BM25(), RelevantSegments()):
+            ours, theirs = (
+                [(each.id, round(each.score, 6)) for each in index.retrieve(question, strategy, k=9)] for index in indexes
+            )
+            assert ours == theirs, strategy
 
 
 def test_documents_are_replaced_deleted_synced_and_checked(engine: Any):

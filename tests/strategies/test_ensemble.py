@@ -20,7 +20,7 @@ from leafspan import (
 )
 from leafspan.spans import parents_of
 from leafspan.strategies import Ensemble, RetrievalContext, RunStrategies, StrategyRun
-from leafspan.strategies._fuse import FUSIONS, Ranked, fuse
+from leafspan.strategies._fuse import FUSIONS, Ranked, fuse, shares_of
 from leafspan.strategies.scoring import maximum_fusion, reciprocal_rank_fusion
 from leafspan.strategies.scoring._fusion import distribution_based_fusion, relative_score_fusion
 from leafspan.trace import Contribution, Fused, TracedHit, United
@@ -146,8 +146,8 @@ def test_spans_that_overlap_are_one_passage_which_both_retrievers_found():
     parents = parents_of(hits(LEAVES, {0: 0.9, 5: 0.8}), level=1)
     leaves = hits(LEAVES, {1: 0.9, 2: 0.8, 11: 0.7, 6: 0.6})
     found = answered(Ensemble(retrievers=(ParentDocument(), Vector())), [parents], [leaves])[0]
-    # The second retriever found leaves 0 to 3 first (two of them), leaf 11 second and leaves 4 to 7 third.
-    assert spans(found) == [(0, 3, 0.5 / 61 + 0.5 / 61), (4, 7, 0.5 / 62 + 0.5 / 63), (11, 11, 0.5 / 62)]
+    # The second retriever found leaves 0 to 3 first and second, which counts once, leaf 11 third and leaves 4 to 7 fourth.
+    assert spans(found) == [(0, 3, 0.5 / 61 + 0.5 / 61), (4, 7, 0.5 / 62 + 0.5 / 64), (11, 11, 0.5 / 63)]
     assert [each.words for each in found] == [4, 4, 1]
     assert [each.leaf for each in found] == [None, None, LEAVES[11]]
     contributions = Contribution("parent document", 1, 0.9, 0.5 / 61, 0.5), Contribution("vector", 1, 0.9, 0.5 / 61, 0.5)
@@ -318,36 +318,40 @@ def test_the_order_of_the_retrievers_changes_no_score_and_no_place(lists, fusion
 
 
 @st.composite
-def whole_and_in_parts(draw):
-    """Lists of parents, and the same lists where each parent may be given in parts: by some of its leaves."""
-    scores = st.dictionaries(st.sampled_from([0, 4, 8]), st.integers(1, 9).map(float), min_size=1)
-    whole = draw(st.lists(scores, min_size=1, max_size=3))
-    parents = [parents_of(hits(LEAVES, dict(sorted(each.items(), key=lambda item: -item[1]))), level=1) for each in whole]
-    in_parts = [
-        [
-            part
-            for parent in each
-            for part in (
-                hits(
-                    LEAVES,
-                    dict.fromkeys(draw(st.permutations(range(parent.span.first, parent.span.last + 1))), parent.score),
-                )
-                if draw(st.booleans())
-                else [parent]
-            )[: draw(st.integers(1, 4))]
+def rankings_of_spans(draw):
+    """Lists of spans of any length, also such that overlap within a list, best first, and a weight for each."""
+    drawn = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 4), st.integers(-8, 8).map(float)), max_size=6)
+    lists = []
+    for number, each in enumerate(draw(st.lists(drawn, min_size=2, max_size=4))):
+        found = [
+            replace(one, span=replace(one.span, last=min(11, first + more)), leaf=one.leaf if more == 0 else None)
+            for first, more, score in sorted(each, key=lambda item: -item[2])
+            for one in hits(LEAVES, {first: score})
         ]
-        for each in parents
-    ]
-    every = Ranked("every", parents_of(hits(LEAVES, {0: 3.0, 4: 2.0, 8: 1.0}), level=1))
-    return [[every, *(Ranked(str(n), each) for n, each in enumerate(lists))] for lists in (parents, in_parts)]
+        lists.append(Ranked(str(number), found, draw(st.integers(1, 5))))
+    return lists
 
 
-@examples(150)
-@given(whole_and_in_parts(), st.sampled_from(FUSIONS))
-def test_a_passage_counts_the_same_whether_a_retriever_gives_it_whole_or_in_parts(lists, fusion):
-    whole, in_parts = (fuse(each, fusion=fusion) for each in lists)
-    assert spans(in_parts) == spans(whole)
-    assert [each.trace.fused for each in in_parts] == [each.trace.fused for each in whole]
+@examples(200)
+@given(rankings_of_spans(), st.sampled_from(FUSIONS))
+def test_a_passage_gets_from_each_retriever_the_best_share_of_a_span_that_overlaps_it(lists, fusion):
+    fused = fuse(lists, fusion=fusion)
+    total = 1 if fusion == "maximum" else sum(ranked.weight for ranked in lists)
+    for each in fused:
+        shares = []
+        for ranked in lists:
+            keyed = shares_of([(found.span.id, found.score) for found in ranked.found], ranked.weight / total, fusion)
+            within = {found.span.id for found in ranked.found if each.span.first <= found.span.first <= each.span.last}
+            shares += [max(share for id_, share in keyed if id_ in within)] if within else []
+        [step] = each.trace.fused
+        expected = max(shares) if fusion == "maximum" else sum(shares)
+        assert step.score == each.score == pytest.approx(expected, abs=1e-12)
+        assert sum(part.share for part in step.contributions) == pytest.approx(expected, abs=1e-12)
+        assert len(step.contributions) == len(shares)
+    leaves = [leaf for each in fused for leaf in range(each.span.first, each.span.last + 1)]
+    assert sorted(leaves) == sorted(
+        {leaf for ranked in lists for each in ranked.found for leaf in range(each.span.first, each.span.last + 1)}
+    )
 
 
 @examples(100)

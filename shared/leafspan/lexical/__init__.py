@@ -13,7 +13,14 @@ from leafspan.lexical._analysis import (
 )
 from leafspan.lexical._languages import code_of, find_language, known_code
 from leafspan.lexical._leaf_digests import leaf_digests, terms_digest
-from leafspan.lexical._leaf_words import LeafWords, build_leaf_words, keeps_leaf_words, merge_leaf_words, plain_words_of
+from leafspan.lexical._leaf_words import (
+    LeafWords,
+    build_leaf_words,
+    compared_text,
+    keeps_leaf_words,
+    merge_leaf_words,
+    plain_words_of,
+)
 from leafspan.lexical._matching_words import matching_words
 from leafspan.lexical._nodes import NodeScores, starts_of
 from leafspan.lexical._posting_merge import merge_postings
@@ -36,6 +43,7 @@ __all__ = [
     "Scores",
     "best",
     "build_leaf_words",
+    "compared_text",
     "build_postings",
     "code_of",
     "describe_analyzer",

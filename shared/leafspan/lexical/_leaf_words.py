@@ -16,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from leafspan.lexical._analysis import AUTO, Analysis, Analyzer
+from leafspan.lexical._analysis import AUTO, Analysis, Analyzer, read_as
 from leafspan.lexical._postings import encode, end_offsets, in_smallest_type
 from leafspan.lexical._tokens import find_plain_words
 
@@ -30,6 +30,11 @@ _LANGUAGE = "english"  # the package has vectors of English words only
 def keeps_leaf_words(analyzer: Analysis | None) -> bool:
     """Whether an index with this analyzer stores the words of leaves. Only leaves read as English have words."""
     return isinstance(analyzer, Analyzer) and analyzer.language in (_LANGUAGE, AUTO)
+
+
+def compared_text(analyzer: Analysis, reading: int, text: str) -> str:
+    """Return the part of a leaf's text that soft matches compare: the whole text, or "" if the reading is not English."""
+    return text if keeps_leaf_words(read_as(analyzer, reading)) else ""
 
 
 def build_leaf_words(texts: Iterable[str]) -> dict[str, NDArray[Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from leafspan.engines import StaleRead
 from leafspan.flows import Call, Flow
+from leafspan.lexical import compared_text, reading_number
 from leafspan.search import (
     Scan,
     SearchIndexes,
@@ -105,8 +106,14 @@ class LeafReader:
         self._loaded = yield from self.load(ids)
         if len(self._loaded) < len(ids):
             raise StaleRead
-        rows = [(words, [self._texts[id_] for id_ in ids]) for words, ids in zip(request.words, request.ids, strict=True)]
-        return (yield [Call(soft_matches_of, row) for row in rows])  # type: ignore[no-any-return]
+        analyzer = self._indexes.words.analyzer
+        assert analyzer is not None
+        document_of = {id_: found.span.document_id for id_, found in self._loaded.items()}
+        rows = yield from self._reader.rows_met(document_of.values())
+        readings = {id_: reading_number(analyzer, rows[document].language) for id_, document in document_of.items()}
+        texts = {id_: compared_text(analyzer, reading, self._texts[id_]) for id_, reading in readings.items()}
+        asked = zip(request.words, request.ids, strict=True)
+        return (yield [Call(soft_matches_of, (words, [texts[id_] for id_ in ids])) for words, ids in asked])  # type: ignore[no-any-return]
 
     def mentions(self, request: FindMentions) -> Flow[dict[str, list[Mention]]]:
         """The documents that loaded leaves mention."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,9 @@ from leafspan.lexical import (
     LeafWords,
     build_leaf_words,
     build_postings,
+    compared_text,
     describe_analyzer,
     encode,
-    keeps_leaf_words,
     leaf_digests,
     merge_leaf_words,
     merge_postings,
@@ -58,6 +58,7 @@ class WordPostings:
 
     def __init__(self, analyzer: Analysis) -> None:
         self._analyzer = analyzer
+        self._compared = partial(compared_text, analyzer)
 
     @property
     def name(self) -> str:
@@ -115,7 +116,7 @@ class WordPostings:
                 or arrays["readings"][first + ordinal] != readings[ordinal]
                 or digests()[first + ordinal] != terms_digest(of_leaf)
                 or list(map(words().word, words().of([first + ordinal])[0].tolist()))
-                != list(map(encode, plain_words_of(self._kept(document.texts[ordinal], readings[ordinal]))))
+                != list(map(encode, plain_words_of(self._compared(readings[ordinal], document.texts[ordinal]))))
             ]
 
         return differing
@@ -127,11 +128,7 @@ class WordPostings:
         import numpy as np
 
         postings = build_postings(terms, _starts(places), np.array(readings, np.uint8))
-        return postings | build_leaf_words(map(self._kept, texts, readings))
-
-    def _kept(self, text: str, reading: int) -> str:
-        """A leaf's text if its words are kept, or else an empty text."""
-        return text if keeps_leaf_words(read_as(self._analyzer, reading)) else ""
+        return postings | build_leaf_words(map(self._compared, readings, texts))
 
     def _readings(self, row: Row) -> list[int]:
         """The reading number of each leaf of a document."""

@@ -50,7 +50,7 @@ def _groups(runs: Sequence[Candidate], distance: int) -> list[list[Candidate]]:
 
 
 def one_of(group: Sequence[Candidate]) -> Candidate:
-    """One run, with the score of the first, from runs of which each overlaps or touches another. One run stays as it is."""
+    """One run, with the score of the first run, from runs that overlap or touch. A single run stays as it is."""
     if len(group) == 1:
         return group[0]
     span = replace(group[0].span, first=min(run.span.first for run in group), last=max(run.span.last for run in group))

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 from leafspan.checks import check_choice
 from leafspan.spans import one_of, overlapping
-from leafspan.strategies.scoring import maximum_fusion, min_max, reciprocal_rank_fusion, sum_fusion, three_sigma
+from leafspan.strategies.scoring import maximum_fusion, min_max, reciprocal_rank_fusion, three_sigma
 from leafspan.trace import EMPTY_TRACE, Contribution, Fused, Trace
 from leafspan.values import Candidate, Passage, id_of_text
 
@@ -29,7 +29,6 @@ _OTHER_NAMES: dict[str, Fusion] = {
 }
 
 K = TypeVar("K", bound=Hashable)
-_Shares: TypeAlias = list[tuple[K, float]]
 
 
 def to_fusion(name: object, choices: Sequence[Fusion] = FUSIONS) -> Fusion:
@@ -58,9 +57,9 @@ def fuse(
 ) -> list[Candidate]:
     """One list of all passages, each once, with what each list contributed to its score.
 
-    Spans that overlap are one passage. It has been found by each list that has one of these spans, at the first of them. So
-    scores are the same as if each list had the whole passage there. Candidates of other sources are the same passage if
-    they have the same id there, or, without ids, the same text. The list is sorted by score, then document, then position.
+    Spans that overlap are one passage. Each list with one of these spans has found the passage, and adds the largest share
+    of its spans, once. Candidates of other sources are the same passage if they have the same id there, or, without ids,
+    the same text. The list is sorted by score, then document, then position.
 
     Args:
         lists: The lists.
@@ -78,17 +77,12 @@ def fuse(
             same.setdefault(found.span.id, []).append(found)
     passages = overlapping(map(_once, same.values()))
     passage_of = {each.span.id: number for number, group in enumerate(passages) for each in group}
-    firsts: list[dict[int, Candidate]] = [{} for _ in lists]
-    for ranked, first in zip(lists, firsts, strict=True):
-        for found in ranked.found:
-            first.setdefault(passage_of[found.span.id], found)
-    shares = [
-        shares_of([(key, found.score) for key, found in first.items()], ranked.weight / total, fusion, rank_constant)
-        for ranked, first in zip(lists, firsts, strict=True)
-    ]
-    combine = maximum_fusion if fusion == "maximum" else _sums
-    contributions = _contributions(lists, firsts, shares, total, only_best=fusion == "maximum")
-    fused = (_fused(passages[key], score, fusion, contributions[key], notes) for key, score in combine(shares))
+    contributions: dict[int, list[Contribution]] = {}
+    for ranked in lists:
+        of_list = _contributions(ranked, passage_of, ranked.weight / total, fusion, rank_constant)
+        for number, contribution in of_list.items():
+            contributions.setdefault(number, []).append(contribution)
+    fused = (_fused(passages[number], fusion, parts, notes) for number, parts in contributions.items())
     return sorted(fused, key=lambda each: each.order)
 
 
@@ -154,28 +148,20 @@ def is_nameless(passage: Passage) -> bool:
     return passage.id == id_of_text(passage.text)
 
 
-def _sums(shares: Sequence[_Shares[int]]) -> _Shares[int]:
-    return sum_fusion(shares, normalize_weights=False)
-
-
 def _contributions(
-    lists: Sequence[Ranked],
-    firsts: Sequence[Mapping[int, Candidate]],
-    shares: Sequence[_Shares[int]],
-    total: float,
-    *,
-    only_best: bool,
-) -> dict[int, list[Contribution]]:
-    """For each passage, what each list with that passage contributed; with ``only_best``, the first of the largest.
-
-    ``firsts`` has the first span of each passage in each list. ``total`` is the sum of all weights, or 1.
-    """
-    found: dict[int, list[Contribution]] = {}
-    for ranked, first, given in zip(lists, firsts, shares, strict=True):
-        share, weight = dict(given), ranked.weight / total
-        for rank, (key, candidate) in enumerate(first.items(), start=1):
-            found.setdefault(key, []).append(Contribution(ranked.source, rank, candidate.score, share[key], weight))
-    return {key: only_the_best(all_of_it) for key, all_of_it in found.items()} if only_best else found
+    ranked: Ranked, passage_of: Mapping[str, int], weight: float, fusion: Fusion, rank_constant: float
+) -> dict[int, Contribution]:
+    """What a list contributes to each of its passages: the first of the largest contributions to spans of the passage."""
+    scores: dict[str, float] = {}
+    for found in ranked.found:
+        scores.setdefault(found.span.id, found.score)
+    share = dict(shares_of(list(scores.items()), weight, fusion, rank_constant))
+    best: dict[int, Contribution] = {}
+    for rank, (id_, score) in enumerate(scores.items(), start=1):
+        so_far = best.get(passage_of[id_])
+        if so_far is None or share[id_] > so_far.share:
+            best[passage_of[id_]] = Contribution(ranked.source, rank, score, share[id_], weight)
+    return best
 
 
 def only_the_best(contributions: Sequence[Contribution]) -> list[Contribution]:
@@ -193,8 +179,10 @@ def _once(same: Sequence[Candidate]) -> Candidate:
 
 
 def _fused(
-    spans: Sequence[Candidate], score: float, fusion: Fusion, contributions: Sequence[Contribution], notes: Sequence[str]
+    spans: Sequence[Candidate], fusion: Fusion, contributions: Sequence[Contribution], notes: Sequence[str]
 ) -> Candidate:
     whole = one_of(spans)
-    step = Fused(whole.span.first, whole.span.last, fusion, tuple(contributions), score)
+    parts = only_the_best(contributions) if fusion == "maximum" else contributions
+    score = max(each.share for each in contributions) if fusion == "maximum" else fsum(each.share for each in parts)
+    step = Fused(whole.span.first, whole.span.last, fusion, tuple(parts), score)
     return replace(whole, score=score, trace=whole.trace + Trace(fused=(step,), notes=tuple(notes)))
