@@ -2,13 +2,11 @@
 
 from leafspan.agents._citations import cited_numbers
 from leafspan.agents._parameter import Parameter
-from leafspan.agents._passages import LEAST_PROBABILITY, is_worth_showing
 from leafspan.agents._strategies import usual_strategies
 from leafspan.agents._tool import AgentTool, ToolResult, error_text
 from leafspan.agents._toolkit import ToolOptions, ToolsOptions, agent_tool, agent_tools
 
 __all__ = [
-    "LEAST_PROBABILITY",
     "AgentTool",
     "Parameter",
     "ToolResult",
@@ -18,6 +16,5 @@ __all__ = [
     "agent_tools",
     "cited_numbers",
     "error_text",
-    "is_worth_showing",
     "usual_strategies",
 ]

@@ -12,14 +12,6 @@ from leafspan.values import Covered, Passage
 
 _MOST_COVERED = 10
 
-LEAST_PROBABILITY = 0.0005
-"""The lowest probability worth showing: a lower one would be shown as 0.000."""
-
-
-def is_worth_showing(passage: Passage) -> bool:
-    """Whether a passage's score is not a probability of nearly 0."""
-    return passage.score >= LEAST_PROBABILITY or not passage.trace.calibrated
-
 
 def place_fields(document_id: str, start: int, end: int) -> dict[str, Any]:
     """A text's place, with a citation unless the text is empty or the id is too long (a long id is shortened)."""

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from leafspan.agents._defaults import LEAST_BUDGET, MOST_PASSAGES, ToolLimits
-from leafspan.agents._limits import CHARACTERS_A_WORD, LONGEST_FILTER, as_many_as_fit, end_within
+from leafspan.agents._limits import CHARACTERS_A_WORD, LONGEST_FILTER, LONGEST_ID, as_many_as_fit, end_within, shortened
 from leafspan.agents._parameter import Parameter
-from leafspan.agents._passages import is_worth_showing, passage_fields
+from leafspan.agents._passages import passage_fields
 from leafspan.agents._strategies import OWN, WHEN, usual_strategies
 from leafspan.agents._tool import AgentTool, ToolResult
 from leafspan.filters import filter_from_option
 from leafspan.flows import Call, Flow
+from leafspan.retrieval import Passages
 from leafspan.strategies import Strategy
 from leafspan.view import View
 
@@ -66,13 +67,13 @@ def search_tool(
             "per_document": limits.per_document,
         }
         question = arguments["question"]
-        found = yield Call(view.retrieve, (question, strategy), options, native=view.aretrieve, what=name)
-        worth = [passage for passage in found if is_worth_showing(passage)][:MOST_PASSAGES]
+        found: Passages = yield Call(view.retrieve, (question, strategy), options, native=view.aretrieve, what=name)
+        worth = found.worth_showing()[:MOST_PASSAGES]
         shown = (passage_fields(each, each.text[: end_within(each.text, words)]) for each in worth)
         fields = as_many_as_fit(shown, words * CHARACTERS_A_WORD + _AROUND)
         content: dict[str, Any] = {"passages": fields}
-        if not fields:
-            content["note"] = "Nothing answers this. Try other words, another strategy, or a wider filter."
+        if why := found.why_no_answer:
+            content["note"] = f"{shortened(why, LONGEST_ID)}. Try other words, another strategy, or a wider filter."
         return ToolResult(content, tuple(worth[: len(fields)]))
 
     more = f"To see more of the text around a passage, give its citation to {read}. " if read else ""

@@ -41,7 +41,7 @@ from leafspan.cli._show_tree import show as show_tree
 from leafspan.cli._standard_input import STDIN, lines, one_text, with_standard_input
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.cli._sync import sync
-from leafspan.cli._thresholds import in_place_of_configured, is_worth_printing, k_of_query, with_answer_probability
+from leafspan.cli._thresholds import in_place_of_configured, k_of_query, with_answer_probability, worth_printing
 
 __all__ = [
     "app",
@@ -58,7 +58,6 @@ __all__ = [
     "console",
     "in_place_of_configured",
     "is_standard_output",
-    "is_worth_printing",
     "k_of_query",
     "lines",
     "load_configs",
@@ -72,6 +71,7 @@ __all__ = [
     "shortened",
     "strategy_named",
     "with_answer_probability",
+    "worth_printing",
     "with_standard_input",
 ]
 

@@ -22,7 +22,7 @@ from leafspan.cli._options import (
 )
 from leafspan.cli._standard_input import STDIN, with_standard_input
 from leafspan.cli._strategies import STRATEGIES, strategy_named
-from leafspan.cli._thresholds import is_worth_printing, k_of_query, with_answer_probability
+from leafspan.cli._thresholds import k_of_query, with_answer_probability, worth_printing
 from leafspan.config import config_name
 from leafspan.retrieval import INDEX_IS_EMPTY, Passages
 from leafspan.values import Passage, Summary
@@ -57,7 +57,7 @@ def query(
     min_score: Annotated[
         float | None,
         typer.Option(
-            help="Lowest score of a passage. By default 0.0005 for scores that are probabilities, no limit for others."
+            help="Lowest score of a passage. By default probabilities below 0.0005 are left out, unless all are so low."
         ),
     ] = None,
     min_answer_probability: Annotated[
@@ -99,7 +99,7 @@ def query(
                 per_document=per_document,
                 timeout=timeout,
             )
-            passages = [passage for passage in found if is_worth_printing(passage, min_score)]
+            passages = worth_printing(found, min_score)
             if as_json and question == STDIN:
                 print_json({"question": each, "passages": _as_json(passages, explain=explain)}, one_line=True)
             elif as_json:
@@ -107,28 +107,20 @@ def query(
             else:
                 if question == STDIN:
                     console().print(plain(f"> {each}", "bold"))
-                _print(passages, explain=explain, nothing=_nothing(kb, found))
+                _print(passages, explain=explain, why_no_answer=_why_no_answer(kb, found))
 
 
-def _nothing(kb: str, found: Sequence[Passage]) -> str:
-    """Return the message if no passage is printed.
-
-    Args:
-        kb: The folder of the index.
-        found: What was found all the same.
-    """
-    if found:
-        return f"nothing in the index answers this: --min-score 0 prints the {len(found)} nearest passages"
-    why = found.why_empty if isinstance(found, Passages) else None
-    if why == INDEX_IS_EMPTY:
-        return f"{why}: `leafspan sync FOLDER --kb {kb}` adds the files of a folder"
-    return "nothing in the index answers this" + (f": {why}" if why else "")
+def _why_no_answer(kb: str, found: Passages) -> str | None:
+    """Return the message if nothing in the index at ``kb`` answers the question."""
+    if found.why_empty == INDEX_IS_EMPTY:
+        return f"{INDEX_IS_EMPTY}: `leafspan sync FOLDER --kb {kb}` adds the files of a folder"
+    return found.why_no_answer
 
 
-def _print(passages: Sequence[Passage], *, explain: bool, nothing: str) -> None:
+def _print(passages: Sequence[Passage], *, explain: bool, why_no_answer: str | None) -> None:
     out = console()
-    if not passages:
-        console(stderr=True).print(plain(nothing, "yellow"))
+    if why_no_answer is not None:
+        console(stderr=True).print(plain(why_no_answer, "yellow"))
     for number, passage in enumerate(passages, start=1):
         if number > 1:
             out.print()

@@ -5,25 +5,16 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import Any
 
-from leafspan.agents import is_worth_showing
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
-from leafspan.retrieval import DEFAULT_K
+from leafspan.retrieval import DEFAULT_K, Passages
 from leafspan.strategies import Hybrid, Strategy
-from leafspan.values import Passage
 from leafspan.view import View
 
 
-def is_worth_printing(passage: Passage, min_score: float | None) -> bool:
-    """Whether a passage reaches the score; without a score, whether its score is not a probability of nearly 0.
-
-    Args:
-        passage: The passage.
-        min_score: Lowest score. None for the default.
-    """
-    if min_score is not None:
-        return passage.score >= min_score
-    return is_worth_showing(passage)
+def worth_printing(found: Passages, min_score: float | None) -> Passages:
+    """The passages that reach the lowest score; without a score, the passages that are worth showing."""
+    return found.worth_showing() if min_score is None else found.of(each for each in found if each.score >= min_score)
 
 
 def k_of_query(k: int | None, budget: int | None, min_score: float | None, strategy: Strategy, view: View) -> int | None:

@@ -11,6 +11,7 @@ from leafspan.lexical._analysis import (
     terms_of_question,
     to_terms,
 )
+from leafspan.lexical._found_terms import AnotherTerm
 from leafspan.lexical._languages import code_of, find_language, known_code
 from leafspan.lexical._leaf_digests import leaf_digests, terms_digest
 from leafspan.lexical._leaf_words import (
@@ -24,16 +25,17 @@ from leafspan.lexical._leaf_words import (
 from leafspan.lexical._matching_words import matching_words
 from leafspan.lexical._nodes import NodeScores, starts_of
 from leafspan.lexical._posting_merge import merge_postings
-from leafspan.lexical._postings import build_postings, encode
+from leafspan.lexical._postings import build_postings, encode, length_of
 from leafspan.lexical._rank_bm25_engine import RankBM25
 from leafspan.lexical._ranking import Corpus, QueryTerms, Scores, best, score_reached_by
-from leafspan.lexical._tokens import find_plain_words
+from leafspan.lexical._tokens import find_plain_words, other_writings
 from leafspan.lexical._variants import BM25Settings
 
 __all__ = [
     "AUTO",
     "Analysis",
     "Analyzer",
+    "AnotherTerm",
     "BM25Settings",
     "Corpus",
     "LeafWords",
@@ -54,8 +56,10 @@ __all__ = [
     "known_code",
     "leaf_digests",
     "matching_words",
+    "length_of",
     "merge_leaf_words",
     "merge_postings",
+    "other_writings",
     "plain_words_of",
     "probe_terms",
     "read_as",

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 _MOST_KEPT = 1 << 20  # leaves of all terms together, about 40 bytes each
 
 
+class AnotherTerm(str):
+    """A term for words of the query in another writing, which has terms of its own. It adds nothing to ``Scores.ideal``."""
+
+
 class NodeTerm(NamedTuple):
     """A term in the larger nodes of a scale.
 
@@ -132,7 +136,8 @@ def scaled(terms: Sequence[Term], counted: CountedLeaves, own: int | None) -> We
     """Scale the scores of each reading, so that their upper bounds are equal to the bound of the query's own reading."""
     ideals: defaultdict[int | None, float] = defaultdict(float)
     for term in terms:
-        ideals[term.reading] += max(term.weight, 0.0) * term.found.bound
+        if not isinstance(term.name, AnotherTerm):
+            ideals[term.reading] += max(term.weight, 0.0) * term.found.bound
     bounds = {reading: ideal for reading, ideal in ideals.items() if ideal > 0}
     main = own if own in bounds else max(bounds, key=lambda reading: counted.group_of(reading).leaves, default=None)
     ideal = bounds.get(main, 0.0)

@@ -1,6 +1,6 @@
 """An immutable inverted index: which leaves have a term, and how often, as arrays that can be mapped from a file.
 
-``lengths``    the number of terms of each leaf ``words``      the terms in the order of their bytes, in UTF-8, one after
+``lengths``    the length of each leaf, in terms ``words``      the terms in the order of their bytes, in UTF-8, one after
 the other ``word_ends``  where each term ends in ``words``, after a 0: one more than the number of terms ``rows``       for
 each term in turn the leaves that have it, in ascending order ``row_ends``   where each term's leaves end in ``rows``,
 after a 0 ``counts``     for each of ``rows`` how often the leaf has the term ``starts``     for each leaf which larger
@@ -18,12 +18,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from leafspan.lexical._tokens import HYPHENATED
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 _CACHED_TERMS = 10_000
 _LEAF_BITS = 32  # a term's place and a leaf's number share 64 bits, with the leaf in the lower ones
+
+
+def length_of(terms: Sequence[str]) -> int:
+    """Return the length of a leaf: the number of its terms, without those that are only another writing of others."""
+    return sum(not term.startswith(HYPHENATED) for term in terms)
 
 
 def build_postings(
@@ -36,10 +43,11 @@ def build_postings(
 
     numbers: defaultdict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__
-    tokens, lengths = array("I"), array("I")
+    tokens, all_terms, lengths = array("I"), array("I"), array("I")
     for terms in leaves:
         tokens.extend(map(numbers.__getitem__, terms))
-        lengths.append(len(terms))
+        all_terms.append(len(terms))
+        lengths.append(length_of(terms))
 
     # Terms were numbered as they came; now each gets its place in the vocabulary. Code points sort like bytes of UTF-8.
     vocabulary = sorted(numbers)
@@ -51,8 +59,7 @@ def build_postings(
     # One number for each token, with its term in the upper bits and its leaf in the lower ones. Sorting puts the tokens of
     # one term in one leaf together.
     keys <<= np.uint64(_LEAF_BITS)
-    length_of = np.frombuffer(lengths, dtype=np.uint32)
-    keys |= np.repeat(np.arange(len(length_of), dtype=np.uint32), length_of)
+    keys |= np.repeat(np.arange(len(lengths), dtype=np.uint32), np.frombuffer(all_terms, dtype=np.uint32))
     keys.sort()
     firsts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)])
     counts = in_smallest_type(np.diff(firsts, append=len(keys)))
@@ -62,10 +69,11 @@ def build_postings(
     keys >>= np.uint64(_LEAF_BITS)
     frequencies = np.bincount(keys.view(np.int64), minlength=len(vocabulary))
     if starts is None:
-        starts = np.full(len(length_of), 0xFF, np.uint8)
+        starts = np.full(len(lengths), 0xFF, np.uint8)
     if readings is None:
-        readings = np.zeros(len(length_of), np.uint8)
-    return assemble(length_of, starts, readings, [encode(term) for term in vocabulary], frequencies, rows, counts)
+        readings = np.zeros(len(lengths), np.uint8)
+    words, length_of_leaf = [encode(term) for term in vocabulary], np.frombuffer(lengths, dtype=np.uint32)
+    return assemble(length_of_leaf, starts, readings, words, frequencies, rows, counts)
 
 
 def assemble(

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import groupby, pairwise
+from typing import NamedTuple
 
 from leafspan.text import BROKEN_WORD, LETTERS_IN_A_ROW, fold, normalize, without_invisible
 
@@ -25,6 +26,7 @@ _DIGIT = re.compile(r"\d")
 
 _SOFT = "\xac\xad"  # signs that are part of no word
 _BREAK = "-\x00"  # marks a hyphen at the end of a line
+_TOGETHER, HYPHENATED = "\x01", "\x02"  # between joined words, and before a word that a document writes with a hyphen
 
 _LONGEST_NAME = 60  # characters of a name in camel case, or of a compound; longer runs are encoded data
 _ORDINAL_ENDINGS = ("st", "nd", "rd", "th")
@@ -48,23 +50,30 @@ def words_of(chunk: str, language: str, *, asked: bool = False) -> list[str]:
 
     - A compound with a digit is also one word: ``ab123`` for AB-123 and AB_123, ``2020-01-15``, ``llama3.1:8b``. Letters
       and numbers within it are words, too: ``10`` and ``kg`` for 10kg, ``3.11`` for Python3.11.
+    - A compound of letters in a document, and each two neighbours in it, have a mark: see ``other_writings``.
     - So are the parts of a name in camel case: ``http`` for HttpClient.
     - A word that a hyphen breaks at the end of a line is also one word without the hyphen.
 
     English words have no accents, and may contain an apostrophe. In other languages it mostly separates two words.
     """
+    if chunk.startswith(HYPHENATED):
+        return [_folded(chunk, language)]
+    if _TOGETHER in chunk:
+        return [_joined(_folded(chunk, language).split(_TOGETHER))]
     if _BREAK in chunk:
-        words = words_of(chunk.replace(_BREAK, "-"), language, asked=asked)
+        parts = words_of(chunk.replace(_BREAK, "-"), language, asked=asked)
+        words = [word for word in parts if not word.startswith(HYPHENATED)]  # the joined word follows without the mark
         return _with_more(words, words_of(chunk.replace(_BREAK, ""), language, asked=asked))
     english = language == "english"
     folded = _folded(chunk, language)
     if folded.isascii():
-        words = [folded] if folded.isalnum() and (folded.isalpha() or folded.isdecimal()) else _in_piece(folded, english)
+        is_word = folded.isalnum() and (folded.isalpha() or folded.isdecimal())
+        words = [folded] if is_word else _in_piece(folded, english, asked)
     else:
         words = []
         for index, piece in enumerate(_JOINED_RUN.split(folded)):
             if index % 2 == 0:  # every second piece is a run of such characters
-                words += _in_piece(piece, english)
+                words += _in_piece(piece, english, asked)
             elif len(piece) == 1:
                 words.append(piece)
             else:
@@ -118,21 +127,67 @@ def _with_more(words: list[str], more: Sequence[str]) -> list[str]:
     return words + [word for word in more if word not in known]
 
 
-def _in_piece(piece: str, english: bool) -> list[str]:
+def _in_piece(piece: str, english: bool, asked: bool) -> list[str]:
     """Return a piece's words in lower case, without characters of scripts without spaces."""
+    joined = [] if asked or "-" not in piece else _without_hyphens(piece)
     piece = piece.replace("_", "-")
     if not _DIGIT.search(piece):
-        return _of_letters(piece, english)
+        return _with_more(_of_letters(piece, english), joined)
     words = []
     for chain in _chains(english).findall(piece):
         words += _of_compound(chain, english) if _DIGIT.search(chain) else _of_letters(chain, english)
-    return words
+    return _with_more(words, joined)
 
 
 def _of_letters(piece: str, english: bool) -> list[str]:
     """Return the words of a piece without a digit."""
     found = _words(english).findall(piece)
     return [word if word.isalnum() else word.removesuffix("'s").replace(".", "") for word in found]
+
+
+def _without_hyphens(piece: str) -> list[str]:
+    """Return the compounds of letters in a piece, and each two neighbours in them, joined."""
+    joined: dict[str, None] = {}
+    for compound in _hyphenated().findall(piece):
+        units = compound.split("-")
+        if len(compound) <= _LONGEST_NAME:
+            joined |= dict.fromkeys(f"{HYPHENATED}{''.join(some)}" for some in (*pairwise(units), units))
+    return list(joined)
+
+
+class OtherWriting(NamedTuple):
+    """A chunk with one word, which some leaves have in place of neighbouring words of a question.
+
+    Attributes:
+        chunk: The chunk, for ``words_of``.
+        words: The words.
+        after_blank: Whether there is white space after the first word, and no digit. Then the first word must not be a stop
+            word, so that ``to day`` does not find today.
+    """
+
+    chunk: str
+    words: Sequence[str]
+    after_blank: bool = False
+
+
+def other_writings(text: str) -> list[OtherWriting]:
+    """Return other writings of words of a question.
+
+    These are each word as it is found in documents that write it with a hyphen, two neighbouring words written together,
+    and three if one of them has a digit. So email finds e-mail, e-mail and e mail find email, and M8 X 40 finds M8X40.
+    """
+    found = []
+    for run in _apart().findall(fold(text, accents=True)):
+        words, signs = _word().findall(run), _word().split(run)[1:-1]
+        found += [OtherWriting(f"{HYPHENATED}{word}", [word]) for word in words if word.isalpha()]
+        for count in (2, 3):
+            for place in range(len(words) - count + 1):
+                some = words[place : place + count]
+                has_digit = _DIGIT.search("".join(some)) is not None
+                are_numbers = any(one[-1].isdecimal() and other[0].isdecimal() for one, other in pairwise(some))
+                if sum(map(len, some)) <= _LONGEST_NAME and not are_numbers and (has_digit or count == 2):
+                    found.append(OtherWriting(_TOGETHER.join(some), some, not has_digit and signs[place] != "-"))
+    return found
 
 
 def _of_compound(chain: str, english: bool) -> list[str]:
@@ -202,6 +257,23 @@ def _words(english: bool) -> re.Pattern[str]:
     letters = rf"[\w{_marks()}]+"
     initials = r"(?<!\w)[^\W\d](?:\.[^\W\d])+(?!\w)"
     return re.compile(rf"{initials}|{letters}(?:'{letters})*" if english else rf"{initials}|{letters}")
+
+
+@lru_cache
+def _hyphenated() -> re.Pattern[str]:
+    letters = rf"(?:[^\W\d_][{_marks()}]*+)+"
+    return re.compile(rf"(?<![\w.-]){letters}(?:-{letters})+(?![\w-])")
+
+
+@lru_cache
+def _word() -> re.Pattern[str]:
+    return re.compile(rf"[^\W_][\w{_marks()}]*")
+
+
+@lru_cache
+def _apart() -> re.Pattern[str]:
+    """Return the pattern of words with white space or a hyphen between them."""
+    return re.compile(rf"{_word().pattern}(?:[\s-]{_word().pattern})*")
 
 
 @lru_cache

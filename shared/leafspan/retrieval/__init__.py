@@ -4,7 +4,7 @@ from leafspan.retrieval._answers import Answered, Answers
 from leafspan.retrieval._empty_results import INDEX_IS_EMPTY
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._limits import DEFAULT_K, CallOptions, Defaults, Limits, check_timeout, takes_call_options
-from leafspan.retrieval._passages import Passages, without_damaged
+from leafspan.retrieval._passages import LEAST_PROBABILITY, Passages, is_worth_showing, without_damaged
 from leafspan.retrieval._recording import Recording, recorded
 from leafspan.retrieval._retrieve import checked_queries, look_at, retrieve_from_index
 from leafspan.retrieval._sources import Sources
@@ -15,6 +15,7 @@ from leafspan.retrieval._without_index import aretrieve, aretrieve_many, retriev
 __all__ = [
     "DEFAULT_K",
     "INDEX_IS_EMPTY",
+    "LEAST_PROBABILITY",
     "Answered",
     "Answers",
     "CallOptions",
@@ -30,6 +31,7 @@ __all__ = [
     "check_timeout",
     "checked_queries",
     "import_numpy",
+    "is_worth_showing",
     "look_at",
     "recorded",
     "retrieve",

@@ -81,7 +81,7 @@ class Answers:
         self.summary_hits: list[int] = []
         self.record = record
         self._index = index
-        self._reasons: dict[str | None, str] = {}
+        self._reasons: dict[str | None, NoteWhyEmpty] = {}
         self._embedder = embedder
         self._vectors: dict[str, Any] = {}
         self._generated: dict[tuple[Hashable, str], str | Exception] = {}
@@ -99,8 +99,8 @@ class Answers:
         """The most hits of a search. Leaves and summaries are searched separately, so their hits are added."""
         return max(self.hits, default=0) + max(self.summary_hits, default=0)
 
-    def why_empty(self, query: Query, queries: int) -> str | None:
-        """The reason that a strategy gave for finding no result for a query. ``queries`` is the number of queries.
+    def why_empty(self, query: Query, queries: int) -> NoteWhyEmpty | None:
+        """The reason that a strategy noted for finding no result for a query. ``queries`` is the number of queries.
 
         If there is only one query, a reason for any text that the strategy searched belongs to it.
         """
@@ -155,7 +155,7 @@ class Answers:
             case RunStrategies():
                 answer = yield from self._run_strategies(request)
             case NoteWhyEmpty():
-                self._reasons[request.query.text] = request.reason
+                self._reasons[request.query.text] = request
                 answer = None
             case _:
                 assert self._index is not None

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import SupportsIndex, overload
+from typing import Any, SupportsIndex, overload
 
+from leafspan.checks import shown
 from leafspan.engines import StaleRead
 from leafspan.lexical import Analysis, Analyzer, matching_words
+from leafspan.retrieval._empty_results import WhyEmpty
 from leafspan.store import Row, leaf_passage
 from leafspan.text import display
 from leafspan.trees import document_of, summary_passage
 from leafspan.values import Candidate, Passage, Query
+
+LEAST_PROBABILITY = 0.0005
+"""The lowest probability worth showing: a lower one would be shown as 0.000."""
+
+_MOST_NEAREST = 3  # documents that a sentence names
 
 
 def to_passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Row]) -> Passage:
@@ -46,6 +53,11 @@ def _noted(passage: Passage, documents: tuple[str, ...], notes: tuple[str, ...])
     return replace(passage, trace=replace(trace, left_out=(*trace.left_out, *documents), notes=(*trace.notes, *notes)))
 
 
+def is_worth_showing(passage: Passage) -> bool:
+    """Whether a passage's score is not a probability of nearly 0."""
+    return passage.score >= LEAST_PROBABILITY or not passage.trace.calibrated
+
+
 class Passages(list[Passage]):
     """The passages of a result, best first: a list like any other, which notebooks show as a picture.
 
@@ -55,6 +67,7 @@ class Passages(list[Passage]):
         analyzer: What finds the question's words in texts. Default: None, no words are marked.
         why_empty: Why there are no passages, as the end of a sentence. Default: None, there are passages, or the reason
             is unknown.
+        nearest: Ids of the documents nearest to the question, best first, if there are no passages. Default: none.
     """
 
     def __init__(
@@ -64,11 +77,33 @@ class Passages(list[Passage]):
         question: str | None = None,
         analyzer: Analyzer | None = None,
         why_empty: str | None = None,
+        nearest: Sequence[str] = (),
     ) -> None:
         super().__init__(passages)
         self.question = question
         self.analyzer = analyzer
         self.why_empty = why_empty
+        self._nearest = nearest
+
+    @property
+    def why_no_answer(self) -> str | None:
+        """Say that nothing in the index answers the question, and name the nearest documents. None for other results.
+
+        It is so if there are no passages, or if the scores of all are probabilities below 0.0005. The command line, the
+        tools of agents and the pages of ``serve`` show such passages with this sentence.
+        """
+        nearest, why = self._nearest, self.why_empty
+        if self:
+            if any(map(is_worth_showing, self)):
+                return None
+            nearest, why = [each.document_id for each in self if each.document_id], "all probabilities are nearly 0"
+        documents = " and ".join(map(shown, [*dict.fromkeys(nearest)][:_MOST_NEAREST]))
+        said = f"nothing in the index answers this{f': {why}' if why else ''}"
+        return f"{said}; nearest: {documents}" if documents else said
+
+    def worth_showing(self) -> Passages:
+        """The passages without those with a probability of nearly 0, unless all have one."""
+        return self.of(filter(is_worth_showing, self)) if any(map(is_worth_showing, self)) else self
 
     @overload
     def __getitem__(self, place: SupportsIndex, /) -> Passage: ...
@@ -82,8 +117,8 @@ class Passages(list[Passage]):
         return super().__getitem__(place)
 
     def __repr__(self) -> str:
-        why = f"  # {self.why_empty}" if self.why_empty and not self else ""
-        return "[" + ",\n ".join(map(repr, self)) + "]" + why
+        why = self.why_no_answer if self else self.why_empty
+        return "[" + ",\n ".join(map(repr, self)) + "]" + (f"  # {why}" if why else "")
 
     def _repr_html_(self) -> str | None:
         """A picture for notebooks: the documents as strips with the passages on them, then the passages."""
@@ -95,7 +130,8 @@ class Passages(list[Passage]):
         Args:
             passages: The passages.
         """
-        return Passages(passages, question=self.question, analyzer=self.analyzer, why_empty=self.why_empty)
+        known: Any = {"question": self.question, "analyzer": self.analyzer}
+        return Passages(passages, **known, why_empty=self.why_empty, nearest=self._nearest)
 
     def words(self, text: str) -> list[tuple[int, int]]:
         """The places of the question's words in a text, as (start, end), in order.
@@ -110,11 +146,11 @@ def to_results(
     queries: Sequence[Query],
     found: Iterable[Iterable[Passage]],
     analyzer: Analysis | None,
-    reasons: Iterable[str | None],
+    reasons: Iterable[WhyEmpty | None],
 ) -> list[Passages]:
     """Make a result of each query's passages."""
     known = analyzer if isinstance(analyzer, Analyzer) else None
     return [
-        Passages(passages, question=query.text or None, analyzer=known, why_empty=reason)
-        for query, passages, reason in zip(queries, found, reasons, strict=True)
+        Passages(passages, question=query.text or None, analyzer=known, **({} if why is None else why._asdict()))
+        for query, passages, why in zip(queries, found, reasons, strict=True)
     ]

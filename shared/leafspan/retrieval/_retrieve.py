@@ -11,7 +11,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
 from leafspan.flows import Flow
 from leafspan.retrieval._answers import Answers
-from leafspan.retrieval._empty_results import why_empty
+from leafspan.retrieval._empty_results import WhyEmpty, why_empty
 from leafspan.retrieval._host_results import matches_outside
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._limits import Limits
@@ -42,7 +42,7 @@ def retrieve_from_index(
         return []
     met = Met()
 
-    def attempt(reader: Reader) -> Flow[tuple[list[list[Passage]], list[str | None]]]:
+    def attempt(reader: Reader) -> Flow[tuple[list[list[Passage]], list[WhyEmpty | None]]]:
         index = IndexAnswers(sources, reader, met, scope)
         answers = Answers(sources.embedder, index)
         try:

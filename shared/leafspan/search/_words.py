@@ -14,6 +14,8 @@ from leafspan.errors import IndexMismatch
 from leafspan.flows import Call, Flow
 from leafspan.lexical import (
     Analysis,
+    Analyzer,
+    AnotherTerm,
     BM25Settings,
     Corpus,
     NodeScores,
@@ -22,9 +24,11 @@ from leafspan.lexical import (
     code_of,
     find_language,
     keeps_leaf_words,
+    other_writings,
     read_as,
     reading_number,
     terms_of_question,
+    to_terms,
 )
 from leafspan.search._evidence import Evidence
 from leafspan.search._leaf_rows import rows_of
@@ -33,6 +37,8 @@ from leafspan.segments import Mirror, MirrorSnapshot, collect, in_parts
 from leafspan.store import Catalogue, Reader, Selection
 from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes, SoftMatches
 from leafspan.values import LeafId, to_hits
+
+_ANOTHER_WRITING = 0.5  # weight of a word in another writing than the question's
 
 ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
 
@@ -174,6 +180,9 @@ class LexicalIndex:
         readings = corpus.readings(counting)
         own = self._own(request.texts, readings)
         terms_of_all = self._read(request.texts, readings, own)
+        if request.engine == "postings":
+            for question, read in zip(request.texts, terms_of_all, strict=True):
+                self._add_other_writings(question, read, corpus, settings, counting)
         if self._mirror is not None and self._mirror.is_shared:
             asked = {term for read in terms_of_all for bag in read.values() for term in bag}
             collect(partial(part.find, term) for part in corpus.postings for term in asked)
@@ -223,6 +232,37 @@ class LexicalIndex:
             {each: Counter(terms_of_question(self.analyzer, text, each, readings[0], of_text)) for each in readings}
             for text, of_text in zip(texts, own, strict=True)
         ]
+
+    def _add_other_writings(
+        self,
+        question: str,
+        terms: Mapping[int, dict[str, float]],
+        corpus: Corpus,
+        settings: BM25Settings,
+        counting: Any,
+    ) -> None:
+        """Add the terms of ``other_writings`` that leaves have. Each counts at most as much as the words it stands for."""
+        if not isinstance(self.analyzer, Analyzer):
+            return
+        others = other_writings(question)
+        read: dict[int, list[tuple[list[str], list[list[str]]]]] = {}
+        for reading in terms:
+            texts = [text for other in others for text in (other.chunk, *other.words)]
+            of_text = dict(zip(texts, to_terms(read_as(self.analyzer, reading), texts, asked=True), strict=True))
+            read[reading] = [
+                (of_text[other.chunk], [of_text[word] for word in other.words])
+                for other in others
+                if of_text[other.words[0]] or not other.after_blank
+            ]
+        every = {term for each in read.values() for own, of_words in each for bag in (own, *of_words) for term in bag}
+        known, leaves = corpus.frequencies(every, counting)
+        idf = {term: max(settings.idf(max(leaves, 1), known[term]), 0.0) for term in every}
+        for reading, bag in terms.items():
+            for own, of_words in read[reading]:
+                replaced = sum(max(map(idf.__getitem__, word), default=0.0) for word in of_words)
+                for term in own:
+                    if known[term] and idf[term] and term not in bag:
+                        bag[AnotherTerm(term)] = min(1.0, _ANOTHER_WRITING * replaced / idf[term])
 
     def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:
         """An engine's corpus, which is cached until the snapshot changes."""

@@ -21,6 +21,7 @@ from leafspan.lexical import (
     describe_analyzer,
     encode,
     leaf_digests,
+    length_of,
     merge_leaf_words,
     merge_postings,
     plain_words_of,
@@ -111,7 +112,7 @@ class WordPostings:
             return [
                 ordinal
                 for ordinal, of_leaf in enumerate(terms)
-                if arrays["lengths"][first + ordinal] != len(of_leaf)
+                if arrays["lengths"][first + ordinal] != length_of(of_leaf)
                 or arrays["starts"][first + ordinal] != starts[ordinal]
                 or arrays["readings"][first + ordinal] != readings[ordinal]
                 or digests()[first + ordinal] != terms_digest(of_leaf)

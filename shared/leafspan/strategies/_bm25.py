@@ -93,7 +93,9 @@ class BM25(Strategy):
             [(rank, hit, self._score(hit.score, row.ideal)) for rank, hit in enumerate(row.hits[:count], start=1)]
             for row in matches
         ]
-        rows = yield from those_that_reach(self.min_score, queries, rows, itemgetter(2))
+        rows = yield from those_that_reach(
+            self.min_score, queries, rows, itemgetter(2), lambda found: found[1].leaf.document_id
+        )
         loaded: dict[str, Candidate] = yield Load(tuple(hit.id for row in rows for _, hit, _ in row))
         return [[scored(loaded[hit.id], score, "bm25", rank) for rank, hit, score in row] for row in rows]
 

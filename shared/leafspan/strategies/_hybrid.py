@@ -229,18 +229,18 @@ class Hybrid(Strategy):
 
     def _note_why_empty(self, query: Query, pool: Pool) -> StrategyFlow[None]:
         """Note which option removes all results."""
-        if self.min_answer_probability is not None:
-            answered = probability_of_an_answer(pool)
-            if answered < self.min_answer_probability:
-                yield NoteWhyEmpty(
-                    query,
-                    f"the probability that the index holds an answer is {answered:.3g}, below "
-                    f"min_answer_probability={self.min_answer_probability:g}",
-                )
-                return
-        best = replace(self, min_score=None)._best(pool, 1)
-        if self.min_score is not None and best and best[0].score < self.min_score:
-            yield from note_too_low(query, self.min_score, best[0].score)
+        best = replace(self, min_score=None, min_answer_probability=None)._best(pool, LOOKED_THROUGH)
+        documents = tuple(dict.fromkeys(each.leaf.document_id for each in best))
+        answered = probability_of_an_answer(pool)
+        if self.min_answer_probability is not None and answered < self.min_answer_probability:
+            yield NoteWhyEmpty(
+                query,
+                f"the probability that the index holds an answer is {answered:.3g}, below "
+                f"min_answer_probability={self.min_answer_probability:g}",
+                documents,
+            )
+        elif self.min_score is not None and best and best[0].score < self.min_score:
+            yield from note_too_low(query, self.min_score, best[0].score, documents)
 
     def _best(self, pool: Pool, count: int, whatever: int = 0) -> list[ScoredLeaf]:
         return best_of(

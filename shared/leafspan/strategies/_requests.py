@@ -341,10 +341,12 @@ class NoteWhyEmpty:
     Args:
         query: The query.
         reason: The reason, as the end of a sentence. It quotes no text of a document or a question.
+        nearest: Ids of the documents of the results that were left out, best first. Default: none.
     """
 
     query: Query
     reason: str
+    nearest: tuple[str, ...] = ()
 
 
 class Retrieves(Protocol):

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from leafspan.errors import InvalidArgument
-from leafspan.strategies._requests import Embed, StrategyFlow
-from leafspan.values import Query
+from leafspan.strategies._requests import Embed, LexicalMatches, LexicalSearch, NoteWhyEmpty, StrategyFlow, VectorSearch
+from leafspan.values import Hit, Query
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from typing import TypeVar
-
-from leafspan.strategies._requests import LexicalMatches, LexicalSearch, NoteWhyEmpty, VectorSearch
-from leafspan.values import Hit
 
 
 def query_vectors(queries: Sequence[Query], instruction: str) -> StrategyFlow[NDArray[np.float32]]:
@@ -79,10 +75,15 @@ def _merged(hits: Sequence[Hit], others: Sequence[Hit]) -> list[Hit]:
 
 
 T = TypeVar("T")
+_DOCUMENT = attrgetter("span.document_id")
 
 
 def those_that_reach(
-    min_score: float | None, queries: Sequence[Query], rows: Sequence[Sequence[T]], score_of: Callable[[T], float]
+    min_score: float | None,
+    queries: Sequence[Query],
+    rows: Sequence[Sequence[T]],
+    score_of: Callable[[T], float],
+    document_of: Callable[[T], str] = _DOCUMENT,
 ) -> StrategyFlow[list[list[T]]]:
     """Each query's results without those below ``min_score``."""
     if min_score is None:
@@ -90,10 +91,11 @@ def those_that_reach(
     kept = [[each for each in row if score_of(each) >= min_score] for row in rows]
     for query, before, after in zip(queries, rows, kept, strict=True):
         if before and not after:
-            yield from note_too_low(query, min_score, max(map(score_of, before)))
+            yield from note_too_low(query, min_score, max(map(score_of, before)), map(document_of, before))
     return kept
 
 
-def note_too_low(query: Query, min_score: float, best: float) -> StrategyFlow[None]:
-    """Note in ``why_empty`` that all results are below ``min_score``."""
-    yield NoteWhyEmpty(query, f"no result reaches the strategy's min_score={min_score:g}, the best has {best:.3g}")
+def note_too_low(query: Query, min_score: float, best: float, documents: Iterable[str]) -> StrategyFlow[None]:
+    """Note in ``why_empty`` that all results are below ``min_score``. ``documents`` has their documents, best first."""
+    reason = f"no result reaches the strategy's min_score={min_score:g}, the best has {best:.3g}"
+    yield NoteWhyEmpty(query, reason, tuple(dict.fromkeys(documents)))

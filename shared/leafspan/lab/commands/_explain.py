@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
-from leafspan.agents import LEAST_PROBABILITY, is_worth_showing
 from leafspan.cli import (
     DEFAULT_FOLDER,
     STRATEGIES,
@@ -16,7 +16,6 @@ from leafspan.cli import (
     KnowledgeBase,
     Where,
     console,
-    is_worth_printing,
     k_of_query,
     one_text,
     open_index,
@@ -29,6 +28,8 @@ from leafspan.cli import (
 from leafspan.config import config_name
 from leafspan.lab.explaining import Explanation
 from leafspan.lab.explaining import explain as explain_retrieval
+from leafspan.retrieval import LEAST_PROBABILITY, Passages, is_worth_showing
+from leafspan.values import Passage
 
 
 def explain(
@@ -97,7 +98,8 @@ def explain(
             )
 
         explanation = explained(min_score)
-        hidden = min_score is None and _hidden_by_query(explanation)
+        printed = Passages(explanation.passages).worth_showing() if min_score is None else explanation.passages
+        hidden = "min_score" not in explanation.changes and _are_left_out(explanation, printed)
         if hidden:  # then the lowest probability that query prints is one of the obstacles
             explanation = explained(LEAST_PROBABILITY)
     if as_json:
@@ -107,18 +109,15 @@ def explain(
     for line in explanation.lines:
         out.print(plain(line))
     if hidden:
-        out.print(plain(f"`query` prints no probability below {LEAST_PROBABILITY} unless --min-score says so", "yellow"))
-    unprinted = sum(not is_worth_printing(each, min_score) for each in explanation.passages)
+        says = f"`query` prints no probability below {LEAST_PROBABILITY} beside higher ones unless --min-score says so"
+        out.print(plain(says, "yellow"))
+    unprinted = len(explanation.passages) - len(printed)
     if document is None and unprinted:
         says = f"`query` does not print {unprinted} of them, whose scores round to 0.000: --min-score 0 does"
         out.print(plain(says, "yellow"))
 
 
-def _hidden_by_query(explanation: Explanation) -> bool:
-    """Whether ``query`` without a lowest score finds the piece, but does not print its passages.
-
-    Args:
-        explanation: The explanation of the piece, without a lowest score.
-    """
+def _are_left_out(explanation: Explanation, printed: Sequence[Passage]) -> bool:
+    """Whether the passages that hold the piece are found, but none of them is printed."""
     held = explanation.holding or tuple(filter(None, [explanation.passage]))
-    return bool(held) and "min_score" not in explanation.changes and not any(map(is_worth_showing, held))
+    return bool(held) and len(printed) < len(explanation.passages) and not any(map(is_worth_showing, held))

@@ -21,7 +21,6 @@ from leafspan.cli import (
     console,
     in_place_of_configured,
     is_standard_output,
-    is_worth_printing,
     named_path,
     open_index,
     parse_filter,
@@ -30,6 +29,7 @@ from leafspan.cli import (
     strategy_named,
     with_answer_probability,
     with_standard_input,
+    worth_printing,
 )
 from leafspan.config import config_name
 from leafspan.errors import InvalidArgument
@@ -75,7 +75,7 @@ def report(
     min_score: Annotated[
         float | None,
         typer.Option(
-            help="Lowest score of a passage. By default 0.0005 for scores that are probabilities, no limit for others."
+            help="Lowest score of a passage. By default probabilities below 0.0005 are left out, unless all are so low."
         ),
     ] = None,
     min_answer_probability: Annotated[
@@ -109,7 +109,7 @@ def report(
         options["min_score"] = in_place_of_configured(opened, min_score)
         for question in asked:
             found = {name: opened.retrieve(question, each, **options) for name, each in chosen.items()}
-            kept = {name: [each for each in row if is_worth_printing(each, min_score)] for name, row in found.items()}
+            kept = {name: worth_printing(row, min_score) for name, row in found.items()}
             answers.append(Answered(question, kept, _places(found.values())))
         page = _page(opened, answers, trees=trees, strategies=", ".join(chosen))
     if is_standard_output(output):

@@ -33,7 +33,7 @@ def show_passage(passage: Passage) -> str:
 
 def show_passages(found: Passages) -> str:
     """Draw the documents as strips with the passages on them, then the passages."""
-    return embedded(results_picture(found, found.question, found.words, why_empty=found.why_empty))
+    return embedded(results_picture(found, found.question, found.words, why_no_answer=found.why_no_answer))
 
 
 def show_summaries(summaries: Summaries) -> str:

@@ -13,7 +13,7 @@ from leafspan.lab.pictures._legs import legs
 from leafspan.lab.pictures._passage import card
 from leafspan.lab.pictures._strip import Block, strip
 from leafspan.lab.pictures._text import Places, name
-from leafspan.text import count_words
+from leafspan.text import count_words, visible
 from leafspan.values import Outline, Passage
 
 _MOST_DOCUMENTS = 12  # documents that are drawn as strips
@@ -26,7 +26,7 @@ def results_picture(
     words: Places | None = None,
     heading: str = "",
     below: Callable[[Passage], Node] | None = None,
-    why_empty: str | None = None,
+    why_no_answer: str | None = None,
 ) -> Element:
     """Draw the passages for a question."""
     documents = drawn_documents(passages)
@@ -34,7 +34,7 @@ def results_picture(
         header(".ls-question")[
             heading and span(".ls-strategy")[name(heading)],
             not heading and question is not None and h3[name(question)],
-            p(".ls-count")[counted(passages), not passages and why_empty and f": {why_empty}"],
+            p(".ls-count")[counted(passages), why_no_answer and f": {visible(why_no_answer)}"],
         ],
         _strips(documents),
         _key(documents),

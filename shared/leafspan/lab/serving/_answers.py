@@ -24,12 +24,14 @@ class Answer:
         passages: Its passages, best first.
         error: The error, if the strategy failed. Default: None.
         words: Finds the places of the question's words in a text. Default: None, which highlights no words.
+        why_no_answer: See ``Passages.why_no_answer``. Default: None.
     """
 
     strategy: str
     passages: Sequence[Passage]
     error: str | None = None
     words: Places | None = None
+    why_no_answer: str | None = None
 
     def of_document(self, document_id: str) -> Answer:
         """The passages from one document."""
@@ -53,4 +55,6 @@ async def _find(view: View, asked: Asked, name: str, config: Config, timeout: fl
         )
     except LeafspanError as error:
         return Answer(name, [], "; ".join([str(error), *getattr(error, "__notes__", [])]))
-    return Answer(name, found, None, found.words if isinstance(found, Passages) else None)
+    if not isinstance(found, Passages):
+        return Answer(name, found)
+    return Answer(name, found.worth_showing(), None, found.words, found.why_no_answer)

@@ -112,7 +112,9 @@ def _column(asked: Asked, answers: Sequence[Answer], answer: Answer) -> Node:
         assert isinstance(passage, Passage)
         return [_agreement(agreements(passage, others)), _links(asked, passage, labels)]
 
-    return results_picture(answer.passages, None, answer.words, heading=answer.strategy, below=below)
+    return results_picture(
+        answer.passages, None, answer.words, heading=answer.strategy, below=below, why_no_answer=answer.why_no_answer
+    )
 
 
 def _others(answers: Sequence[Answer], answer: Answer) -> dict[str, Sequence[Passage]]:
