@@ -306,10 +306,13 @@ def test_each_command_prints_json_with_the_same_keys_each_time(docs):
 def test_what_nothing_answers_is_said(kb):
     for question in ("xyzzy", "weather in Paris tomorrow"):
         result = leafspan("query", question)
-        line = "nothing in the index answers this: --min-score 0 prints the 2 nearest passages\n"
-        assert (result.exit_code, result.stdout, result.stderr) == (0, "", line)
-        assert json.loads(leafspan("query", question, "--json").stdout) == []
-        assert leafspan("query", question, "--min-score", 0).stdout.count("score 0.000") == 2
+        said, _, nearest = result.stderr.partition("; nearest: ")
+        assert (result.exit_code, said) == (0, "nothing in the index answers this: all probabilities are nearly 0")
+        assert sorted(nearest.strip().split(" and ")) == ["'docs/bees.md'", "'docs/rocks.txt'"]
+        with Index.open("kb", create=False) as index:  # the passages are those of the library
+            ids = [passage.id for passage in index.retrieve(question)]
+        assert [each["id"] for each in json.loads(leafspan("query", question, "--json").stdout)] == ids
+        assert result.stdout.count("score 0.000") == 2
 
 
 def test_an_empty_index_says_so_and_how_to_fill_it(tmp_path):
@@ -325,7 +328,9 @@ def test_a_score_of_the_configuration_that_leaves_nothing_is_named(kb, tmp_path)
     config.write_text("strategy: vector\nmin_score: 0.99\n")
     told = leafspan("query", "hard honey", "--config", config).stderr
     best = json.loads(leafspan("query", "hard honey", "-s", "vector", "--json").stdout)[0]["score"]
-    assert told == f"nothing in the index answers this: all 2 results are below min_score=0.99, the best has {best:.3g}\n"
+    said, _, nearest = told.partition("; nearest: ")
+    assert said == f"nothing in the index answers this: all 2 results are below min_score=0.99, the best has {best:.3g}"
+    assert nearest == "'docs/bees.md' and 'docs/rocks.txt'\n"
     assert leafspan("query", "honey", "--where", 'F("year") > 1').stderr == (
         "nothing in the index answers this: no document matches the filter\n"
     )
@@ -347,7 +352,7 @@ def test_the_least_probability_of_an_answer_reaches_hybrid(kb):
         assert json.loads(leafspan(*query, 1).stdout) == []
     told = leafspan("query", "honey", "--min-answer-probability", 1).stderr
     assert told.startswith("nothing in the index answers this: the probability that the index holds an answer is 0.")
-    assert told.endswith(", below min_answer_probability=1\n")
+    assert told.endswith(", below min_answer_probability=1; nearest: 'docs/bees.md' and 'docs/rocks.txt'\n")
     error = fails(leafspan("query", "honey", "-s", "vector", "--min-answer-probability", 0.5))
     assert error == "min_answer_probability needs a strategy over hybrid, got 'vector'"
     assert "min_answer_probability must be a number in [0, 1], got 2" in fails(

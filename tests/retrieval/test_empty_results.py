@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +25,12 @@ from leafspan import (
     Tree,
     Vector,
 )
+from leafspan.agents import agent_tools
 from leafspan.private import private_view
 from leafspan.strategies import HostResult, NoteWhyEmpty
-from tests.corpus import QUESTIONS, SPLITTER
+from tests.cli.test_cli import leafspan as command
+from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
+from tests.lab.serving.browsing import Browser
 from tests.private.views.people import fixed_vault
 
 QUESTION = QUESTIONS[0]
@@ -133,6 +137,57 @@ def test_what_a_strategy_of_the_users_says_is_the_reason(shared_index: Index):
 
     assert why_empty(shared_index.retrieve(QUESTION, Closed())) == "the shop is closed"
     assert why_empty(leafspan.retrieve(QUESTION, Closed())) == "the shop is closed"
+
+
+def test_where_nothing_is_returned_the_nearest_documents_are_named(shared_index: Index):
+    [best, *_] = shared_index.retrieve(QUESTION, Hybrid(), k=3)
+    for strategy in (
+        Hybrid(min_answer_probability=1),
+        RelevantSegments(base=Hybrid(min_answer_probability=1)),
+        *(replace(each, min_score=0.9999) for each in (Hybrid(), Vector(), BM25(scale=True), Tree())),
+    ):
+        found = shared_index.retrieve(QUESTION, strategy)
+        assert found == []
+        assert str(found.why_no_answer).startswith(f"{found.why_empty}; nearest: {best.document_id!r}"), strategy
+    found = shared_index.retrieve(QUESTION, Hybrid(), min_score=0.9999)
+    assert str(found.why_no_answer).startswith(f"{found.why_empty}; nearest: {best.document_id!r}")
+
+
+IN_VAIN = ["zebra crossing regulations", "xyzzy", "Whree can I prchase a sinbgle bysickle?"]
+
+
+@pytest.mark.parametrize("question", [*IN_VAIN, QUESTION])
+def test_whether_nothing_answers_is_said_alike_by_library_command_agents_and_pages(
+    question: str, tmp_path_factory: pytest.TempPathFactory
+):
+    folder = tmp_path_factory.mktemp("alike") / "kb"
+    with Index.open(folder, splitter=SPLITTER) as index:
+        index.add(DOCUMENTS)
+        found = index.retrieve(question, Hybrid(), k=5)
+        [search, *_] = agent_tools(index, strategies={"hybrid": Hybrid()}, k=5)
+        told = search.call({"question": question, "budget": 2_000}).content
+        with Browser(index) as browser:
+            page = browser.send(browser.open(), q=question, k="5")
+    printed = command("query", question, "--kb", folder, "-s", "hybrid", "-k", 5)
+    listed = json.loads(command("query", question, "--kb", folder, "-s", "hybrid", "-k", 5, "--json").stdout)
+    shown = [each.id for each in found.worth_showing()]
+    assert shown
+    assert [each["id"] for each in listed] == shown
+    assert [each["document_id"] for each in told["passages"]] == [each.document_id for each in found.worth_showing()]
+    assert page.html.count('class="ls-card"') == len(shown)
+    sentence = f"nothing in the index answers this: {found.why_no_answer}"
+    assert (found.why_no_answer is None) is (question == QUESTION)
+    if found.why_no_answer is not None:
+        assert shown == [each.id for each in found]
+        assert found.why_no_answer.startswith(f"all probabilities are nearly 0; nearest: {found[0].document_id!r}")
+        assert repr(found).endswith(f"# {found.why_no_answer}")
+        assert printed.stderr == f"{sentence}\n"
+        assert told["note"].startswith(sentence.capitalize()[:40])
+        assert sentence in page.text
+    else:
+        assert printed.stderr == ""
+        assert "note" not in told
+        assert "nothing in the index" not in page.text
 
 
 def test_it_is_shown_as_a_comment_and_in_notebooks(shared_index: Index):

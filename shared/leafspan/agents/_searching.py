@@ -13,7 +13,7 @@ from leafspan.agents._strategies import OWN, WHEN, usual_strategies
 from leafspan.agents._tool import AgentTool, ToolResult
 from leafspan.filters import filter_from_option
 from leafspan.flows import Call, Flow
-from leafspan.retrieval import Passages
+from leafspan.retrieval import NO_ANSWER, Passages
 from leafspan.strategies import Strategy
 from leafspan.view import View
 
@@ -73,7 +73,8 @@ def search_tool(
         fields = as_many_as_fit(shown, words * CHARACTERS_A_WORD + _AROUND)
         content: dict[str, Any] = {"passages": fields}
         if why := found.why_no_answer:
-            content["note"] = f"{shortened(why, LONGEST_ID)}. Try other words, another strategy, or a wider filter."
+            said = shortened(f"{NO_ANSWER.capitalize()}: {why}", LONGEST_ID)
+            content["note"] = f"{said}. Try other words, another strategy, or a wider filter."
         return ToolResult(content, tuple(worth[: len(fields)]))
 
     more = f"To see more of the text around a passage, give its citation to {read}. " if read else ""

@@ -24,7 +24,7 @@ from leafspan.cli._standard_input import STDIN, with_standard_input
 from leafspan.cli._strategies import STRATEGIES, strategy_named
 from leafspan.cli._thresholds import k_of_query, with_answer_probability, worth_printing
 from leafspan.config import config_name
-from leafspan.retrieval import INDEX_IS_EMPTY, Passages
+from leafspan.retrieval import INDEX_IS_EMPTY, NO_ANSWER, Passages
 from leafspan.values import Passage, Summary
 
 
@@ -114,7 +114,7 @@ def _why_no_answer(kb: str, found: Passages) -> str | None:
     """Return the message if nothing in the index at ``kb`` answers the question."""
     if found.why_empty == INDEX_IS_EMPTY:
         return f"{INDEX_IS_EMPTY}: `leafspan sync FOLDER --kb {kb}` adds the files of a folder"
-    return found.why_no_answer
+    return None if found.why_no_answer is None else f"{NO_ANSWER}: {found.why_no_answer}"
 
 
 def _print(passages: Sequence[Passage], *, explain: bool, why_no_answer: str | None) -> None:

@@ -1,7 +1,7 @@
 """Answers questions: answers a strategy's requests from an index, and makes passages of its results."""
 
 from leafspan.retrieval._answers import Answered, Answers
-from leafspan.retrieval._empty_results import INDEX_IS_EMPTY
+from leafspan.retrieval._empty_results import INDEX_IS_EMPTY, NO_ANSWER
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._limits import DEFAULT_K, CallOptions, Defaults, Limits, check_timeout, takes_call_options
 from leafspan.retrieval._passages import LEAST_PROBABILITY, Passages, is_worth_showing, without_damaged
@@ -16,6 +16,7 @@ __all__ = [
     "DEFAULT_K",
     "INDEX_IS_EMPTY",
     "LEAST_PROBABILITY",
+    "NO_ANSWER",
     "Answered",
     "Answers",
     "CallOptions",

@@ -15,6 +15,10 @@ INDEX_IS_EMPTY = "the index is empty"
 """The reason for an empty result from an index without documents."""
 
 
+NO_ANSWER = "nothing in the index answers this"
+"""The beginning of the sentence that ends with ``Passages.why_no_answer``."""
+
+
 class WhyEmpty(NamedTuple):
     """Why a result is empty, as the end of a sentence, and the ids of the nearest documents, best first."""
 

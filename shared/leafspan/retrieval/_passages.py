@@ -87,10 +87,10 @@ class Passages(list[Passage]):
 
     @property
     def why_no_answer(self) -> str | None:
-        """Say that nothing in the index answers the question, and name the nearest documents. None for other results.
+        """Why nothing in the index answers the question, with the nearest documents, as the end of a sentence, or None.
 
-        It is so if there are no passages, or if the scores of all are probabilities below 0.0005. The command line, the
-        tools of agents and the pages of ``serve`` show such passages with this sentence.
+        Nothing answers it if there are no passages, or if the scores of all are probabilities below 0.0005. The command
+        line, agents' tools and the pages of ``serve`` say so, and show the passages.
         """
         nearest, why = self._nearest, self.why_empty
         if self:
@@ -98,8 +98,7 @@ class Passages(list[Passage]):
                 return None
             nearest, why = [each.document_id for each in self if each.document_id], "all probabilities are nearly 0"
         documents = " and ".join(map(shown, [*dict.fromkeys(nearest)][:_MOST_NEAREST]))
-        said = f"nothing in the index answers this{f': {why}' if why else ''}"
-        return f"{said}; nearest: {documents}" if documents else said
+        return f"{why}; nearest: {documents}" if why and documents else why
 
     def worth_showing(self) -> Passages:
         """The passages without those with a probability of nearly 0, unless all have one."""
@@ -117,8 +116,7 @@ class Passages(list[Passage]):
         return super().__getitem__(place)
 
     def __repr__(self) -> str:
-        why = self.why_no_answer if self else self.why_empty
-        return "[" + ",\n ".join(map(repr, self)) + "]" + (f"  # {why}" if why else "")
+        return "[" + ",\n ".join(map(repr, self)) + "]" + (f"  # {self.why_no_answer}" if self.why_no_answer else "")
 
     def _repr_html_(self) -> str | None:
         """A picture for notebooks: the documents as strips with the passages on them, then the passages."""

@@ -13,6 +13,7 @@ from leafspan.lab.pictures._legs import legs
 from leafspan.lab.pictures._passage import card
 from leafspan.lab.pictures._strip import Block, strip
 from leafspan.lab.pictures._text import Places, name
+from leafspan.retrieval import NO_ANSWER
 from leafspan.text import count_words, visible
 from leafspan.values import Outline, Passage
 
@@ -34,7 +35,9 @@ def results_picture(
         header(".ls-question")[
             heading and span(".ls-strategy")[name(heading)],
             not heading and question is not None and h3[name(question)],
-            p(".ls-count")[counted(passages), why_no_answer and f": {visible(why_no_answer)}"],
+            p(".ls-count")[
+                counted(passages), why_no_answer and f"{f'; {NO_ANSWER}' if passages else ''}: {visible(why_no_answer)}"
+            ],
         ],
         _strips(documents),
         _key(documents),
