@@ -52,6 +52,7 @@ PLAIN = Hybrid(calibrate=False)
 EVERY_LEAF = 10_000  # more than both searches find, including the neighbours of their results
 LEAST = 0.01  # nearly all leaves are below it, and would make any mean look good
 LEAF_BINS = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75, inf)
+FIRST_BINS = (0.0, 0.1, 0.3, 0.5, 0.7, inf)
 TENTHS = (*(tenth / 10 for tenth in range(10)), inf)
 MIN_SCORES = (0.02, 0.05, 0.1, 0.2, 0.5, 0.7)
 MIN_ANSWERABLE = (0.3, 0.5, 0.7)
@@ -77,6 +78,7 @@ class Asked:
         fused: Scores of all leaves that Hybrid considers.
         right: Whether each leaf holds the answer.
         there: Whether each leaf exists. Hybrid also scores the place after the end of a document.
+        first: Whether both searches have the leaf first.
         absence: Weight of the case without an answer.
     """
 
@@ -84,6 +86,7 @@ class Asked:
     fused: Floats
     right: Flags
     there: Flags
+    first: Flags
     absence: float
 
 
@@ -95,12 +98,14 @@ class Judged:
         own: Whether it is a question of the set that was asked.
         predicted: Probabilities of the leaves that exist.
         right: Whether each of them holds the answer.
+        first: Whether both searches have it first.
         answer_probability: Probability that there is an answer.
     """
 
     own: bool
     predicted: Floats
     right: Flags
+    first: Flags
     answer_probability: float
 
     @property
@@ -174,6 +179,7 @@ def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Asked]:
             answers = question["answers"] if own else []
             right: dict[LeafId, bool] = {}
             found: dict[LeafId, float] = {}
+            firsts: set[LeafId] = set()
             for passage in row:
                 fused = passage.trace.fused[0]
                 leaf = LeafId(passage.document_id, "", fused.first)
@@ -183,6 +189,9 @@ def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Asked]:
                     and passage.end > answer["start"]
                     for answer in answers
                 )
+                ranks = {part.source: part.rank for part in fused.contributions}
+                if ranks.get("bm25") == ranks.get("vector") == 1:
+                    firsts.add(leaf)
                 if fused.contributions:
                     found[leaf] = fused.score - fused.neighbour_bonus
             # The bonuses are computed again, since the results do not have the places after the end of a document.
@@ -196,6 +205,7 @@ def ask(index: Index, questions: Questions, *, own: bool) -> Iterator[Asked]:
                 np.array(list(scores.values())),
                 np.array([right.get(leaf, False) for leaf in scores]),
                 np.array([leaf in right for leaf in scores]),
+                np.array([leaf in firsts for leaf in scores]),
                 absence_weight(top[0].score if top else 0.0, leaves),
             )
 
@@ -204,7 +214,8 @@ def judge(asked: Asked) -> Judged:
     """The probabilities, as Hybrid computes them."""
     total = total_weight(asked.fused.tolist(), asked.absence)
     predicted = np.array([probability(score, total) for score in asked.fused.tolist()])
-    return Judged(asked.own, predicted[asked.there], asked.right[asked.there], answer_probability(asked.absence, total))
+    there, answered = asked.there, answer_probability(asked.absence, total)
+    return Judged(asked.own, predicted[there], asked.right[there], asked.first[there], answered)
 
 
 def report(judged: Mapping[str, Sequence[Judged]]) -> list[Figure]:
@@ -242,6 +253,9 @@ def report(judged: Mapping[str, Sequence[Judged]]) -> list[Figure]:
 
     title = "leaves: predicted, observed (number)"
     figures += print_bins(title, {part: leaves_of(rows) for part, rows in parts.items()}, LEAF_BINS)
+    firsts = {part: leaves_of(rows, first=True) for part, rows in parts.items() if part not in judged}
+    title = "leaves that both searches have first: predicted, observed (number)"
+    figures += print_bins(title, {**firsts, "all": all_together(firsts)}, FIRST_BINS)
     by_question = {
         name: (answerable_of(rows), np.array([has_answer(each) for each in rows])) for name, rows in judged.items()
     }
@@ -339,8 +353,11 @@ def answerable_of(rows: Sequence[Judged]) -> Floats:
     return np.array([each.answer_probability for each in rows])
 
 
-def leaves_of(rows: Sequence[Judged]) -> tuple[Floats, Flags]:
-    return all_together({i: (each.predicted, each.right) for i, each in enumerate(rows)})
+def leaves_of(rows: Sequence[Judged], *, first: bool = False) -> tuple[Floats, Flags]:
+    kept = [each.first if first else np.ones(len(each.right), np.bool_) for each in rows]
+    return all_together(
+        {i: (row.predicted[mask], row.right[mask]) for i, (row, mask) in enumerate(zip(rows, kept, strict=True))}
+    )
 
 
 def all_together(parts: Mapping[Any, tuple[Floats, Flags]]) -> tuple[Floats, Flags]:

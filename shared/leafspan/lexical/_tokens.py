@@ -173,8 +173,9 @@ class OtherWriting(NamedTuple):
 def other_writings(text: str) -> list[OtherWriting]:
     """Return other writings of words of a question.
 
-    These are each word as it is found in documents that write it with a hyphen, two neighbouring words written together,
-    and three if one of them has a digit. So email finds e-mail, e-mail and e mail find email, and M8 X 40 finds M8X40.
+    These are each word as it is found in documents that write it with a hyphen, and neighbouring words written together: two,
+    or three if one of them has a digit or hyphens join them. So email finds e-mail, e-mail and e mail find email, and M8 X
+    40 finds M8X40.
     """
     found = []
     for run in _apart().findall(fold(text, accents=True)):
@@ -185,7 +186,8 @@ def other_writings(text: str) -> list[OtherWriting]:
                 some = words[place : place + count]
                 has_digit = _DIGIT.search("".join(some)) is not None
                 are_numbers = any(one[-1].isdecimal() and other[0].isdecimal() for one, other in pairwise(some))
-                if sum(map(len, some)) <= _LONGEST_NAME and not are_numbers and (has_digit or count == 2):
+                is_compound = has_digit or count == 2 or signs[place] == signs[place + 1] == "-"
+                if sum(map(len, some)) <= _LONGEST_NAME and not are_numbers and is_compound:
                     found.append(OtherWriting(_TOGETHER.join(some), some, not has_digit and signs[place] != "-"))
     return found
 

@@ -261,7 +261,7 @@ class LexicalIndex:
             for own, of_words in read[reading]:
                 replaced = sum(max(map(idf.__getitem__, word), default=0.0) for word in of_words)
                 for term in own:
-                    if known[term] and idf[term] and term not in bag:
+                    if known[term] and idf[term] and replaced and term not in bag:
                         bag[AnotherTerm(term)] = min(1.0, _ANOTHER_WRITING * replaced / idf[term])
 
     def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:
