@@ -75,7 +75,7 @@ def test_a_compound_with_a_digit_and_its_writings_find_each_other(compound: str)
     assert found["joined"] >= {"compound", "joined"}
 
 
-@pytest.mark.parametrize("code", ["AB-123", "IL-6", "F-16", "COVID-19", "B-52", "AB_123", "XJ900", "CD4"])
+@pytest.mark.parametrize("code", ["AB-123", "IL-6", "F-16", "COVID-19", "B-52", "AB_123", "XJ900"])
 def test_parts_of_a_code_find_the_code_before_texts_with_the_parts_elsewhere(code: str):
     parts = re.findall(r"[A-Z]+|[0-9]+", code)
     apart = " and ".join(reversed(parts))

@@ -173,9 +173,9 @@ class OtherWriting(NamedTuple):
 def other_writings(text: str) -> list[OtherWriting]:
     """Return other writings of words of a question.
 
-    These are each word as it is found in documents that write it with a hyphen, and neighbouring words written together: two,
-    or three if one of them has a digit or hyphens join them. So email finds e-mail, e-mail and e mail find email, and M8 X
-    40 finds M8X40.
+    These are each word as it is found in documents that write it with a hyphen, and neighbouring words written together:
+    two, or three if one of them has a digit or hyphens join them. So email finds e-mail, e-mail and e mail find email, and
+    M8 X 40 finds M8X40.
     """
     found = []
     for run in _apart().findall(fold(text, accents=True)):

@@ -38,7 +38,7 @@ from leafspan.store import Catalogue, Reader, Selection
 from leafspan.strategies import LexicalMatches, LexicalSearch, MatchingNodes, SoftMatches
 from leafspan.values import LeafId, to_hits
 
-_ANOTHER_WRITING = 0.5  # weight of a word in another writing than the question's
+_ANOTHER_WRITING = 0.5  # weight of a word that documents write in another way; codes are not written by chance
 
 ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
 
@@ -181,8 +181,10 @@ class LexicalIndex:
         own = self._own(request.texts, readings)
         terms_of_all = self._read(request.texts, readings, own)
         if request.engine == "postings":
-            for question, read in zip(request.texts, terms_of_all, strict=True):
-                self._add_other_writings(question, read, corpus, settings, counting)
+            terms_of_all = [
+                self._with_other_writings(question, read, corpus, settings, counting)
+                for question, read in zip(request.texts, terms_of_all, strict=True)
+            ]
         if self._mirror is not None and self._mirror.is_shared:
             asked = {term for read in terms_of_all for bag in read.values() for term in bag}
             collect(partial(part.find, term) for part in corpus.postings for term in asked)
@@ -233,22 +235,22 @@ class LexicalIndex:
             for text, of_text in zip(texts, own, strict=True)
         ]
 
-    def _add_other_writings(
+    def _with_other_writings(
         self,
         question: str,
-        terms: Mapping[int, dict[str, float]],
+        terms: Mapping[int | None, Mapping[str, float]],
         corpus: Corpus,
         settings: BM25Settings,
         counting: Any,
-    ) -> None:
-        """Add the terms of ``other_writings`` that leaves have. Each counts at most as much as the words it stands for."""
+    ) -> dict[int | None, Mapping[str, float]]:
+        """The terms, and those of ``other_writings`` that leaves have. Each counts less than the words it stands for."""
         if not isinstance(self.analyzer, Analyzer):
-            return
+            return dict(terms)
         others = other_writings(question)
-        read: dict[int, list[tuple[list[str], list[list[str]]]]] = {}
+        read: dict[int | None, list[tuple[list[str], list[list[str]]]]] = {}
         for reading in terms:
             texts = [text for other in others for text in (other.chunk, *other.words)]
-            of_text = dict(zip(texts, to_terms(read_as(self.analyzer, reading), texts, asked=True), strict=True))
+            of_text = dict(zip(texts, to_terms(read_as(self.analyzer, reading or 0), texts, asked=True), strict=True))
             read[reading] = [
                 (of_text[other.chunk], [of_text[word] for word in other.words])
                 for other in others
@@ -257,12 +259,16 @@ class LexicalIndex:
         every = {term for each in read.values() for own, of_words in each for bag in (own, *of_words) for term in bag}
         known, leaves = corpus.frequencies(every, counting)
         idf = {term: max(settings.idf(max(leaves, 1), known[term]), 0.0) for term in every}
-        for reading, bag in terms.items():
-            for own, of_words in read[reading]:
+        new = {term for term in every if known[term] and idf[term] and not any(term in bag for bag in terms.values())}
+        more: dict[int | None, dict[str, float]] = {reading: {} for reading in terms}
+        for reading, pairs in read.items():
+            for own, of_words in pairs:
                 replaced = sum(max(map(idf.__getitem__, word), default=0.0) for word in of_words)
-                for term in own:
-                    if known[term] and idf[term] and replaced and term not in bag:
-                        bag[AnotherTerm(term)] = min(1.0, _ANOTHER_WRITING * replaced / idf[term])
+                for term in own if replaced else ():
+                    if term in new:
+                        share = 1.0 if any(map(str.isdecimal, term)) else _ANOTHER_WRITING
+                        more[reading][AnotherTerm(term)] = min(1.0, share * replaced / idf[term])
+        return {reading: {**bag, **more[reading]} for reading, bag in terms.items()}
 
     def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:
         """An engine's corpus, which is cached until the snapshot changes."""
