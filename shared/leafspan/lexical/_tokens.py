@@ -156,7 +156,7 @@ def _without_hyphens(piece: str) -> list[str]:
 
 
 class OtherWriting(NamedTuple):
-    """A chunk with one word, which some leaves have in place of neighbouring words of a question.
+    """A chunk with one word, which some leaves have instead of neighbouring words of a question.
 
     Attributes:
         chunk: The chunk, for ``words_of``.

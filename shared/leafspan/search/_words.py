@@ -243,7 +243,7 @@ class LexicalIndex:
         settings: BM25Settings,
         counting: Any,
     ) -> dict[int | None, Mapping[str, float]]:
-        """The terms, and those of ``other_writings`` that leaves have. Each counts less than the words it stands for."""
+        """Add the terms of ``other_writings`` that leaves have. Each counts less than the words it stands for."""
         if not isinstance(self.analyzer, Analyzer):
             return dict(terms)
         others = other_writings(question)
