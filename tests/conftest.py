@@ -49,6 +49,13 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def read_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All files are read in this process, so that a test can change how."""
+    monkeypatch.setattr("leafspan.files._reader_process._is_refused", True)
+    monkeypatch.setattr("leafspan.files._reader_process._idle", [])
+
+
 @pytest.fixture(scope="session")
 def _corpus_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A closed index of the small corpus: copying it takes less time than indexing again."""

@@ -225,6 +225,7 @@ def test_a_broken_or_hostile_file_is_skipped_and_the_others_are_read(tmp_path: P
         ("_MOST_ENTRIES", 6, "it has more than 6 files in it"),
     ],
 )
+@pytest.mark.usefixtures("read_here")
 def test_an_archive_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: int, reason: str):
     with zipfile.ZipFile(io.BytesIO(docx([("", "Tea.")]))) as file:
         entries = {each: file.read(each) for each in file.namelist()}
@@ -258,6 +259,7 @@ def test_a_sheet_is_read_up_to_its_last_cell(tmp_path: Path):
     assert skipped == ()
 
 
+@pytest.mark.usefixtures("read_here")
 def test_the_rows_of_a_sheet_of_more_than_two_million_cells_are_read_as_far(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -327,6 +329,7 @@ def test_a_cell_that_is_repeated_without_end_is_read_as_far(tmp_path: Path):
         ("a.py", "tree_sitter", 'source code needs tree-sitter: pip install ".[code]"'),
     ],
 )
+@pytest.mark.usefixtures("read_here")
 def test_an_extra_that_is_missing_is_named_and_other_files_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, module: str, reason: str
 ):

@@ -130,7 +130,7 @@ def test_a_fifo_is_skipped_and_never_waited_for(tmp_path: Path):
 
 
 def test_a_file_that_becomes_a_fifo_meanwhile_is_not_waited_for_either(tmp_path: Path, monkeypatch):
-    os.mkfifo(tmp_path / "a.txt")
+    os.mkfifo(tmp_path / "a.md")
     check = _opening._check_regular
     checks = []
 
@@ -140,7 +140,7 @@ def test_a_file_that_becomes_a_fifo_meanwhile_is_not_waited_for_either(tmp_path:
             check(mode)
 
     monkeypatch.setattr(_opening, "_check_regular", late)
-    assert read(tmp_path) == ([], [Skipped("a.txt", "it is a FIFO, not a regular file")])
+    assert read(tmp_path) == ([], [Skipped("a.md", "it is a FIFO, not a regular file")])
     assert len(checks) == 2
 
 

@@ -23,7 +23,7 @@ from tests.profiles import examples
 
 
 @pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def read(monkeypatch: pytest.MonkeyPatch, read_here: None) -> list[str]:
     """The names of the files that were read, which may all count as changed long ago."""
     names: list[str] = []
 

@@ -7,17 +7,18 @@ from leafspan.files._generated import is_report
 from leafspan.files._naming import FileDocument, FileNames, below_folder
 from leafspan.files._opening import Unreadable
 from leafspan.files._parts import packed, page_starts, place_between, place_in_file, without_names
+from leafspan.files._reader_process import LimitedReading
 from leafspan.files._reading import (
     FileReading,
     Skipped,
     Step,
     check_paths,
     files_at,
+    in_limits,
     is_there,
     no_match,
-    one_by_one,
+    read_ahead,
     real_path,
-    records_of,
 )
 from leafspan.files._record import BadRecord, Record
 from leafspan.files._source import Files
@@ -29,6 +30,7 @@ __all__ = [
     "FileNames",
     "FileReading",
     "Files",
+    "LimitedReading",
     "Record",
     "Skipped",
     "Step",
@@ -37,8 +39,8 @@ __all__ = [
     "check_paths",
     "decode",
     "files_at",
+    "in_limits",
     "no_match",
-    "one_by_one",
     "packed",
     "page_starts",
     "place_between",
@@ -46,7 +48,7 @@ __all__ = [
     "is_code",
     "is_report",
     "is_there",
+    "read_ahead",
     "real_path",
-    "records_of",
     "without_names",
 ]

@@ -19,7 +19,7 @@ from leafspan.files._record import BadRecord, Reader, Record
 from leafspan.files._sheets import read_csv, read_xlsx
 from leafspan.files._slides import read_pptx
 from leafspan.files._source import Files
-from leafspan.files._text import read_asciidoc, read_markdown, read_org, read_rst, read_text
+from leafspan.files._text import is_rst, read_asciidoc, read_markdown, read_org, read_rst, read_text
 from leafspan.files._word import read_docx
 
 READERS: dict[str, Reader] = {
@@ -62,6 +62,8 @@ READERS: dict[str, Reader] = {
 SUFFIXES = tuple(READERS)
 """Suffixes of the files that are read from a folder."""
 
+_PLAIN = (read_markdown, read_text, read_asciidoc, read_org, read_json_lines, read_plain)
+
 
 def suffixes_of(files: Files) -> tuple[str, ...]:
     """Return the suffixes of a source's readable files: leafspan's and the user's."""
@@ -73,3 +75,9 @@ def read_file(path: Path, files: Files) -> Iterator[Record | BadRecord]:
     suffix = path.suffix.lower()
     own = files.readers.get(suffix)
     return READERS[suffix](path, files) if own is None else read_with(own, path)
+
+
+def is_plain(path: Path, files: Files) -> bool:
+    """Whether a file is read in time and memory that depend on its size alone, or by a user's own reader."""
+    reader = READERS[suffix] if (suffix := path.suffix.lower()) not in files.readers else None
+    return reader is None or (reader in _PLAIN and not (reader is read_text and is_rst(path, files)))

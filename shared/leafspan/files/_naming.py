@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from leafspan.files._parts import Parts
-from leafspan.splitting import MARKDOWN
+from leafspan.splitting import MARKDOWN, Layout
 from leafspan.values import Document
 
 
@@ -22,6 +22,7 @@ class FileDocument(Document):
     lines_before: int = 0
     markup: str = MARKDOWN
     parts: Sequence[Parts] | None = None
+    layout: Layout | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from leafspan.files._source import Files
 _HIDDEN = 2 | 32  # flags of an annotation
 _PASSWORD, _BUTTON = 1 << 13, 1 << 16  # flags of a field
 _MOST_ABOVE = 20  # fields above a field, from which it inherits
-_MOST_SECONDS = 300  # a file of a few kilobytes can have a million pages
+_MOST_SECONDS = 50  # of processor time: a file of a few kilobytes can have a million pages
 
 
 def read_pdf(path: Path, files: Files) -> Iterator[Record]:
@@ -28,14 +28,14 @@ def read_pdf(path: Path, files: Files) -> Iterator[Record]:
     except ImportError as error:
         raise MissingExtra.of("PDF needs pypdf", "pdf") from error
     pages, left_out = Assembly(), []
-    until = time.monotonic() + _MOST_SECONDS
+    until = time.process_time() + _MOST_SECONDS
     try:
         document = PdfReader(io.BytesIO(read_bytes(path)))
         if document.is_encrypted and not document.decrypt(""):
             raise Unreadable("it is encrypted")
         title = document.metadata.title if document.metadata else None
         for number, page in enumerate(document.pages, start=1):
-            if time.monotonic() > until:
+            if time.process_time() > until:
                 left_out.append(f"the pages from {number:,} on are left out: the others took {_MOST_SECONDS} seconds")
                 break
             texts = [page.extract_text().replace("\0", "").rstrip(), "\n".join(_written(page))]

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from leafspan.checks import shown, storable_fields
-from leafspan.errors import InvalidDocument, MissingExtra
+from leafspan.errors import InvalidDocument
 from leafspan.files._decoding import whole_characters
-from leafspan.files._formats import read_file, suffixes_of
+from leafspan.files._formats import suffixes_of
 from leafspan.files._generated import what_leafspan_wrote
 from leafspan.files._naming import FileDocument, FileNames, below_folder
-from leafspan.files._opening import Unreadable
+from leafspan.files._reader_process import LimitedReading
 from leafspan.files._record import BadRecord, Record
 from leafspan.files._source import Files
 from leafspan.files._walking import LeftOut, NotRead, find_files
 from leafspan.values import Document
 
+_AHEAD = 8  # files that are read before they are needed
 _LONGEST_TITLE = 1_000  # characters; each leaf is indexed with the title
 
 
@@ -59,21 +61,28 @@ class Step(NamedTuple):
         return isinstance(self.found, Path) and self.ids is None and self.what is None
 
 
-def records_of(path: Path, files: Files) -> Iterator[Record | BadRecord]:
-    """Yield a file's documents. If the file cannot be read, the last item says why."""
-    try:
-        yield from read_file(path, files)
-    except (Unreadable, MissingExtra) as error:
-        yield BadRecord(str(error))
-    except (OSError, MemoryError, RecursionError) as error:  # it may be nested too deeply for its reader
-        yield BadRecord(getattr(error, "strerror", None) or type(error).__name__)
-
-
-def one_by_one(steps: Iterable[Step], files: Files) -> Iterator[tuple[Step, Iterable[Record | BadRecord]]]:
-    """Yield each step with the documents of its file, and read the file meanwhile."""
+def read_ahead(
+    steps: Iterable[Step], begin: Callable[[Path], Iterable[Record | BadRecord]], most: int
+) -> Iterator[tuple[Step, Iterable[Record | BadRecord]]]:
+    """Yield each step with the documents of its file, in order, and begin to read at most so many files before."""
+    waiting: deque[tuple[Step, Iterable[Record | BadRecord]]] = deque()
+    reading = 0
     for step in steps:
-        is_read = isinstance(step.found, Path) and step.is_to_be_read
-        yield step, records_of(step.found, files) if is_read else ()  # type: ignore[arg-type]
+        if isinstance(step.found, Path) and step.is_to_be_read:
+            waiting.append((step, begin(step.found)))
+            reading += 1
+        else:
+            waiting.append((step, ()))
+        while waiting and (reading > most or not waiting[0][0].is_to_be_read):
+            reading -= waiting[0][0].is_to_be_read
+            yield waiting.popleft()
+    yield from waiting
+
+
+def in_limits(steps: Iterable[Step], files: Files) -> Iterator[tuple[Step, Iterable[Record | BadRecord]]]:
+    """Yield each step with the documents of its file, which are read with limits, some of them ahead."""
+    with closing(LimitedReading(files)) as reading:
+        yield from read_ahead(steps, reading.begin, _AHEAD)
 
 
 class FileReading:
@@ -97,7 +106,7 @@ class FileReading:
         self._reasons: dict[str, list[str]] = {}  # the first reason, and an empty text for each further one
         self._noted: set[Path] = set()  # files that were not read completely
         self.unchanged: Callable[[Path, str, Files], Sequence[str] | None] = lambda path, name, files: None
-        self.ahead: Callable[[Iterable[Step], Files], Iterator[tuple[Step, Iterable[Record | BadRecord]]]] = one_by_one
+        self.ahead: Callable[[Iterable[Step], Files], Iterator[tuple[Step, Iterable[Record | BadRecord]]]] = in_limits
         self.passed: list[str] = []  # document ids of unchanged files, which were not read
         self.order: dict[str, int] = {}  # of the ids of all documents
 
@@ -225,6 +234,7 @@ class FileReading:
             lines_before=record.lines_before,
             markup=record.markup,
             parts=record.parts,
+            layout=record.layout if checked.text == record.text else None,
         )
 
     def _skip(self, path: Path, name: str, reason: str, *, strict: bool) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 from leafspan.files._parts import Parts
 from leafspan.files._source import Files
-from leafspan.splitting import MARKDOWN, PLAIN
+from leafspan.splitting import MARKDOWN, PLAIN, Layout
 
 _MOST_PARSED = 2_000_000  # characters: a parser can need a thousand bytes of memory for each
 
@@ -26,6 +26,7 @@ class Record(NamedTuple):
         lines_before: Number of lines of the file before the text.
         markup: The text's markup format.
         parts: Where the file's parts start in the text. None if the text has the file's own lines.
+        layout: The text's structure, if it is known.
     """
 
     text: str
@@ -37,6 +38,7 @@ class Record(NamedTuple):
     lines_before: int = 0
     markup: str = MARKDOWN
     parts: Sequence[Parts] | None = None
+    layout: Layout | None = None
 
 
 def parsed_record(text: str, title: str | None, markup: str) -> Record:

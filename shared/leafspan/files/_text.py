@@ -8,7 +8,7 @@ from pathlib import Path
 
 from leafspan.files._decoding import decode
 from leafspan.files._front_matter import read_front_matter
-from leafspan.files._opening import read_bytes
+from leafspan.files._opening import Unreadable, read_bytes
 from leafspan.files._record import Record, parsed_record
 from leafspan.files._source import Files
 from leafspan.splitting import ASCIIDOC, LINE_END, ORG, RST, find_headings, front_matter, layout_of
@@ -68,8 +68,20 @@ def _text_of(path: Path, files: Files) -> str:
 def read_text(path: Path, files: Files) -> Iterator[Record]:
     """See Reader. Text that is clearly reStructuredText is read as such, all other text as Markdown."""
     text = _text_of(path, files)
+    return _of_rst(text) if _is_rst(text) else _of_markdown(text)
+
+
+def is_rst(path: Path, files: Files) -> bool:
+    """Whether a text file is clearly reStructuredText. False if it cannot be read."""
+    try:
+        return _is_rst(_text_of(path, files))
+    except (Unreadable, OSError):
+        return False
+
+
+def _is_rst(text: str) -> bool:
     beginning = text[:_BEGINNING]
-    return _of_rst(text) if _RST.search(beginning) and not _MARKDOWN.search(beginning) else _of_markdown(text)
+    return _RST.search(beginning) is not None and not _MARKDOWN.search(beginning)
 
 
 def read_markdown(path: Path, files: Files) -> Iterator[Record]:

@@ -90,7 +90,8 @@ def split_document(
     """
     version = hash_[8:16] if old is not None and old.version == hash_[:8] and old.hash != hash_ else hash_[:8]
     of_file = file_values(document)
-    layout = layout_of(document.text, markup_of(of_file))
+    known = document.layout if isinstance(document, FileDocument) else None
+    layout = known or layout_of(document.text, markup_of(of_file))
     if isinstance(document, FileDocument) and document.parts:
         layout = layout._replace(breaks=breaks_between(document.text, page_starts(document.text, document.parts)))
     try:

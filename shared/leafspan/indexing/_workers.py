@@ -7,20 +7,20 @@ import pickle
 import signal
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from leafspan.checks import check_whole
 from leafspan.errors import FunctionFailed, InvalidArgument, LeafspanError, MissingExtra
-from leafspan.files import BadRecord, Files, Record, Step, one_by_one, records_of
+from leafspan.files import BadRecord, Files, LimitedReading, Record, Step, in_limits, read_ahead
 
 T = TypeVar("T")
 
@@ -68,21 +68,12 @@ class Workers:
         try:
             pickle.dumps(files)
         except Exception:
-            yield from one_by_one(steps, files)
+            yield from in_limits(steps, files)
             return
-        waiting: deque[tuple[Step, Task[list[Record | BadRecord]] | None]] = deque()
-        for step in steps:
-            waiting.append((step, self.begin(_read, step.found, files) if step.is_to_be_read else None))
-            if sum(task is not None for _, task in waiting) >= self.most_waiting:
-                yield self._next_read(waiting)
-        while waiting:
-            yield self._next_read(waiting)
+        yield from read_ahead(steps, partial(self._documents, files=files), self.most_waiting)
 
-    def _next_read(
-        self, waiting: deque[tuple[Step, Task[list[Record | BadRecord]] | None]]
-    ) -> tuple[Step, Iterable[Record | BadRecord]]:
-        step, task = waiting.popleft()
-        return step, () if task is None else self.result(task)
+    def _documents(self, path: Path, files: Files) -> Iterable[Record | BadRecord]:
+        return chain.from_iterable(map(self.result, [self.begin(_read, path, files)]))
 
     def close(self) -> None:
         """End the processes."""
@@ -195,7 +186,8 @@ def _is_ray_in_use() -> bool:
 
 
 def _read(_: object, path: Path, files: Files) -> list[Record | BadRecord]:
-    return list(records_of(path, files))
+    with closing(LimitedReading(files)) as reading:
+        return list(reading.begin(path))
 
 
 _kept: dict[str, Any] = {}
