@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import chromadb
 import pytest
 
-from leafspan import Files, Index
+from leafspan import Document, Files, Index
 from leafspan.documents import check_document
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileReading, Skipped, _opening
@@ -441,7 +442,30 @@ def test_what_is_left_out_is_counted_by_its_kind(tmp_path: Path):
     with Index.open(docs / "kb") as index:  # whose files nobody would look for in it
         done = index.add([docs, docs / "deep"])
         assert (len(done.added), done.skipped) == (1, ())
-        assert done.left_out == {".doc": 1, "hidden": 1, "links to nothing": 1}
+        assert done.left_out == {".doc": 1, "hidden": 1, "index kb": 1, "links to nothing": 1}
         assert repr(done) == "Added(1 added, 0 replaced, 0 unchanged, 3 left out)"
         assert index.sync(docs).left_out == done.left_out
         assert hash(done)
+
+
+@pytest.mark.parametrize("there", ["docs/kb", "docs/deep/a.kb", "docs"])
+@pytest.mark.parametrize("which", ["this", "another", "chroma"])
+def test_a_folder_that_holds_an_index_is_never_read_and_is_named(tmp_path: Path, there: str, which: str):
+    docs, kb = tmp_path / "docs", tmp_path / there
+    (docs / "deep").mkdir(parents=True)
+    (docs / "a.md").write_text("Tea.")
+    if which == "chroma":
+        chromadb.PersistentClient(str(kb), chromadb.Settings(anonymized_telemetry=False)).create_collection("others")
+    else:
+        with Index.open(kb) as index:
+            index.add(Document("x", "Milk."))
+    for path in (kb / "note.md", kb / "leafspan.segments" / "files.json", kb / "deep" / "notes.txt"):
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text("[]")
+    with Index.open(kb if which == "this" else tmp_path / "other" / "kb") as index:
+        ids = ["a.md"] if there != "docs" else ["a.md", "deep/notes.txt", "note.md"]  # what is not the index's own
+        for _ in range(2):
+            synced = index.sync(Files(docs, root=tmp_path))
+            assert [*synced.added, *synced.unchanged] == [f"docs/{id_}" for id_ in ids]
+            assert (synced.left_out, synced.skipped) == ({f"index {there}": 1}, ())
+        assert index.add(kb / "note.md").skipped == ()  # a file that is named is read

@@ -183,17 +183,17 @@ def test_a_dry_run_reads_no_more_and_remembers_nothing(tmp_path: Path, docs: Pat
         b"",
         b"\xff",
         b"[]",
-        b'{"format": 2, "files": {}}',
-        b'{"format": 1, "files": [1]}',
+        b'{"format": 3, "files": {}}',
+        b'{"format": 2, "files": [1]}',
         b"[" * 100_000,
-        b'{"format": 1, "files": {"x": 3}}',
-        b'{"format": 1, "files": {"x": [1, 2, 3, 4, "a", [[1, 2]]]}}',
+        b'{"format": 2, "files": {"x": 3}}',
+        b'{"format": 2, "files": {"x": [1, 2, 3, 4, "a", [[1, 2]]]}}',
     ],
 )
 def test_a_memory_that_is_damaged_or_gone_is_none(tmp_path: Path, docs: Path, read: list[str], damaged: bytes):
     with Index.open(tmp_path / "kb") as index:
         index.sync(docs)
-        [path] = (tmp_path / "kb").rglob("files.json")
+        [path] = (tmp_path / "kb").rglob("files")
         assert len(json.loads(path.read_bytes())["files"]) == 3
         path.write_bytes(damaged)
         assert again(index, docs, read)[0] == ["a.md", "b.txt", "c.jsonl"]

@@ -38,7 +38,7 @@ _LONGEST_START = 60_000  # milliseconds
 _AT_ONCE = 4_096  # bytes that a pipe takes without waiting, if it takes any
 _MOST_IDLE = 2  # processes that wait for the next call
 _LONGEST_REASON = 200  # characters
-_FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM)  # the file may not be to blame
+_FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM, 0)  # the file may not be to blame; 0 is also an unknown code
 
 
 class Limits(NamedTuple):
@@ -79,7 +79,7 @@ def _reason(error: BaseException, limits: Limits | None) -> str:
         return error.strerror
     if isinstance(error, Unreadable | MissingExtra):
         return str(error)
-    return f"it cannot be read: {type(error).__name__}: {error}"[:_LONGEST_REASON]
+    return f"it cannot be read: {type(error).__name__}: {error}".removesuffix(": ")[:_LONGEST_REASON]
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -144,10 +144,11 @@ class LimitedReading:
         self._waiting.popleft()
 
     def _why(self, ended: int) -> str:
+        limit = f"more than {self._limits.seconds} seconds of processor time"
         if ended == -signal.SIGXCPU:
-            return f"reading it takes more than {self._limits.seconds} seconds of processor time"
+            return f"reading it takes {limit}"
         how = f"signal {-ended}" if ended < 0 else f"exit code {ended}"
-        return f"its reader ended ({how}): it may take more memory than {self._limits.memory:,} bytes"
+        return f"its reader ended ({how}): it may take {limit}, or more memory than {self._limits.memory:,} bytes"
 
     def _send(self) -> None:
         """Let the process know of the files, as far as the pipe takes their names at once."""
@@ -224,7 +225,7 @@ class _Process:
         """Whether this process has it for itself, also after a fork, and it still runs."""
         if self._owner == _owner() and self._popen.poll() is None:
             return True
-        self._forget()
+        self.end()
         return False
 
     def ask(self, request: tuple[str, bytes], *, must_wait: bool) -> bool:
@@ -249,26 +250,27 @@ class _Process:
     def ended(self) -> int | None:
         """Return the exit code of the process, negative for a signal, or None if the process has never begun."""
         if not self._has_begun:
-            self._forget()
+            self.end()
             _refuse(f"{get_executable()} does not start")
             return None
         code = self._popen.wait()
-        self._forget()
+        self.end()
         return code
 
     def release(self, *, is_at_work: bool) -> None:
         """Let others use the process, or end it."""
         if is_at_work or len(_idle) >= _MOST_IDLE:
-            self._forget()
+            self.end()
         else:
             _idle.append(self)
 
-    def _forget(self) -> None:
+    def end(self) -> None:
+        """End the process, or do without it if it is one of the parent, after a fork."""
         if self._owner[0] == os.getpid():
             self._popen.kill()
             self._popen.wait()
         else:
-            self._popen.returncode = 0  # a process of the parent
+            self._popen.returncode = 0
         for file in (self._requests, self._answers):
             with suppress(OSError):
                 file.close()
@@ -276,8 +278,8 @@ class _Process:
 
 @atexit.register
 def _end_all() -> None:
-    while _idle_process() is not None:
-        pass
+    while _idle:
+        _idle.pop().end()
 
 
 def _is_ready(file: BinaryIO | Any, event: int, milliseconds: int) -> bool:

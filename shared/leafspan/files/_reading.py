@@ -20,7 +20,7 @@ from leafspan.files._naming import FileDocument, FileNames, below_folder
 from leafspan.files._reader_process import LimitedReading
 from leafspan.files._record import BadRecord, Record
 from leafspan.files._source import Files
-from leafspan.files._walking import LeftOut, NotRead, find_files
+from leafspan.files._walking import AN_INDEX, LeftOut, NotRead, find_files
 from leafspan.values import Document
 
 _AHEAD = 8  # files that are read before they are needed
@@ -170,7 +170,8 @@ class FileReading:
             if isinstance(found, NotRead):
                 self._skip(found.path, names.name(found.path), found.reason, strict=files.strict)
             elif isinstance(found, LeftOut):
-                self._left_out[found.path] = found.kind
+                name = f" {self._stored_name(names.name(found.path))}" if found.kind == AN_INDEX else ""
+                self._left_out[found.path] = found.kind + name
             elif ids is not None:
                 self.passed += ids
                 self.order |= {id_: len(self.order) + number for number, id_ in enumerate(ids)}
@@ -310,7 +311,7 @@ def files_at(named: Path, files: Files) -> Iterator[Path | NotRead | LeftOut]:
         return not path.name.startswith(".") and not files.leaves_out(_below(path, real))
 
     for found in find_files(real, takes=takes, enters=enters):
-        if not isinstance(found, LeftOut) or files.matches(_below(found.path, real)):
+        if not isinstance(found, LeftOut) or found.kind == AN_INDEX or files.matches(_below(found.path, real)):
             yield found
 
 

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+AN_INDEX = "index"
+"""The kind of a folder that holds an index."""
+
+# Names of an index's own files and folders. Only indexes have the first ones.
+_MARK = re.compile(r"chroma\.sqlite3|leafspan\.(?:changes|files|lock|segments|vectors)")
+_OWN = re.compile(rf"(?:{_MARK.pattern}).*|[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}")
 
 
 class NotRead(NamedTuple):
@@ -16,7 +24,7 @@ class NotRead(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """A file that is left out: it is hidden, of another kind, or a broken link."""
+    """A file that is left out: it is hidden, of another kind, or a broken link; or a folder that holds an index."""
 
     path: Path
     kind: str
@@ -28,10 +36,10 @@ def find_files(
     """Yield a folder's files to read, its unreadable folders, and what is left out.
 
     Links that stay in the folder are skipped, since their targets are found anyway. So nothing is found twice, and loops
-    of links do no harm. A hidden folder is left out as a whole. An index's own files are not reported.
+    of links do no harm. A hidden folder is left out as a whole, and so is a folder that holds an index. If the given
+    folder holds one, only the index's own files in it are left out.
     """
     waiting = [iter([folder])]
-    indexes = set()
     while waiting:
         if (path := next(waiting[-1], None)) is None:
             waiting.pop()
@@ -50,12 +58,12 @@ def find_files(
             elif not is_there:
                 yield LeftOut(path, "links to nothing")
         elif names is not None:
-            if "chroma.sqlite3" in names or path.parent in indexes:
-                indexes.add(path)
+            if any(map(_MARK.fullmatch, names)):
+                yield LeftOut(path, AN_INDEX)
+                names = [name for name in names if path == folder and not _OWN.fullmatch(name)]
             waiting.append(iter([path / name for name in names]))
         elif is_folder or not takes(path):
-            if path.parent not in indexes:
-                yield LeftOut(path, _kind(path))
+            yield LeftOut(path, _kind(path))
         else:
             yield path
 

@@ -26,8 +26,8 @@ from leafspan.segments import new_file
 from leafspan.store import Row, Store
 from leafspan.values import Document
 
-_NAME = "files.json"
-_FORMAT = 1  # raise it when a reader returns something else for the same file
+_NAME = "files"  # without a suffix of files that are read: a folder of documents may hold it
+_FORMAT = 2  # raise it when a reader returns something else for the same file
 _MOST_DOCUMENTS = 10_000  # of one file: remembering more takes about as long as reading the file
 _COARSEST = 2_000_000_000  # nanoseconds between the time stamps of the coarsest file systems
 
