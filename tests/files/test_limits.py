@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +25,9 @@ from leafspan.documents import check_document
 from leafspan.files import FileReading, _formats, _reader_process
 from leafspan.files._reader_process import Limits
 from leafspan.splitting import layout_of
+from tests.files import hostile
 from tests.files.test_kinds import read
+from tests.office import docx, epub, odp, ods, odt, pptx, xlsx
 from tests.pdf import pdf
 
 # A process whose reader of CSV evaluates the file.
@@ -356,3 +361,67 @@ def test_reading_gives_the_same_in_the_process_and_here(docs: Path, monkeypatch:
     here = list(FileReading(check_document, docs).read(Files(docs)))
     assert [replace(each, layout=None) for each in there] == here
     assert [each.layout for each in there] == [layout_of(each.text, each.markup) for each in here]
+
+
+@pytest.mark.parametrize("suffix", [".docx", ".xlsx", ".pptx", ".odt", ".ods", ".odp", ".epub"])
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_that_is_packed_in_an_unusual_way_is_refused_early(tmp_path: Path, suffix: str, method: int):
+    with zipfile.ZipFile(tmp_path / f"a{suffix}", "w", method) as file:
+        file.writestr("word/document.xml", bytes(2**20))
+    _, [skipped] = read(tmp_path)
+    assert skipped.reason == "it has files in it that are neither stored nor deflated"
+
+
+def test_an_office_file_that_declares_a_document_type_is_refused_early(tmp_path: Path):
+    declared = '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "Tea">]><a>&b;</a>'
+    (tmp_path / "a.docx").write_bytes(docx([("", "Tea.")], body=declared))
+    (tmp_path / "b.epub").write_bytes(epub({"a.xhtml": "<p>Tea.</p>"}))
+    documents, [skipped] = read(tmp_path)
+    assert [each.id for each in documents] == ["b.epub"]
+    assert skipped.reason == "its part 'word/document.xml' declares a document type, as no Office file does"
+
+
+OFFICE = {
+    ".docx": docx([("Heading1", "Tea"), ("", "Leaves. " * 500)], title="Tea"),
+    ".xlsx": xlsx({"S": [["Kind"], *[[f"Tea {n}"] for n in range(300)]]}),
+    ".pptx": pptx([("Tea", "Leaves", "Notes")]),
+    ".odt": odt([(1, "Tea"), (0, "Leaves. " * 500)]),
+    ".ods": ods({"S": [["Kind"], *[[f"Tea {n}"] for n in range(300)]]}),
+    ".odp": odp([("Tea", "Leaves")]),
+    ".epub": epub({"a.xhtml": "<p>Leaves.</p>" * 300}),
+}
+
+
+@pytest.mark.parametrize("suffix", OFFICE)
+def test_a_damaged_entry_of_an_archive_is_a_skipped_file_or_none_of_the_text(tmp_path: Path, suffix: str):
+    """Whichever entry is damaged, as a broken disk or transfer does it: no exception ends the sync."""
+    with zipfile.ZipFile(io.BytesIO(OFFICE[suffix])) as file:
+        places = [entry.header_offset + 30 + len(entry.filename) + entry.compress_size // 2 for entry in file.infolist()]
+    for number, place in enumerate(places):
+        data = bytearray(OFFICE[suffix])
+        data[place] ^= 0xFF
+        (tmp_path / f"{number:02}{suffix}").write_bytes(data)
+    (tmp_path / "z.html").write_text("Tea.")
+    documents, skipped = read(tmp_path)
+    assert documents[-1].id == "z.html"
+    assert len(documents) - 1 + len(skipped) >= len(places)
+    assert skipped != []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("name", hostile.FILES)
+def test_a_small_hostile_file_ends_within_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str):
+    """Whatever becomes of it. The process of the caller has little to do with it."""
+    monkeypatch.setattr(_reader_process, "LIMITS", Limits(3, 2**31, 2**26))
+    suffix, make = hostile.FILES[name]
+    data = make()
+    assert len(data) < 2_000_000
+    (tmp_path / f"a{suffix}").write_bytes(data)
+    (tmp_path / "z.html").write_text("Tea.")
+    with Index.open(tmp_path / "kb") as index:
+        before = time.process_time()
+        synced = index.sync(tmp_path)
+        assert time.process_time() - before < 20
+    assert "z.html" in synced.added
+    assert len(synced.added) + len(synced.skipped) >= 2

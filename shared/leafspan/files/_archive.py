@@ -1,25 +1,29 @@
-"""Files that are archives of other files: opened only if their unpacked size is sensible."""
+"""Files that are archives of other files: opened only if their declared unpacked size is sensible."""
 
 from __future__ import annotations
 
 import io
+import re
 import zipfile
+import zlib
 from pathlib import Path
 
 from leafspan.files._opening import MOST_BYTES, Unreadable, read_bytes
 
 _MOST_ENTRIES = 20_000
-_MOST_XML = 2**26  # bytes of all XML of a file, 64 MiB: libraries need many times as much memory
-_CHUNK = 1 << 20
 _COMPOUND = bytes.fromhex("d0cf11e0a1b11ae1")
-_XML = (".xml", ".rels", ".xhtml", ".html", ".htm")
+_PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_OF_OFFICE = "[Content_Types].xml"
+_XML = re.compile(r"\.(?:xml|rels)\Z", re.IGNORECASE)
+_HEAD = 1_024  # bytes of a part in which a document type is declared
 
 
-def open_archive(path: Path, *, most_xml: int = _MOST_XML) -> zipfile.ZipFile:
-    """Open an archive. Everything in it is unpacked once, piece by piece, to check that nothing is larger than declared.
+def open_archive(path: Path) -> zipfile.ZipFile:
+    """Open an archive. What reading its entries takes is left to the limits of the process.
 
     Raises:
-        Unreadable: if it is not a whole archive, or unpacks to more than 256 MiB or to too much XML.
+        Unreadable: if it is not an archive of stored and deflated entries that unpack to at most 256 MiB, or is encrypted,
+            or is of Office and declares a document type, with which its text could be made of entities.
         OSError: if the file cannot be read.
     """
     content = read_bytes(path)
@@ -31,18 +35,17 @@ def open_archive(path: Path, *, most_xml: int = _MOST_XML) -> zipfile.ZipFile:
         entries = archive.infolist()
         if len(entries) > _MOST_ENTRIES:
             raise Unreadable(f"it has more than {_MOST_ENTRIES:,} files in it")
-        unpacked = xml = 0
-        for entry in entries:
-            if entry.flag_bits & 1:
-                raise Unreadable("it is encrypted")
-            with archive.open(entry) as file:
-                while piece := file.read(_CHUNK):
-                    unpacked += len(piece)
-                    xml += len(piece) if entry.filename.lower().endswith(_XML) else 0
-                    if unpacked > MOST_BYTES or xml > most_xml:
-                        most = most_xml if xml > most_xml else MOST_BYTES
-                        raise Unreadable(f"it unpacks to more than {most:,} bytes{' of XML' if xml > most_xml else ''}")
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, OSError) as error:
+        if any(entry.flag_bits & 1 for entry in entries):
+            raise Unreadable("it is encrypted")
+        if any(entry.compress_type not in _PACKED for entry in entries):
+            raise Unreadable("it has files in it that are neither stored nor deflated")
+        if sum(entry.file_size for entry in entries) > MOST_BYTES:  # no entry is read any further than it declares
+            raise Unreadable(f"it unpacks to more than {MOST_BYTES:,} bytes")
+        for name in filter(_XML.search, archive.namelist() if _OF_OFFICE in archive.namelist() else ()):
+            with archive.open(name) as file:
+                if b"<!DOCTYPE" in file.read(_HEAD):
+                    raise Unreadable(f"its part {name!r} declares a document type, as no Office file does")
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, ValueError, OSError) as error:
         raise Unreadable(f"it is no whole archive: {error}") from None
     data.seek(0)
     return archive

@@ -15,7 +15,7 @@ from leafspan.errors import MissingExtra
 from leafspan.files._archive import open_archive
 from leafspan.files._html import markdown_of
 from leafspan.files._office import found, name_of
-from leafspan.files._opening import MOST_BYTES, Unreadable
+from leafspan.files._opening import Unreadable
 from leafspan.files._parts import Assembly
 from leafspan.files._properties import title_in_properties
 from leafspan.files._record import Record
@@ -34,7 +34,7 @@ _SMALLEST = 1.0  # points
 def read_opendocument(path: Path, files: Files) -> Iterator[Record]:
     """See Reader. The parts are slides, and rows of sheets, without hidden ones; text documents have no parts."""
     kind = path.suffix.lower()
-    archive = open_archive(path, **({"most_xml": MOST_BYTES} if kind == ".ods" else {}))
+    archive = open_archive(path)
     assembly = Assembly()
     tables = Tables(assembly)
     title = None

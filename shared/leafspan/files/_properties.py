@@ -19,7 +19,7 @@ _TITLE = "{http://purl.org/dc/elements/1.1/}title"
 
 def title_in_properties(archive: ZipFile, name: str = "docProps/core.xml") -> str | None:
     """Return the title, or None if there is no title, or a program has made it up."""
-    with suppress(KeyError, ElementTree.ParseError, ValueError):
+    with suppress(Exception):  # the text can be read all the same
         found = next(ElementTree.fromstring(archive.read(name)).iter(_TITLE), None)
         return said_title(found.text) if found is not None else None
     return None

@@ -17,7 +17,7 @@ from leafspan.files._archive import bytes_of, open_archive
 from leafspan.files._decoding import decode
 from leafspan.files._number_format import formatted
 from leafspan.files._office import chart, paragraphs, relations
-from leafspan.files._opening import MOST_BYTES, Unreadable, read_bytes
+from leafspan.files._opening import Unreadable, read_bytes
 from leafspan.files._parts import Assembly
 from leafspan.files._properties import said_title
 from leafspan.files._record import Record
@@ -73,7 +73,7 @@ def read_xlsx(path: Path, files: Files) -> Iterator[Record]:
         from openpyxl import load_workbook
     except ImportError as error:
         raise MissingExtra.of("Excel needs openpyxl", "xlsx") from error
-    archive = open_archive(path, most_xml=MOST_BYTES)
+    archive = open_archive(path)
     assembly = Assembly()
     tables = Tables(assembly)
     try:
