@@ -1,7 +1,8 @@
 """Runs all of this for a long time: ``make soak`` (``MINUTES=20``), or ``python -m tests.simulation.soak --minutes 2``.
 
 Simulated runs of random seeds, and then the real thing: writers that are killed, a full disk, a server behind a hostile
-proxy, one writer with eight readers, and questions while another thread imports Chroma. What cannot be done here is left out, and the summary says why.
+proxy, one writer with eight readers, questions while another thread imports Chroma, and damaged files of every kind. What
+cannot be done here is left out, and the summary says why.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from leafspan.errors import LeafspanError, ServerTimeout, WriterBusy
 from tests.durability.children import Child, ForkServer
 from tests.durability.test_kill import BATCH, NEW, OLD, check_whole, versions
 from tests.durability.versions import ALL, EMBEDDER, SPLITTER, broken, document, open_index, records, text_of
+from tests.files.mutated import mutated, real_files, wrong
 from tests.hostile_proxy import proxy_before
 from tests.server import running_server
 from tests.simulation.running import run_scenario
@@ -41,6 +43,7 @@ from tests.simulation.shrinking import described, shrunk
 
 KILLS = 200
 READERS = 8
+_AT_ONCE = 20  # files
 _REPETITIONS = 20
 _MOST_FINDINGS = 5
 _HANGS = 60.0  # seconds after which a process that does a second's work hangs
@@ -306,8 +309,28 @@ def import_beside_questions(stage: Stage) -> None:
             stage.check(told["errors"] == [], f"{how}: {told['errors']}")
 
 
+def damage_files(stage: Stage) -> None:
+    """Sync changed real files of every kind: each is read or skipped with a reason, within the limits."""
+    files = real_files(sys.path)
+    docs = stage.folder / "docs"
+    docs.mkdir()
+    with open_index({"path": str(stage.folder / "kb")}) as index:
+        while stage.goes_on:
+            seed = stage.chance.randrange(10**9)
+            chance = random.Random(seed)
+            kinds = chance.choices([*files], k=_AT_ONCE)
+            batch = {f"{n}{kind}": mutated(chance.choice(files[kind]), chance) for n, kind in enumerate(kinds)}
+            if found := wrong(index, docs, batch):
+                kept = Path(tempfile.mkdtemp(prefix="damaged-"))
+                for name, data in batch.items():
+                    (kept / name).write_bytes(data)
+                stage.findings.append(f"seed {seed}, files in {kept}: {found}")
+            stage.counts["changed files"] += len(batch)
+
+
 STAGES: tuple[tuple[Callable[[Stage], None], float], ...] = (
-    (simulate, 0.4),
+    (simulate, 0.3),
+    (damage_files, 0.1),
     (kill_writers, 0.2),
     (fill_the_disk, 0.1),
     (disturb_a_server, 0.1),
