@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from multiprocessing.spawn import get_executable
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -36,6 +37,7 @@ _CODE = "import sys; sys.path[:] = sys.argv[1:]; from leafspan.files._reader_pro
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each thread of theirs would reserve memory
 _LONGEST_START = 60_000  # milliseconds
 _AT_ONCE = 4_096  # bytes that a pipe takes without waiting, if it takes any
+_FEWEST_SENT = 8  # files that the process knows before it is told of more
 _MOST_IDLE = 2  # processes that wait for the next call
 _LONGEST_REASON = 200  # characters
 _FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM, 0)  # the file may not be to blame; 0 is also an unknown code
@@ -107,7 +109,8 @@ class LimitedReading:
         if is_plain(path, self._files):
             return records_of(path, self._files)
         self._waiting.append(path)
-        self._send()
+        if self._sent <= _FEWEST_SENT:  # several at once: waking the process for each would take longer
+            self._send()
         return self._records(path)
 
     def close(self) -> None:
@@ -120,7 +123,8 @@ class LimitedReading:
         assert self._waiting[0] is path
         is_blamed = False
         while True:
-            self._send()
+            if not self._sent:
+                self._send()
             if self._process is None:
                 yield from records_of(path, self._files)
                 break
@@ -321,6 +325,9 @@ def serve() -> None:
         path, how = pickle.loads(data)
         if how != before:
             before, (files, limits) = how, pickle.loads(how)
+            _limit("RLIMIT_CORE", 0)
+            _limit("RLIMIT_AS", limits.memory)
+        _limit("RLIMIT_CPU", math.ceil(time.process_time()) + limits.seconds)
         is_worn = _answer(Path(path), files, limits, answers)
         _put(answers, pickle.dumps(is_worn))
     os._exit(0)
@@ -334,7 +341,6 @@ def _end_with(parent: int) -> None:
 
 def _answer(path: Path, files: Files, limits: Limits, answers: BinaryIO) -> bool:
     """Send a file's documents, and return whether this process has so little memory left that it should end."""
-    _limit(limits)
     size = 0
     for record in records_of(path, files, limits):
         try:
@@ -359,23 +365,23 @@ def _with_layout(record: Record | BadRecord) -> Record | BadRecord:
         return record
 
 
-def _limit(limits: Limits) -> None:
+def _limit(name: str, value: int) -> None:
     import resource
 
-    time_limit = math.ceil(time.process_time()) + limits.seconds
-    for which, value in (
-        (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_CPU, time_limit),
-        (resource.RLIMIT_AS, limits.memory),
-    ):
-        hard = resource.getrlimit(which)[1]
-        with suppress(ValueError, OSError):  # not every system has each of them
-            resource.setrlimit(which, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+    which = getattr(resource, name)
+    hard = resource.getrlimit(which)[1]
+    with suppress(ValueError, OSError):  # not every system has each of them
+        resource.setrlimit(which, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
 
 
 def _size_of_process() -> int:
     """Return this process's size in bytes, or 0 where the system does not say it."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        return int(os.pread(_statistics(), 100, 0).split()[0]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
         return 0
+
+
+@cache
+def _statistics() -> int:
+    return os.open("/proc/self/statm", os.O_RDONLY)

@@ -23,7 +23,7 @@ from leafspan.files._source import Files
 from leafspan.files._walking import AN_INDEX, LeftOut, NotRead, find_files
 from leafspan.values import Document
 
-_AHEAD = 8  # files that are read before they are needed
+_AHEAD = 16  # files that are read before they are needed
 _LONGEST_TITLE = 1_000  # characters; each leaf is indexed with the title
 
 
