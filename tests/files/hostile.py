@@ -137,7 +137,7 @@ FILES: Mapping[str, tuple[str, Callable[[], bytes]]] = {
     "blanks of ODS": (
         ".ods",
         lambda: _with(
-            ods({"S": [["Tea"]]}), "content.xml", lambda xml: xml.replace(b"Tea", b'<text:s text:c="2000000000"/>')
+            ods({"S": [["Tea"]]}), "content.xml", lambda xml: xml.replace(b">Tea<", b'><text:s text:c="2000000000"/><')
         ),
     ),
     "a deep bullet": (".pptx", lambda: _bullet_level(2_000_000_000)),

@@ -37,7 +37,7 @@ _CODE = "import sys; sys.path[:] = sys.argv[1:]; from leafspan.files._reader_pro
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each thread of theirs would reserve memory
 _LONGEST_START = 60_000  # milliseconds
 _AT_ONCE = 4_096  # bytes that a pipe takes without waiting, if it takes any
-_FEWEST_SENT = 8  # files that the process knows before it is told of more
+_FEWEST_SENT = 8  # files that the process still knows when it gets the next ones
 _MOST_IDLE = 2  # processes that wait for the next call
 _LONGEST_REASON = 200  # characters
 _FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM, 0)  # the file may not be to blame; 0 is also an unknown code
@@ -61,7 +61,7 @@ LIMITS = Limits()
 
 
 def records_of(path: Path, files: Files, limits: Limits | None = None) -> Iterator[Record | BadRecord]:
-    """Yield a file's documents. If the file cannot be read, for whatever reason, the last item says why."""
+    """Yield a file's documents. If the file cannot be read, the last item says why."""
     try:
         yield from read_file(path, files)
     except (KeyboardInterrupt, GeneratorExit):

@@ -64,7 +64,7 @@ class Step(NamedTuple):
 def read_ahead(
     steps: Iterable[Step], begin: Callable[[Path], Iterable[Record | BadRecord]], most: int
 ) -> Iterator[tuple[Step, Iterable[Record | BadRecord]]]:
-    """Yield each step with the documents of its file, in order, and begin to read at most so many files before."""
+    """Yield each step with the documents of its file, in order, and begin to read up to ``most`` files before."""
     waiting: deque[tuple[Step, Iterable[Record | BadRecord]]] = deque()
     reading = 0
     for step in steps:

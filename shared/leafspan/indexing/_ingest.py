@@ -39,8 +39,8 @@ class Added:
         skipped: Files that could not be read in full, each with the reason. Also files with a field that was left out,
             and files that leafspan wrote itself, such as reports.
         left_out: Number of files in folders that were not read, by kind, such as ``{".docx": 2, "hidden": 1}``: unknown
-            kinds, hidden files and folders, and broken links. Files that ``glob`` or ``exclude`` leave out are not
-            counted.
+            kinds, hidden files and folders, broken links, and each folder that holds an index, with its name. Files that
+            ``glob`` or ``exclude`` leave out are not counted.
     """
 
     added: tuple[str, ...]

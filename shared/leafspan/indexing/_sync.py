@@ -39,8 +39,8 @@ class Synced:
         moved: Pairs of ids: a new document, and an old document with the same text whose file is gone, but which the
             source does not cover. This happens when a folder was renamed: see ``Index.sync``.
         left_out: Number of files in folders that were not read, by kind, such as ``{".docx": 2, "hidden": 1}``: unknown
-            kinds, hidden files and folders, and broken links. Files that ``glob`` or ``exclude`` leave out are not
-            counted.
+            kinds, hidden files and folders, broken links, and each folder that holds an index, with its name. Files that
+            ``glob`` or ``exclude`` leave out are not counted.
     """
 
     added: tuple[str, ...]
