@@ -506,3 +506,14 @@ def test_a_question_without_quotes_is_an_error_that_says_so(command):
     result = leafspan(command, "How", "hot", "is", "tea?")
     assert result.exit_code == 2
     assert "put a question of several words in quotes" in " ".join(re.findall(r"[\w?()]+", result.stderr))
+
+
+def test_the_index_in_a_folder_of_documents_is_not_read_but_named(docs, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(docs)
+    for number in range(8):  # more kinds than are named
+        for name in range(2):
+            Path(f"{name}.{number}").touch()
+    for line in ("kb: 2 added, 0 replaced, 0 deleted, 0 unchanged; ", "kb: 0 added, 0 replaced, 0 deleted, 2 unchanged; "):
+        result = leafspan("sync", ".")
+        assert result.stdout.startswith(line)
+        assert "left out, since they are not read: 1 index kb, 2 .0, " in result.stderr

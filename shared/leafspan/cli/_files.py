@@ -91,7 +91,8 @@ def print_skipped(skipped: Sequence[Skipped]) -> None:
 def print_left_out(left_out: Mapping[str, int]) -> None:
     """Print to standard error how many files are of kinds that are not read."""
     if left_out:
-        kinds = [f"{count:,} {kind}" for kind, count in left_out.items()]
+        indexes_first = sorted(left_out.items(), key=lambda each: not each[0].startswith("index "))
+        kinds = [f"{count:,} {kind}" for kind, count in indexes_first]
         others = f" and {len(kinds) - _KINDS} other kinds" if len(kinds) > _KINDS else ""
         counts = f"left out, since they are not read: {', '.join(kinds[:_KINDS])}{others}"
         console(stderr=True).print(plain(counts, "dim"))

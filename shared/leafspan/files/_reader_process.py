@@ -40,7 +40,7 @@ _AT_ONCE = 4_096  # bytes that a pipe takes without waiting, if it takes any
 _FEWEST_SENT = 8  # files that the process still knows when it gets the next ones
 _MOST_IDLE = 2  # processes that wait for the next call
 _LONGEST_REASON = 200  # characters
-_FROM_OUTSIDE = (-signal.SIGKILL, -signal.SIGTERM, 0)  # the file may not be to blame; 0 is also an unknown code
+_FROM_OUTSIDE = (-9, -15, 0)  # SIGKILL, SIGTERM and an unknown code: the file may not be to blame
 
 
 class Limits(NamedTuple):
@@ -249,7 +249,7 @@ class _Process:
                 return None
             self._has_begun = True
         data = _taken(self._answers)
-        return None if data is None else pickle.loads(data)  # type: ignore[no-any-return]
+        return None if data is None else pickle.loads(data)
 
     def ended(self) -> int | None:
         """Return the exit code of the process, negative for a signal, or None if the process has never begun."""
