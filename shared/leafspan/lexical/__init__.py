@@ -8,6 +8,7 @@ from leafspan.lexical._analysis import (
     probe_terms,
     read_as,
     reading_number,
+    terms_of_chunks,
     terms_of_question,
     to_terms,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "starts_of",
     "score_reached_by",
     "terms_digest",
+    "terms_of_chunks",
     "terms_of_question",
     "to_terms",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from threading import Lock
@@ -87,8 +87,18 @@ def reading_number(analyzer: Analysis, code: str | None) -> int:
 def read_as(analyzer: Analysis, reading: int) -> Analysis:
     """Return the analyzer with this reading: see ``reading_number``."""
     if isinstance(analyzer, Analyzer) and analyzer.language == AUTO:
-        return replace(analyzer, language=READINGS[reading])
+        return _read_as(analyzer, reading)
     return analyzer
+
+
+@lru_cache(1024)  # checking its options takes longer than reading a question
+def _read_as(analyzer: Analyzer, reading: int) -> Analyzer:
+    return replace(analyzer, language=READINGS[reading])
+
+
+def terms_of_chunks(analyzer: Analyzer) -> Mapping[str, list[str]]:
+    """Return the terms of each piece of a question: see ``leafspan.lexical._tokens``."""
+    return _terms(analyzer.language, analyzer.stem, analyzer.stop_words, True)
 
 
 def terms_of_question(analyzer: Analysis, text: str, reading: int, main: int, own: int | None) -> list[str]:

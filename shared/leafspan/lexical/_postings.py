@@ -13,9 +13,11 @@ Lengths and counts have the smallest unsigned type that holds the largest of the
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from leafspan.lexical._tokens import HYPHENATED
@@ -119,11 +121,21 @@ class Postings:
         self._word_ends = arrays["word_ends"].data
         self._row_ends = arrays["row_ends"].data
         self.terms = len(self._word_ends) - 1
-        self._places: dict[str, int | None] = {}
+        self._places: dict[str, int] = {}
 
     def word(self, place: int) -> bytes:
         """Return the term at a place of the vocabulary."""
         return bytes(self._words[self._word_ends[place] : self._word_ends[place + 1]])
+
+    def has(self, term: str) -> bool:
+        """Whether a leaf has a term. For most terms, no leaf has the writing with a hyphen, so these are kept in memory."""
+        return term in self._hyphenated if term.startswith(HYPHENATED) else self._place(term) is not None
+
+    @cached_property
+    def _hyphenated(self) -> frozenset[str]:
+        first = bisect_left(range(self.terms), encode(HYPHENATED), key=self.word)
+        words = takewhile(lambda word: word.startswith(encode(HYPHENATED)), map(self.word, range(first, self.terms)))
+        return frozenset(word.decode("utf-8", "surrogatepass") for word in words)
 
     def find(self, term: str) -> tuple[NDArray[np.uint32], NDArray[np.unsignedinteger[Any]]] | None:
         """Return the leaves that have a term, in ascending order, and how often each has it, or None if no leaf has it."""
@@ -134,16 +146,22 @@ class Postings:
 
     def _place(self, term: str) -> int | None:
         """Return the term's place in the vocabulary, or None if it is missing. Cached, since queries share words."""
-        try:
-            return self._places[term]
-        except KeyError:
-            word = encode(term)
-            at = bisect_left(range(self.terms), word, key=self.word)
-            place = at if at < self.terms and self.word(at) == word else None
+        if (known := self._places.get(term)) is not None:
+            return known
+        word = encode(term)
+        start = max(bisect_right(self._every_64th, word) - 1, 0) * 64
+        at = start + bisect_left(range(start, min(start + 64, self.terms)), word, key=self.word)
+        if at == self.terms or self.word(at) != word:
+            return None
         if len(self._places) >= _CACHED_TERMS:
             self._places.clear()
-        self._places[term] = place
-        return place
+        self._places[term] = at
+        return at
+
+    @cached_property
+    def _every_64th(self) -> list[bytes]:
+        """Some terms, since a list of them is searched faster than terms that are read one by one."""
+        return [self.word(place) for place in range(0, self.terms, 64)]
 
     def frequencies(self, mask: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Return the number of leaves that have each term. With a mask, count only the marked leaves."""

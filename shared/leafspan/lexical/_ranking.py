@@ -227,6 +227,22 @@ class Corpus:
                 present[term.found.rows] = True
         return Scores(scores, present, query_terms.ideal, counted.every.leaves)
 
+    def has(self, term: str) -> bool:
+        """Whether a leaf has a term; it need not be counted."""
+        return any(part.postings.has(term) for part in self._parts)
+
+    def idf(
+        self, terms: Iterable[str], reading: int | None, *, settings: BM25Settings, counting: Mask | None = None
+    ) -> dict[str, float]:
+        """Return the idf of each term among the leaves with a reading, or 0 if it is negative or none of them has it."""
+        counted = self._counted(counting)
+        group, key = counted.group_of(reading), None if counted.are_alike(reading) else reading
+        found = {term: self._find(term, reading is None, counted, settings).get(key) for term in terms}
+        return {
+            term: max(settings.idf(group.leaves, len(of_term.rows)), 0.0) if of_term else 0.0
+            for term, of_term in found.items()
+        }
+
     def frequencies(self, terms: Iterable[str], counting: Mask | None = None) -> tuple[dict[str, int], int]:
         """Return the number of leaves that have each term, and the number of all leaves."""
         import numpy as np

@@ -180,16 +180,22 @@ def other_writings(text: str) -> list[OtherWriting]:
     found = []
     for run in _apart().findall(fold(text, accents=True)):
         words, signs = _word().findall(run), _word().split(run)[1:-1]
-        found += [OtherWriting(f"{HYPHENATED}{word}", [word]) for word in words if word.isalpha()]
-        for count in (2, 3):
-            for place in range(len(words) - count + 1):
-                some = words[place : place + count]
-                has_digit = _DIGIT.search("".join(some)) is not None
-                are_numbers = any(one[-1].isdecimal() and other[0].isdecimal() for one, other in pairwise(some))
-                is_compound = has_digit or count == 2 or signs[place] == signs[place + 1] == "-"
-                if sum(map(len, some)) <= _LONGEST_NAME and not are_numbers and is_compound:
-                    found.append(OtherWriting(_TOGETHER.join(some), some, not has_digit and signs[place] != "-"))
+        digits = [_DIGIT.search(word) is not None for word in words] if _DIGIT.search(run) else [False] * len(words)
+        found += [OtherWriting(f"{HYPHENATED}{word}", (word,)) for word in words if word.isalpha()]
+        for place, some in enumerate(pairwise(words)):
+            _add_joined(found, some, any(digits[place : place + 2]), signs[place])
+        for place in range(len(words) - 2):
+            if (has_digit := any(digits[place : place + 3])) or signs[place] == signs[place + 1] == "-":
+                _add_joined(found, words[place : place + 3], has_digit, signs[place])
     return found
+
+
+def _add_joined(found: list[OtherWriting], words: Sequence[str], has_digit: bool, sign: str) -> None:
+    """Add words written together, unless this would make another number."""
+    if has_digit and any(one[-1].isdecimal() and other[0].isdecimal() for one, other in pairwise(words)):
+        return
+    if sum(map(len, words)) <= _LONGEST_NAME:
+        found.append(OtherWriting(_TOGETHER.join(words), words, not has_digit and sign != "-"))
 
 
 def _of_compound(chain: str, english: bool) -> list[str]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from itertools import chain
 from math import log
 from typing import Any
 
@@ -27,8 +28,8 @@ from leafspan.lexical import (
     other_writings,
     read_as,
     reading_number,
+    terms_of_chunks,
     terms_of_question,
-    to_terms,
 )
 from leafspan.search._evidence import Evidence
 from leafspan.search._leaf_rows import rows_of
@@ -244,31 +245,33 @@ class LexicalIndex:
         counting: Any,
     ) -> dict[int | None, Mapping[str, float]]:
         """Add the terms of ``other_writings`` that leaves have. Each counts less than the words it stands for."""
+        with_others = dict(terms)
         if not isinstance(self.analyzer, Analyzer):
-            return dict(terms)
+            return with_others
         others = other_writings(question)
-        read: dict[int | None, list[tuple[list[str], list[list[str]]]]] = {}
-        for reading in terms:
-            texts = [text for other in others for text in (other.chunk, *other.words)]
-            of_text = dict(zip(texts, to_terms(read_as(self.analyzer, reading or 0), texts, asked=True), strict=True))
-            read[reading] = [
-                (of_text[other.chunk], [of_text[word] for word in other.words])
+        for reading, bag in terms.items():
+            analyzer = read_as(self.analyzer, reading or 0)
+            assert isinstance(analyzer, Analyzer)
+            terms_of = terms_of_chunks(analyzer)
+            found = [
+                (term, [terms_of[word] for word in other.words])
                 for other in others
-                if of_text[other.words[0]] or not other.after_blank
+                if not other.after_blank or terms_of[other.words[0]]
+                for term in terms_of[other.chunk]
+                if corpus.has(term) and term not in bag
             ]
-        every = {term for each in read.values() for own, of_words in each for bag in (own, *of_words) for term in bag}
-        known, leaves = corpus.frequencies(every, counting)
-        idf = {term: max(settings.idf(max(leaves, 1), known[term]), 0.0) for term in every}
-        new = {term for term in every if known[term] and idf[term] and not any(term in bag for bag in terms.values())}
-        more: dict[int | None, dict[str, float]] = {reading: {} for reading in terms}
-        for reading, pairs in read.items():
-            for own, of_words in pairs:
-                replaced = sum(max(map(idf.__getitem__, word), default=0.0) for word in of_words)
-                for term in own if replaced else ():
-                    if term in new:
-                        share = 1.0 if any(map(str.isdecimal, term)) else _ANOTHER_WRITING
-                        more[reading][AnotherTerm(term)] = min(1.0, share * replaced / idf[term])
-        return {reading: {**bag, **more[reading]} for reading, bag in terms.items()}
+            if not found:  # as for most questions
+                continue
+            every = {each for term, words in found for each in (term, *chain.from_iterable(words))}
+            idf = corpus.idf(every, reading, settings=settings, counting=counting)
+            more = dict(bag)
+            for term, words in found:
+                replaced = sum(max(map(idf.__getitem__, word), default=0.0) for word in words)
+                if replaced and idf[term]:
+                    share = 1.0 if any(map(str.isdecimal, term)) else _ANOTHER_WRITING
+                    more[AnotherTerm(term)] = min(1.0, share * replaced / idf[term])
+            with_others[reading] = more
+        return with_others
 
     def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:
         """An engine's corpus, which is cached until the snapshot changes."""
