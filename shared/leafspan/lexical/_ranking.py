@@ -234,14 +234,12 @@ class Corpus:
     def idf(
         self, terms: Iterable[str], reading: int | None, *, settings: BM25Settings, counting: Mask | None = None
     ) -> dict[str, float]:
-        """Return the idf of each term among the leaves with a reading, or 0 if it is negative or none of them has it."""
+        """Return the idf of each term among the leaves with a reading, at least 0."""
         counted = self._counted(counting)
         group, key = counted.group_of(reading), None if counted.are_alike(reading) else reading
         found = {term: self._find(term, reading is None, counted, settings).get(key) for term in terms}
-        return {
-            term: max(settings.idf(group.leaves, len(of_term.rows)), 0.0) if of_term else 0.0
-            for term, of_term in found.items()
-        }
+        counts = {term: len(of_term.rows) if of_term else 0 for term, of_term in found.items()}
+        return {term: max(settings.idf(max(group.leaves, 1), count), 0.0) for term, count in counts.items()}
 
     def frequencies(self, terms: Iterable[str], counting: Mask | None = None) -> tuple[dict[str, int], int]:
         """Return the number of leaves that have each term, and the number of all leaves."""
