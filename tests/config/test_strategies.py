@@ -152,6 +152,10 @@ def answer(_: Any) -> str:
     return ""
 
 
+def rerank(_question: str, passages: Any) -> Any:
+    return passages
+
+
 EVERY = [
     Vector(),
     BM25(bm25=BM25Settings(k1=1.2)),
@@ -165,7 +169,7 @@ EVERY = [
     MultiQuery(phrasings=["bees", Query("wasps", vector=[0.5, 1.0])]),
     MultiQuery(generate=answer),
     RewriteQuery(how="hyde", generate=answer),
-    Rerank(rerank=answer),
+    Rerank(rerank=rerank),
     Decay(now=datetime(2026, 5, 1, 10)),
     PIIAware(),
     Ensemble(retrievers=[Vector(), BM25()], weights=[1, 2]),
@@ -177,7 +181,7 @@ EVERY = [
 @pytest.mark.parametrize("strategy", EVERY, ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("full", [False, True])
 def test_every_strategy_can_be_written_and_read(strategy, full):
-    given = {"answer": answer}
+    given = {"answer": answer, "rerank": rerank}
     plain = json.loads(json.dumps(strategy.to_config(given=given, full=full)))
     assert Strategy.from_config(plain, given=given) == strategy
     SCHEMA.validate(plain)
