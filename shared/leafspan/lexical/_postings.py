@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _CACHED_TERMS = 10_000
+_WORTH_A_LIST = 500  # terms asked for; an index that changes often makes no lists
 _LEAF_BITS = 32  # a term's place and a leaf's number share 64 bits, with the leaf in the lower ones
 
 
@@ -122,14 +123,18 @@ class Postings:
         self._row_ends = arrays["row_ends"].data
         self.terms = len(self._word_ends) - 1
         self._places: dict[str, int] = {}
+        self._asked = 0  # terms, by ``has``
 
     def word(self, place: int) -> bytes:
         """Return the term at a place of the vocabulary."""
         return bytes(self._words[self._word_ends[place] : self._word_ends[place + 1]])
 
     def has(self, term: str) -> bool:
-        """Whether a leaf has a term. For most terms, no leaf has the writing with a hyphen, so these are kept in memory."""
-        return term in self._hyphenated if term.startswith(HYPHENATED) else self._place(term) is not None
+        """Whether a leaf has a term."""
+        self._asked += 1
+        if self._asked > _WORTH_A_LIST and term.startswith(HYPHENATED):  # few terms are, and most questions ask for several
+            return term in self._hyphenated
+        return self._place(term) is not None
 
     @cached_property
     def _hyphenated(self) -> frozenset[str]:
@@ -149,8 +154,11 @@ class Postings:
         if (known := self._places.get(term)) is not None:
             return known
         word = encode(term)
-        start = max(bisect_right(self._every_64th, word) - 1, 0) * 64
-        at = start + bisect_left(range(start, min(start + 64, self.terms)), word, key=self.word)
+        start, end = 0, self.terms
+        if self._asked > _WORTH_A_LIST:
+            start = max(bisect_right(self._every_16th, word) - 1, 0) * 16
+            end = min(start + 16, end)
+        at = start + bisect_left(range(start, end), word, key=self.word)
         if at == self.terms or self.word(at) != word:
             return None
         if len(self._places) >= _CACHED_TERMS:
@@ -159,9 +167,9 @@ class Postings:
         return at
 
     @cached_property
-    def _every_64th(self) -> list[bytes]:
+    def _every_16th(self) -> list[bytes]:
         """Some terms, since a list of them is searched faster than terms that are read one by one."""
-        return [self.word(place) for place in range(0, self.terms, 64)]
+        return [self.word(place) for place in range(0, self.terms, 16)]
 
     def frequencies(self, mask: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Return the number of leaves that have each term. With a mask, count only the marked leaves."""
