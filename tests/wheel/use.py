@@ -15,12 +15,12 @@ from leafspan import Document, Index, Tree, Vector
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 
 FILES = {  # what each extra reads
-    "html": [".html"],
+    "html": [".html", ".odt"],
     "pdf": [".pdf"],
-    "docx": [".docx", ".html"],
+    "docx": [".docx", ".html", ".odt"],
     "pptx": [".pptx"],
     "xlsx": [".xlsx"],
-    "odf": [".odt", ".ods"],
+    "odf": [".odt", ".html"],
     "code": [".py", ".js", ".go", ".rs", ".java", ".c", ".cpp", ".cs", ".rb", ".php", ".ts"],
 }
 USUAL = {"langchain_ext": "langchain_leafspan", "llamaindex_ext": "llama_index.retrievers.leafspan"}
@@ -75,23 +75,29 @@ def read_files(extra: str) -> None:
     """Read a file of each kind with the libraries that are there; the others are skipped with the name of their extra."""
     reads = {suffix for kinds in FILES.values() for suffix in kinds} if extra == "files" else set(FILES.get(extra, ()))
     office = load("office")
-    made = {".docx": lambda: office.docx([("", "Tea.")])}
+    made = {
+        ".docx": lambda: office.docx([("", "Tea.")]),
+        ".odt": lambda: office.odf("<text:p>Tea.</text:p>"),
+        ".ods": lambda: office.odf(
+            "<table:table table:name='Tea'><table:table-row><table:table-cell><text:p>Tea.</text:p></table:table-cell>"
+            "</table:table-row></table:table>",
+            "spreadsheet",
+        ),
+    }
     if ".xlsx" in reads:
         made[".xlsx"] = lambda: office.xlsx({"Tea": [["Tea"]]})
     if ".pptx" in reads:
         made[".pptx"] = lambda: office.pptx([("Tea", "Green", "")])
-    if ".odt" in reads:
-        made |= {".odt": lambda: office.odt([(0, "Tea.")]), ".ods": lambda: office.ods({"Tea": [["Tea"]]})}
     if ".pdf" in reads:
         made[".pdf"] = lambda: load("pdf").pdf(["Tea."])
     with tempfile.TemporaryDirectory() as folder, Index.open(Path(folder) / "kb") as index:
-        every = {".md", ".rst", ".csv", ".ipynb", ".eml", *(suffix for kinds in FILES.values() for suffix in kinds)}
+        every = {".md", ".rst", ".csv", ".ipynb", ".eml", ".ods", *(suffix for kinds in FILES.values() for suffix in kinds)}
         texts = {".ipynb": b'{"cells": [{"cell_type": "markdown", "source": "Tea."}]}', ".eml": b"Subject: Tea\n\nTea."}
         for suffix in every:
             data = made[suffix]() if suffix in made else texts.get(suffix, b"Tea.")
             (Path(folder) / f"a{suffix}").write_bytes(data)
         done = index.sync(Path(folder))
-        plain = {".md", ".rst", ".csv", ".ipynb", ".eml"}
+        plain = {".md", ".rst", ".csv", ".ipynb", ".eml", ".ods"}
         assert {Path(each).suffix for each in done.added} == reads | plain, done
         assert all("pip install" in each.reason for each in done.skipped), done.skipped
 
