@@ -2,8 +2,8 @@
 
     python benchmarks/reading.py [--small 10000] [--mixed 2000] [--folder FOLDER] [--rounds 3] [--json FILE]
 
-Small Markdown, small HTML, and files of all kinds: those of a folder (see files.py), or those of this Python's packages.
-Each turn syncs all files into a new index, and starts the process anew. A figure is the median of the ratios of the rounds,
+Small Markdown, small HTML, and files of all kinds from a folder (see files.py), or else from this Python's packages.
+Each turn syncs all files into a new index, with a new process. A figure is the median of the ratios of the rounds,
 for elapsed time and for the processor time of all processes. Ends with 1 if 10,000 small files take over 10 % longer.
 """
 

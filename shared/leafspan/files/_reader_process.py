@@ -183,7 +183,7 @@ def _idle_process() -> _Process | None:
 
 
 def _new_process() -> _Process | None:
-    """Start a process, or return None where that is not possible, and warn of it once."""
+    """Start a process. If this system cannot start one, warn once and return None."""
     if _is_refused:
         return None
     try:

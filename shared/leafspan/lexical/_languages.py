@@ -117,7 +117,7 @@ _SCRIPTS = {
     "THAI": ("th",),
 }
 _LATIN = "LATIN"
-_LETTERS_OF = {"CJK": 3, "HIRAGANA": 3, "KATAKANA": 3, "HANGUL": 3, _LATIN: 1}
+_LETTERS_OF = {"CJK": 3, "HIRAGANA": 3, "HANGUL": 3, _LATIN: 1}
 """How many Latin letters a letter counts for, if not 2. Texts in other scripts quote names and terms in Latin."""
 
 _SAMPLES, _SAMPLE = 8, 250  # parts of a long text, and characters of each
@@ -165,8 +165,11 @@ def find_language(text: str, *, expected: str | None = "en") -> str | None:
         text = " ".join(text[(start := round(step * number)) : start + _SAMPLE] for number in range(_SAMPLES))
     text = unicodedata.normalize("NFC", text)
     script = _main_script(text)
-    if script is None or len(known := _languages_in(script)) == 1:
-        return known[0] if script else None
+    if script is None:
+        return None
+    known = _languages_in(script)
+    if len(known) == 1:
+        return known[0]
     if script in (_LATIN, "CYRILLIC"):
         words = [word for word in _WORD.findall(text) if _script(word[0]) == script]
         in_lower_case = [word for word in words if word.islower()]
