@@ -63,9 +63,7 @@ _ABOUT = {
 }
 # Tests in other rooms that also test a module.
 _ELSEWHERE = {
-    "filters/_haystack.py": ("tests/peers/test_haystack_filters.py",),
-    "filters/_llamaindex.py": ("tests/peers/test_llamaindex_filters.py",),
-    "filters/_python_equality.py": ("tests/peers/test_llamaindex_filters.py", "tests/peers/test_haystack_filters.py"),
+    "filters/_dialects.py": ("tests/peers/test_llamaindex_filters.py", "tests/peers/test_haystack_filters.py"),
     "filters/_chroma.py": ("tests/peers/test_chroma_filters.py",),
     "spans/_word_budget.py": ("tests/strategies/test_relevant_segments.py",),
     "strategies/_auto_merging.py": ("tests/spans/test_merging.py",),

@@ -32,11 +32,7 @@ def read_documents(
     unicode_errors: UnicodeErrors = "strict",
     skip_bad: bool = False,
 ) -> Iterator[Document]:
-    """Yield the documents that a user adds, as they will be stored, in order.
-
-    Raises:
-        InvalidDocument: if something is not a document, or cannot be stored and must not be skipped.
-    """
+    """Yield the documents that a user adds, as they will be stored, in order."""
     used = reading or FileReading(check_document)
     pieces = Counter[str]()
     for thing in [things] if is_single(things) else things:
@@ -79,11 +75,7 @@ def _id_of(given: Document | GivenDocument) -> str:
 
 
 def distinct(documents: Iterable[Document]) -> Iterator[Document]:
-    """Yield each document once, in order.
-
-    Raises:
-        InvalidDocument: if two different documents have the same id.
-    """
+    """Yield each document once, in order."""
     seen: dict[str, str] = {}
     for document in documents:
         hash_ = content_hash(document)
@@ -122,9 +114,6 @@ def to_document(thing: object, *, flatten_metadata: bool = False, volatile_keys:
 
     The title of a framework's Document is the ``title`` in its metadata. A Document without an id of its own gets one that
     tells it apart from every other: see ``made_id``.
-
-    Raises:
-        InvalidDocument: if it is not a document, or cannot be stored.
     """
     return check_document(recognise(thing), flatten_metadata=flatten_metadata, volatile_keys=volatile_keys)
 
@@ -134,9 +123,6 @@ def with_any_metadata(thing: object) -> Document:
 
     The metadata are those that an index stores with ``flatten_metadata``. If some cannot be stored, a hash of them
     replaces them, which tells the document apart from others.
-
-    Raises:
-        InvalidDocument: if it is not a document, or its id or text cannot be stored.
     """
     given = recognise(thing)
     return check_document(replace(given, metadata=storable(given.metadata)))
@@ -145,12 +131,7 @@ def with_any_metadata(thing: object) -> Document:
 def check_document(
     given: Document | GivenDocument, *, flatten_metadata: bool = False, volatile_keys: Collection[str] = ()
 ) -> Document:
-    """Return the document as it will be stored.
-
-    Raises:
-        InvalidDocument: if the id is empty, reserved or too long, a field has a wrong type, a text has a lone surrogate,
-            the metadata cannot be stored, or the chunks do not end at the end of the text.
-    """
+    """Return the document as it will be stored."""
     id_ = _name(given) if isinstance(given, GivenDocument) and given.id is None else _checked_id(given.id)
     if not isinstance(given.text, str):
         raise InvalidDocument(f"the text of document {shown(id_)} must be a string, got {type(given.text).__name__}")

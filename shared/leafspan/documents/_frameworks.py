@@ -16,35 +16,20 @@ from leafspan.values import Chunk, Document
 
 @dataclass(frozen=True, slots=True)
 class GivenDocument:
-    """A framework's document.
+    """A framework's document."""
 
-    Attributes:
-        id: Its id. None without an id of its own.
-        text: Its text.
-        title: The ``title`` in its metadata.
-        metadata: Its metadata.
-        source: Id of the document that it was split from, if any.
-        position: Its place in its source, if its metadata do not have it.
-        chunks: Always empty; a leafspan document may have chunks.
-        hidden: Keys of its metadata that no model may see.
-    """
-
-    id: str | None
+    id: str | None  # its id. None without an id of its own
     text: str
-    title: str | None
+    title: str | None  # the ``title`` in its metadata
     metadata: Mapping[str, Any]
-    source: str | None = None
-    position: Mapping[str, object] = field(default_factory=dict)
-    chunks: tuple[Chunk, ...] = ()
-    hidden: tuple[str, ...] = ()
+    source: str | None = None  # id of the document that it was split from, if any
+    position: Mapping[str, object] = field(default_factory=dict)  # its place in its source, if its metadata do not have it
+    chunks: tuple[Chunk, ...] = ()  # always empty; a leafspan document may have chunks
+    hidden: tuple[str, ...] = ()  # keys of its metadata that no model may see
 
 
 def recognise(thing: object) -> Document | GivenDocument:
-    """Return a leafspan document unchanged, and the parts of a framework's document or a mapping.
-
-    Raises:
-        InvalidDocument: if it is not a document.
-    """
+    """Return a leafspan document unchanged, and the parts of a framework's document or a mapping."""
     if isinstance(thing, Document):
         return thing
     if isinstance(thing, Mapping):

@@ -62,11 +62,7 @@ def made_id(
 
 
 def checked_keys(keys: object) -> frozenset[str]:
-    """Return the option ``volatile_keys``, checked.
-
-    Raises:
-        InvalidArgument: if it is not a list of metadata keys.
-    """
+    """Return the option ``volatile_keys``, checked."""
     if not isinstance(keys, list | tuple | set | frozenset) or not all(isinstance(key, str) and key for key in keys):
         raise InvalidArgument(f"volatile_keys must be a list of metadata keys, got {shown(keys)}")
     return frozenset(keys)

@@ -15,11 +15,7 @@ _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]\s*|\n\s*\n\s
 
 
 def make_leaves(document: Document, version: str, cuts: Sequence[Cut]) -> list[Leaf]:
-    """Return the leaves between the cuts, in order, each with its ancestors up to the whole document.
-
-    Raises:
-        InvalidDocument: if the leaves do not partition the text.
-    """
+    """Return the leaves between the cuts, in order, each with its ancestors up to the whole document."""
     check_cuts(cuts, document.text)
     if not cuts:
         return []

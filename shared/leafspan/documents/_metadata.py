@@ -35,10 +35,6 @@ def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str
 
     Empty values are left out: None, an empty list, NaN, and NaT and NA of pandas. Tuples become lists, and scalars what
     ``plain_value`` says.
-
-    Raises:
-        InvalidDocument: if a key is reserved or not a string, a value is not a str, int, float, bool, or a list of one of
-            these types, or there are more than engines can store. The message names document and key.
     """
     if not isinstance(metadata, Mapping):
         raise InvalidDocument(f"metadata of document {shown(document_id)} must be a mapping, got {type(metadata).__name__}")
@@ -72,12 +68,7 @@ def clean_metadata(document_id: str, metadata: Mapping[str, object]) -> dict[str
 
 
 def check_size(document_id: str, metadata: Mapping[str, object]) -> None:
-    """Check that engines can store clean metadata with a leaf.
-
-    Raises:
-        InvalidDocument: if they have more than 5,000 values (each item of a list is one), or more than ten million
-            characters.
-    """
+    """Check that engines can store clean metadata with a leaf."""
     values = characters = 0
     for key, value in metadata.items():
         items = value if isinstance(value, list) else [value]
@@ -113,11 +104,7 @@ def _is_storable(metadata: Mapping[str, object]) -> bool:
 
 
 def flatten(metadata: Mapping[str, object]) -> dict[str, object]:
-    """Flatten nested metadata: ``{"a": {"b": 1}, "c": [[2], [3]]}`` becomes ``{"a.b": 1, "c.0": [2], "c.1": [3]}``.
-
-    Raises:
-        InvalidDocument: if two values would have the same key, or mappings are nested more than 100 deep.
-    """
+    """Flatten nested metadata: ``{"a": {"b": 1}, "c": [[2], [3]]}`` becomes ``{"a.b": 1, "c.0": [2], "c.1": [3]}``."""
     flat: dict[str, object] = {}
     for key, value in _leaf_values(metadata, 1):
         if key in flat:

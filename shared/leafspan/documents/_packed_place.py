@@ -37,12 +37,7 @@ def _pack_ancestor(ancestor: Ancestor) -> str:
 
 
 def unpack_place(id_: LeafId, packed: object, *, checked: bool = False) -> Leaf:
-    """Return the leaf with this id, from its packed place.
-
-    Raises:
-        IndexMismatch: if the string has another format.
-        ValueError: if no leaf with this id can have such a place. The message says what is wrong.
-    """
+    """Return the leaf with this id, from its packed place."""
     if not isinstance(packed, str):
         raise ValueError("its place is missing")
     format_, _, rest = packed.partition("|")

@@ -28,19 +28,12 @@ _OWN = (*_PLACES, "split_id")  # metadata of a chunk that are never metadata of 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of a text.
-
-    Attributes:
-        text: Its text.
-        start: The character at which it starts. None if unknown.
-        metadata: Its metadata, including those that it shares with other pieces.
-        hidden: Keys of its metadata that no model may see.
-    """
+    """A piece of a text."""
 
     text: str
-    start: int | None
-    metadata: Mapping[str, Any]
-    hidden: tuple[str, ...] = ()
+    start: int | None  # the character at which it starts. None if unknown
+    metadata: Mapping[str, Any]  # its metadata, including those that it shares with other pieces
+    hidden: tuple[str, ...] = ()  # keys of its metadata that no model may see
 
     def named(self, id_: str) -> Piece:
         """Return the piece with an id in its metadata, hidden from models, unless it has its own id there."""
@@ -56,11 +49,7 @@ def place_of(metadata: Mapping[str, Any]) -> int | None:
 
 
 def checked_place(metadata: Mapping[str, Any]) -> int | None:
-    """Like ``place_of``, but raise an error for an invalid place.
-
-    Raises:
-        InvalidDocument: if a place is given, and is not a whole number >= -1.
-    """
+    """Like ``place_of``, but raise an error for an invalid place."""
     for key in _PLACES:
         value = metadata.get(key)
         if is_missing(value) or (isinstance(value, str) and not value.strip()):
@@ -96,12 +85,7 @@ def metadata_key(metadata: Mapping[str, Any]) -> str:
 def put_together(
     id_: str | None, pieces: Sequence[Piece], *, overlap: int = 0, text: str | None = None, flat: bool = False
 ) -> Document:
-    """Return the document that pieces were split from, with a chunk for each piece. It hides what any piece hides.
-
-    Raises:
-        InvalidDocument: if pieces differ from the text or from each other where they overlap, only some places are known,
-            or metadata cannot be stored.
-    """
+    """Return the document that pieces were split from, with a chunk for each piece. It hides what any piece hides."""
     hidden = tuple(dict.fromkeys(key for piece in pieces for key in piece.hidden))
     known = sum(piece.start is not None for piece in pieces)
     if known == len(pieces):

@@ -27,9 +27,6 @@ class OpenOptions:
     """The options of ``Index.open`` that are fixed when an index is made.
 
     None means the index's existing setting, or the default for a new index.
-
-    Raises:
-        InvalidArgument: if an option is out of its range.
     """
 
     splitter: Splitter | None = None
@@ -56,11 +53,7 @@ class OpenOptions:
 
 
 def _check_splitter(splitter: object) -> None:
-    """Check that it can be called with a text. LlamaIndex's splitters can be called, but with nodes.
-
-    Raises:
-        InvalidArgument: if it cannot; for a framework's splitter, the message says how to pass it.
-    """
+    """Check that it can be called with a text. LlamaIndex's splitters can be called, but with nodes."""
     makes_nodes = hasattr(splitter, "get_nodes_from_documents")
     if not isinstance(splitter, type) and callable(splitter) and not makes_nodes:
         return
@@ -74,21 +67,13 @@ def _check_splitter(splitter: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """An index's settings.
+    """An index's settings."""
 
-    Attributes:
-        splitter: How documents are cut into leaves. None for a function that was not passed again.
-        context_sentences: Number of sentences from the previous and the next leaf that are indexed with each leaf.
-        title_weight: Weight of the title and the headings in a leaf's vector, beside 1 for its text.
-        analyzer: How texts become terms. None for a function that was not passed again.
-        bm25: k1, b and the variant of BM25.
-    """
-
-    splitter: Splitter | None
-    context_sentences: int
-    title_weight: float
-    analyzer: Analysis | None
-    bm25: BM25Settings
+    splitter: Splitter | None  # how documents are cut into leaves. None for a function that was not passed again
+    context_sentences: int  # number of sentences from the previous and the next leaf that are indexed with each leaf
+    title_weight: float  # weight of the title and the headings in a leaf's vector, beside 1 for its text
+    analyzer: Analysis | None  # how texts become terms. None for a function that was not passed again
+    bm25: BM25Settings  # k1, b and the variant of BM25
 
     @classmethod
     def made(cls, wanted: OpenOptions) -> IndexSettings:
@@ -118,12 +103,7 @@ class IndexSettings:
 
     @classmethod
     def recorded(cls, record: Mapping[str, Any], wanted: OpenOptions) -> IndexSettings:
-        """Return the settings that an index was made with.
-
-        Raises:
-            DamagedIndex: if they are not valid settings.
-            IndexMismatch: if an option differs from the stored settings, or they belong to trees.
-        """
+        """Return the settings that an index was made with."""
         if record == TREE_SETTINGS:
             raise IndexMismatch("these are the trees of another index; open that one")
         if wrong := [name for name, kinds in _STORED.items() if not isinstance(record.get(name, wanted), kinds)]:

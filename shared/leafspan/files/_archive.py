@@ -19,13 +19,7 @@ _HEAD = 1_024  # bytes of a part in which a document type is declared
 
 
 def open_archive(path: Path) -> zipfile.ZipFile:
-    """Open an archive. What reading its entries takes is left to the limits of the process.
-
-    Raises:
-        Unreadable: if it is not an archive of stored and deflated entries that unpack to at most 256 MiB, or is encrypted,
-            or is of Office and declares a document type, with which its text could be made of entities.
-        OSError: if the file cannot be read.
-    """
+    """Open an archive. What reading its entries takes is left to the limits of the process."""
     content = read_bytes(path)
     if content.startswith(_COMPOUND):
         raise Unreadable("it is encrypted, or in the format of before 2007: save it again")

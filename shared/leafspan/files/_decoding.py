@@ -52,9 +52,6 @@ def decode(data: bytes, encoding: str) -> str:
 
     Bytes beyond ASCII that are valid UTF-8 are read as UTF-8, even if ``encoding`` says otherwise: other text is almost
     never valid UTF-8, and a folder may hold both. Pure ASCII is ambiguous: it may be ISO-2022-JP, or UTF-16 without a mark.
-
-    Raises:
-        Unreadable: if the bytes are not in that encoding, or are not text.
     """
     mark, encoding = next((each for each in _MARKS if data.startswith(each[0])), (b"", encoding))
     if not mark and (text := _beyond_ascii(data)) is not None:
@@ -103,11 +100,7 @@ def whole_characters(text: str) -> str:
 
 
 def wide_lines(file: BinaryIO, encoding: str, most: int) -> Iterator[str] | None:
-    """Yield the lines of a file in UTF-16 or UTF-32, or return None for other encodings.
-
-    Raises:
-        Unreadable: while lines are read, if a line is not in that encoding, or too long.
-    """
+    """Yield the lines of a file in UTF-16 or UTF-32, or return None for other encodings."""
     head = file.read(4)
     mark, found = next((each for each in _MARKS if head.startswith(each[0])), (b"", encoding if b"\0" in head else ""))
     file.seek(len(mark))

@@ -28,19 +28,12 @@ _DECIMAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+\.[0-9]*)(?:[eE][-+]?[0-9]+)?")
 
 @dataclass(slots=True)
 class FrontMatter:
-    """A page's front matter.
+    """A page's front matter."""
 
-    Attributes:
-        end: The page's first character after the front matter and its line end. 0 without front matter.
-        title: The title in it.
-        fields: The fields that can be metadata: texts, numbers, true and false, and lists of one of these.
-        left_out: What was left out, and why.
-    """
-
-    end: int = 0
-    title: str | None = None
-    fields: dict[str, object] = field(default_factory=dict)
-    left_out: list[str] = field(default_factory=list)
+    end: int = 0  # the page's first character after the front matter and its line end. 0 without front matter
+    title: str | None = None  # the title in it
+    fields: dict[str, object] = field(default_factory=dict)  # texts, numbers, booleans, lists of one of these
+    left_out: list[str] = field(default_factory=list)  # what was left out, and why
 
 
 def read_front_matter(page: str) -> FrontMatter:
@@ -153,11 +146,7 @@ def _depth(body: str) -> int:
 
 
 def _composed(body: str) -> Any:
-    """Return the root node of a YAML text, or None if it is empty.
-
-    Raises:
-        ValueError: if it is not valid YAML.
-    """
+    """Return the root node of a YAML text, or None if it is empty."""
     import yaml  # imported here, since most pages do not need it
 
     try:

@@ -23,12 +23,7 @@ _PLACE = frozenset({"doc_id", "start", "end"})
 
 
 def is_report(path: Path) -> bool:
-    """Whether a file is a page that ``leafspan report`` has written.
-
-    Raises:
-        Unreadable: if it is not a regular file.
-        OSError: if it cannot be read.
-    """
+    """Whether a file is a page that ``leafspan report`` has written."""
     with open_file(path) as file:
         return _GENERATOR.match(file.read(_HEAD)) is not None
 
@@ -38,10 +33,6 @@ def is_of_questions(path: Path) -> bool:
 
     It has if all lines have only keys of questions, up to a question whose answer is a place in a document, as all
     generated questions have. Questions with only texts as answers look like documents.
-
-    Raises:
-        Unreadable: if it is not a regular file.
-        OSError: if it cannot be read.
     """
     with open_file(path) as file:
         while line := file.readline(MOST_BYTES + 1):

@@ -72,12 +72,7 @@ def read_html(path: Path, files: Files) -> Iterator[Record]:
 
 
 def markdown_of(html: str) -> tuple[str, str | None]:
-    """Return a page's main content as Markdown, and its title.
-
-    Raises:
-        MissingExtra: if markdownify is not installed.
-        Unreadable: if it is not HTML.
-    """
+    """Return a page's main content as Markdown, and its title."""
     try:
         import markdownify
     except ImportError as error:

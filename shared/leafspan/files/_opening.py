@@ -18,12 +18,7 @@ class Unreadable(Exception):
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a file.
-
-    Raises:
-        Unreadable: if it is not a regular file.
-        OSError: if it cannot be opened.
-    """
+    """Open a file."""
     _check_regular(path.stat().st_mode)  # before opening, since opening a device can have effects
     file: BinaryIO = open(path, "rb", opener=_open_without_waiting)  # noqa: SIM115 (the caller closes it)
     try:
@@ -35,12 +30,7 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Read a file.
-
-    Raises:
-        Unreadable: if it is not a regular file, or too large.
-        OSError: if it cannot be read.
-    """
+    """Read a file."""
     with open_file(path) as file:
         data = file.read(MOST_BYTES + 1) if os.fstat(file.fileno()).st_size <= MOST_BYTES else None
     if data is None or len(data) > MOST_BYTES:

@@ -14,11 +14,7 @@ from leafspan.values import Document
 
 
 def read_with(reader: Any, path: Path) -> Iterator[Record | BadRecord]:
-    """Read a file's documents with a user's own reader; a single document has the file's id.
-
-    Raises:
-        Unreadable: if the reader fails, or returns something else.
-    """
+    """Read a file's documents with a user's own reader; a single document has the file's id."""
     try:
         if hasattr(reader, "load_data"):
             returned = (reader() if isinstance(reader, type) else reader).load_data(path)

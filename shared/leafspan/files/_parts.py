@@ -14,19 +14,12 @@ _PLACE = re.compile(r"(.*)s (\d+)-(\d+)|(.*) (\d+)", re.DOTALL)
 
 
 class Parts(NamedTuple):
-    """Consecutive parts of a file.
+    """Consecutive parts of a file."""
 
-    Attributes:
-        unit: What one is called, such as ``"page"``.
-        first: The number of the first one.
-        starts: The lines of the text on which they start, from 1. If each line is a part, only the first line.
-        name: What contains them, such as a sheet. Empty if that is the file.
-    """
-
-    unit: str
-    first: int
-    starts: Sequence[int] | int
-    name: str = ""
+    unit: str  # what one is called, such as ``"page"``
+    first: int  # the number of the first one
+    starts: Sequence[int] | int  # lines of the text, from 1; an int if each line from there is a part
+    name: str = ""  # what contains them, such as a sheet. Empty if that is the file
 
 
 class Assembly:

@@ -44,17 +44,11 @@ _FROM_OUTSIDE = (-9, -15, 0)  # SIGKILL, SIGTERM and an unknown code: the file m
 
 
 class Limits(NamedTuple):
-    """What reading one file may take.
+    """What reading one file may take."""
 
-    Attributes:
-        seconds: Processor time.
-        memory: Bytes of memory of the process.
-        output: Bytes of the file's documents.
-    """
-
-    seconds: int = 60
-    memory: int = 2**31
-    output: int = 2**26
+    seconds: int = 60  # processor time
+    memory: int = 2**31  # bytes of memory of the process
+    output: int = 2**26  # bytes of the file's documents
 
 
 LIMITS = Limits()

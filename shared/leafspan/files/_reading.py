@@ -43,17 +43,11 @@ class Skipped:
 
 
 class Step(NamedTuple):
-    """The next step for something that was found.
+    """The next step for something that was found."""
 
-    Attributes:
-        found: What was found.
-        ids: Ids of an unchanged file's documents; empty for a file that was read before; None for all others.
-        what: What leafspan has written there. None for all other files.
-    """
-
-    found: Path | NotRead | LeftOut
-    ids: Sequence[str] | None = None
-    what: str | None = None
+    found: Path | NotRead | LeftOut  # what was found
+    ids: Sequence[str] | None = None  # of an unchanged file; empty for a file that was read before; None for all others
+    what: str | None = None  # what leafspan has written there. None for all other files
 
     @property
     def is_to_be_read(self) -> bool:
@@ -86,11 +80,7 @@ def in_limits(steps: Iterable[Step], files: Files) -> Iterator[tuple[Step, Itera
 
 
 class FileReading:
-    """Reads files for one call of an index. A file that is found twice is read once.
-
-    Attributes:
-        ahead: Reads the files of steps, in order, perhaps some of them ahead.
-    """
+    """Reads files for one call of an index. A file that is found twice is read once."""
 
     def __init__(
         self, check: Callable[..., Document], root: Path | None = None, stored_name: Callable[[str], str] = str
@@ -156,10 +146,6 @@ class FileReading:
         """Yield a source's documents, in the order of their paths.
 
         Files in a folder that leafspan itself has written are skipped. A file that the user names is always read.
-
-        Raises:
-            InvalidDocument: if a path that the user named does not exist or is of no known kind; with ``files.strict``,
-                also if a file cannot be read.
         """
         check_paths(files)
         names = self.names(files)
@@ -259,11 +245,7 @@ def no_match(files: Files) -> str:
 
 
 def check_paths(files: Files, *, remedy: str = "") -> None:
-    """Check that each path of a source exists, and is a folder or a file of a known kind.
-
-    Raises:
-        InvalidDocument: if one does not.
-    """
+    """Check that each path of a source exists, and is a folder or a file of a known kind."""
     suffixes = suffixes_of(files)
     for path in files.named:
         if not is_there(path):
@@ -274,11 +256,7 @@ def check_paths(files: Files, *, remedy: str = "") -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Whether something exists at a path that the user named.
-
-    Raises:
-        InvalidDocument: if that is unknown, so that its documents are not taken for deleted.
-    """
+    """Whether something exists at a path that the user named."""
     try:
         return path.exists()
     except OSError as error:

@@ -14,31 +14,18 @@ _MOST_PARSED = 2_000_000  # characters: a parser can need a thousand bytes of me
 
 
 class Record(NamedTuple):
-    """A document of a file.
-
-    Attributes:
-        text: Its text.
-        title: Its title. None for the file's name.
-        metadata: Its metadata, as stored, beside the file's name.
-        part: The part of the file, such as ``page=3``. Empty for the whole file.
-        id: Its id, if the file gives it one. None for the file's name and the part.
-        left_out: What was left out, and why.
-        lines_before: Number of lines of the file before the text.
-        markup: The text's markup format.
-        parts: Where the file's parts start in the text. None if the text has the file's own lines.
-        layout: The text's structure, if it is known.
-    """
+    """A document of a file."""
 
     text: str
-    title: str | None
-    metadata: Mapping[str, object]
-    part: str = ""
-    id: str | None = None
-    left_out: Sequence[str] = ()
-    lines_before: int = 0
-    markup: str = MARKDOWN
-    parts: Sequence[Parts] | None = None
-    layout: Layout | None = None
+    title: str | None  # its title. None for the file's name
+    metadata: Mapping[str, object]  # its metadata, as stored, beside the file's name
+    part: str = ""  # the part of the file, such as ``page=3``. Empty for the whole file
+    id: str | None = None  # its id, if the file gives it one. None for the file's name and the part
+    left_out: Sequence[str] = ()  # what was left out, and why
+    lines_before: int = 0  # number of lines of the file before the text
+    markup: str = MARKDOWN  # the text's markup format
+    parts: Sequence[Parts] | None = None  # None if the text has the lines of the file
+    layout: Layout | None = None  # the text's structure, if it is known
 
 
 def parsed_record(text: str, title: str | None, markup: str) -> Record:
@@ -59,11 +46,5 @@ class Reader(Protocol):
     """A function that reads files of one kind."""
 
     def __call__(self, path: Path, files: Files) -> Iterator[Record | BadRecord]:
-        """Yield a file's documents.
-
-        Raises:
-            Unreadable: if the file cannot be read.
-            OSError: if the file cannot be read.
-            MissingExtra: if a library is not installed.
-        """
+        """Yield a file's documents."""
         ...

@@ -19,17 +19,11 @@ _BAR = re.compile(r"(\\*)\|")
 
 
 class Cell(NamedTuple):
-    """A cell of a table.
-
-    Attributes:
-        text: Its text.
-        rows: The number of rows over which it is merged.
-        columns: The number of columns over which it is merged.
-    """
+    """A cell of a table."""
 
     text: str
-    rows: int = 1
-    columns: int = 1
+    rows: int = 1  # the number of rows over which it is merged
+    columns: int = 1  # the number of columns over which it is merged
 
 
 class _Merged(str):

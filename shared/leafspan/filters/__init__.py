@@ -1,18 +1,23 @@
 """Filters on the metadata of documents: one language, to which filters of Chroma, Haystack and LlamaIndex are converted."""
 
-from leafspan.filters._builder import F
-from leafspan.filters._changed import with_conditions
+from leafspan.filters._analysis import FilterPolicy, apply_policy, constant, failing_parts, implied, with_conditions
+from leafspan.filters._builder import F, filter_from_option, filter_from_text
 from leafspan.filters._columns import Columns
-from leafspan.filters._conditions import DOCUMENT_ID, Condition, Contains, Equal, Exists, OneOf, Ordered, TextMatch
-from leafspan.filters._constants import constant
+from leafspan.filters._conditions import (
+    DOCUMENT_ID,
+    Condition,
+    Contains,
+    Equal,
+    Exists,
+    OneOf,
+    Ordered,
+    TextMatch,
+    all_of,
+    any_of,
+)
 from leafspan.filters._dialects import to_filter
 from leafspan.filters._expression import And, Where
-from leafspan.filters._failing import failing_parts
-from leafspan.filters._implications import implied
-from leafspan.filters._instants import instant
-from leafspan.filters._logic import all_of, any_of
-from leafspan.filters._parsing import filter_from_option, filter_from_text
-from leafspan.filters._policies import FilterPolicy, apply_policy
+from leafspan.filters._values import instant
 
 __all__ = [
     "DOCUMENT_ID",

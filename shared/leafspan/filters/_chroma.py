@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from leafspan.checks import plain_value, shown
 from leafspan.errors import InvalidArgument
-from leafspan.filters._conditions import Contains, Equal, OneOf, Ordered
+from leafspan.filters._conditions import Contains, Equal, OneOf, Ordered, all_of, any_of
 from leafspan.filters._expression import Where
-from leafspan.filters._logic import all_of, any_of
-from leafspan.filters._refusals import refusal, showing
 from leafspan.filters._values import is_number
+
+_LONGEST = 200  # characters of a part in a message
 
 
 def from_chroma(where: Mapping[object, object]) -> Where:
@@ -21,9 +23,6 @@ def from_chroma(where: Mapping[object, object]) -> Where:
     ``$in`` and ``$nin`` an empty list, and ``$eq`` and ``$ne`` a whole list. There is ``$not``.
 
     Ints equal floats by value. Chroma cuts 1.5 to 1 before it compares it with ints.
-
-    Raises:
-        InvalidArgument: if the filter breaks a rule. The message shows the wrong part.
     """
     parts = []
     for key, value in where.items():
@@ -85,23 +84,39 @@ def _advice(key: str, operator: str, bound: object) -> str:
     return f"texts, such as ISO dates, are compared by F({key!r}) {_ORDERS[operator]} {shown(bound)}"
 
 
-def _ordered(operator: str) -> Callable[[str, Any], Where]:
-    def make(key: str, bound: object) -> Where:
-        if not is_number(plain_value(bound)):
-            raise InvalidArgument(f"an order comparison needs a number, got {shown(bound)}")
-        return Ordered(key, operator, bound)  # type: ignore[arg-type]
-
-    return make
+def _ordered(operator: str, key: str, bound: object) -> Where:
+    if not is_number(plain_value(bound)):
+        raise InvalidArgument(f"an order comparison needs a number, got {shown(bound)}")
+    return Ordered(key, operator, bound)  # type: ignore[arg-type]
 
 
 _ORDERS: Mapping[str, str] = {"$gt": ">", "$gte": ">=", "$lt": "<", "$lte": "<="}
 _OPERATORS: Mapping[str, Callable[[str, Any], Where]] = {
     "$eq": Equal,
     "$ne": lambda key, value: ~Equal(key, value),
-    **{operator: _ordered(order) for operator, order in _ORDERS.items()},
+    **{operator: partial(_ordered, order) for operator, order in _ORDERS.items()},
     "$in": OneOf,
     "$nin": lambda key, values: ~OneOf(key, values),
     "$contains": Contains,
     "$not_contains": lambda key, member: ~Contains(key, member),
 }
 _NAMES = ", ".join(_OPERATORS)
+
+
+def refusal(rule: str, part: object, advice: str = "") -> InvalidArgument:
+    """An error with the message ``where: {rule} in {part}; {advice}``. A long part is shortened."""
+    try:
+        text = repr(part)
+    except Exception as error:  # nested too deep, or a user's own repr fails
+        text = f"a part whose repr fails with {type(error).__name__}"
+    shown = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return InvalidArgument(f"where: {rule} in {shown}{f'; {advice}' if advice else ''}")
+
+
+@contextmanager
+def showing(part: object, advice: str = "") -> Iterator[None]:
+    """Add the ``part`` of the filter, and advice, to every InvalidArgument that is raised inside."""
+    try:
+        yield
+    except InvalidArgument as error:
+        raise refusal(str(error), part, advice) from None

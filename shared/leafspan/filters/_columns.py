@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property, reduce
+from operator import iand, ior
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
-from leafspan.filters._column import Column
-from leafspan.filters._conditions import Condition, value_of
-from leafspan.filters._expression import And, Not, Or, Where
+from leafspan.filters._conditions import Condition, Contains, Equal, Exists, OneOf, Ordered, value_of
+from leafspan.filters._expression import And, Joined, Not, Where
+from leafspan.filters._values import canonical, instant, is_number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,30 +30,115 @@ class Columns:
         return len(self._documents)
 
     def matching(self, filter: Where) -> NDArray[np.bool_]:
-        """Mask of the documents that match: ``[filter.matches(metadata, id) for id, metadata in documents]``.
-
-        Raises:
-            InvalidArgument: if ``filter`` is not a filter made with ``F``.
-        """
+        """Mask of the documents that match: ``[filter.matches(metadata, id) for id, metadata in documents]``."""
         if isinstance(filter, Condition):
-            return self._column(filter.key).matching(filter)
+            key = filter.key
+            if key not in self._columns:  # harmless if two threads make it
+                self._columns[key] = Column([value_of(key, metadata, id) for id, metadata in self._documents])
+            return self._columns[key].matching(filter)
         if isinstance(filter, Not):
             return ~self.matching(filter.part)
-        if isinstance(filter, And):
-            found = self.matching(filter.parts[0])
-            for part in filter.parts[1:]:
-                found &= self.matching(part)
-            return found
-        if isinstance(filter, Or):
-            found = self.matching(filter.parts[0])
-            for part in filter.parts[1:]:
-                found |= self.matching(part)
-            return found
+        if isinstance(filter, Joined):
+            return reduce(iand if isinstance(filter, And) else ior, map(self.matching, filter.parts))
         raise InvalidArgument(f"filter must be a Where, got {shown(filter)}")
 
-    def _column(self, key: str) -> Column:
-        column = self._columns.get(key)
-        if column is None:  # harmless if two threads make it
-            column = Column([value_of(key, metadata, document_id) for document_id, metadata in self._documents])
-            self._columns[key] = column
-        return column
+
+class Ranked(NamedTuple):
+    """Values in ascending order, and the number of each."""
+
+    values: list[Any]
+    numbers: NDArray[np.intp]
+
+
+class Column:
+    """Decides conditions on one key for many documents at once.
+
+    Different values are numbered from 0, and each document has the number of its value. A condition is decided once for
+    each different value, and then looked up for each document. Order comparisons bisect sorted Python objects, since
+    numpy's floats of 64 bits cannot represent all ints.
+    """
+
+    def __init__(self, values: Sequence[object]) -> None:
+        import numpy as np
+
+        self._number_of: dict[Hashable, int] = {}
+        self._values: list[object] = []
+        numbers = np.empty(len(values), dtype=np.intp)
+        for row, value in enumerate(values):
+            number = self._number_of.setdefault(canonical(value), len(self._values))
+            if number == len(self._values):
+                self._values.append(value)
+            numbers[row] = number
+        self._numbers = numbers
+
+    def matching(self, condition: Condition) -> NDArray[np.bool_]:
+        """Mask of the documents for which the condition holds, of shape (documents,)."""
+        if isinstance(condition, Equal):
+            return self._equal_to(condition.value)
+        if isinstance(condition, Exists):
+            return ~self._equal_to(None)
+        if isinstance(condition, OneOf):
+            numbers = (self._number_of.get(canonical(value)) for value in condition.values)
+            return self._with_numbers([number for number in numbers if number is not None])
+        if isinstance(condition, Contains):
+            return self._with_numbers(self._lists_with.get(canonical(condition.member), []))
+        if isinstance(condition, Ordered):
+            return self._with_numbers(self._in_order(condition))
+        matches = (value is not None and condition.holds(value) for value in self._values)
+        return self._with_numbers([number for number, is_match in enumerate(matches) if is_match])
+
+    def _equal_to(self, value: object) -> NDArray[np.bool_]:
+        """Mask of the documents with this value."""
+        same: NDArray[np.bool_] = self._numbers == self._number_of.get(canonical(value), -1)
+        return same
+
+    def _with_numbers(self, numbers: Sequence[int] | NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Mask of the documents whose value has one of these numbers."""
+        import numpy as np
+
+        matches = np.zeros(len(self._values), dtype=np.bool_)
+        matches[numbers] = True
+        return matches[self._numbers]
+
+    def _in_order(self, condition: Ordered) -> NDArray[np.intp]:
+        """The numbers of the values that match an order comparison."""
+        bound = condition.bound
+        if not isinstance(bound, str):
+            ranked = self._by_size
+        elif (moment := instant(bound)) is None:
+            ranked = self._by_text
+        else:
+            ranked, bound = self._by_time, moment
+        side = bisect_left if condition.operator in ("<", ">=") else bisect_right
+        place = side(ranked.values, bound)
+        return ranked.numbers[:place] if condition.operator in ("<", "<=") else ranked.numbers[place:]
+
+    @cached_property
+    def _by_size(self) -> Ranked:
+        return _ranked((value, number) for number, value in enumerate(self._values) if is_number(value))
+
+    @cached_property
+    def _by_text(self) -> Ranked:
+        return _ranked((value, number) for number, value in enumerate(self._values) if isinstance(value, str))
+
+    @cached_property
+    def _by_time(self) -> Ranked:
+        moments = ((instant(value), number) for number, value in enumerate(self._values) if isinstance(value, str))
+        return _ranked((moment, number) for moment, number in moments if moment is not None)
+
+    @cached_property
+    def _lists_with(self) -> dict[Hashable, list[int]]:
+        """For each member of a list, the numbers of the lists with this member."""
+        lists: dict[Hashable, list[int]] = {}
+        for number, value in enumerate(self._values):
+            if isinstance(value, list | tuple):
+                for member in dict.fromkeys(map(canonical, value)):
+                    lists.setdefault(member, []).append(number)
+        return lists
+
+
+def _ranked(pairs: Iterable[tuple[Any, int]]) -> Ranked:
+    import numpy as np
+
+    ordered = sorted(pairs)
+    return Ranked([value for value, _ in ordered], np.array([number for _, number in ordered], dtype=np.intp))

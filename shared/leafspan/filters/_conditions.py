@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from leafspan.checks import is_missing, is_reserved, plain_value, shown
 from leafspan.errors import InvalidArgument
-from leafspan.filters._expression import Where
-from leafspan.filters._instants import instant
-from leafspan.filters._ordering import COMPARISONS, order_bound
-from leafspan.filters._values import Scalar, Value, canonical, checked_scalar, checked_scalars, checked_value, is_number
+from leafspan.filters._expression import And, Or, Where, flattened
+from leafspan.filters._values import (
+    COMPARISONS,
+    Scalar,
+    Value,
+    canonical,
+    checked_scalar,
+    checked_scalars,
+    checked_value,
+    instant,
+    is_number,
+    order_bound,
+)
 
 DOCUMENT_ID = "doc_id"
 """The key of a document's id in filters. It is reserved, so no metadata can have it."""
@@ -35,11 +44,7 @@ def value_of(key: str, metadata: Mapping[str, object], document_id: str) -> obje
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Condition(Where):
-    """A filter that depends on the value of a single key.
-
-    Raises:
-        InvalidArgument: if no document can have the key, or a subclass refuses one of its operands.
-    """
+    """A filter that depends on the value of a single key. A key or operand that no document can have is refused."""
 
     key: str
 
@@ -54,16 +59,13 @@ class Condition(Where):
     def _clean(self) -> None:
         """Check the operands, and replace them by plain, immutable values."""
 
-    def holds(self, value: object) -> bool:
-        """Whether a document with this value matches. None means a missing key, and never matches."""
-        return value is not None and self._holds(value)
-
     @abstractmethod
-    def _holds(self, value: object) -> bool:
-        """The answer of ``holds`` for a value that is not None."""
+    def holds(self, value: object) -> bool:
+        """Whether a document with this value, which is not None, matches. A document without the key never matches."""
 
-    def _decide(self, metadata: Mapping[str, object], document_id: str) -> bool:
-        return self.holds(value_of(self.key, metadata, document_id))
+    def matches(self, metadata: Mapping[str, object], document_id: str = "") -> bool:
+        value = value_of(self.key, metadata, document_id)
+        return value is not None and self.holds(value)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -75,7 +77,7 @@ class Equal(Condition):
     def _clean(self) -> None:
         object.__setattr__(self, "value", checked_value(self.value))
 
-    def _holds(self, value: object) -> bool:
+    def holds(self, value: object) -> bool:
         return canonical(value) == canonical(self.value)
 
     def text(self, operator: str) -> str:
@@ -100,7 +102,7 @@ class OneOf(Condition):
     def _clean(self) -> None:
         object.__setattr__(self, "values", checked_scalars(self.values))
 
-    def _holds(self, value: object) -> bool:
+    def holds(self, value: object) -> bool:
         return canonical(value) in map(canonical, self.values)
 
     def text(self, method: str) -> str:
@@ -132,7 +134,7 @@ class Ordered(Condition):
     def _clean(self) -> None:
         object.__setattr__(self, "bound", order_bound(self.bound))
 
-    def _holds(self, value: object) -> bool:
+    def holds(self, value: object) -> bool:
         compare = COMPARISONS[self.operator]
         if not isinstance(self.bound, str):
             return is_number(value) and compare(value, self.bound)
@@ -157,7 +159,7 @@ class Contains(Condition):
     def _clean(self) -> None:
         object.__setattr__(self, "member", checked_scalar(self.member))
 
-    def _holds(self, value: object) -> bool:
+    def holds(self, value: object) -> bool:
         return isinstance(value, list | tuple) and canonical(self.member) in map(canonical, value)
 
     def __repr__(self) -> str:
@@ -180,7 +182,7 @@ class TextMatch(Condition):
         object.__setattr__(self, "part", part)
         object.__setattr__(self, "ignore_case", bool(self.ignore_case))
 
-    def _holds(self, value: object) -> bool:
+    def holds(self, value: object) -> bool:
         if not isinstance(value, str):
             return False
         return self.part.lower() in value.lower() if self.ignore_case else self.part in value
@@ -195,10 +197,31 @@ class TextMatch(Condition):
 class Exists(Condition):
     """A filter: the document has the key."""
 
-    def _holds(self, value: object) -> bool:
+    def holds(self, value: object) -> bool:
         return True
 
     def __repr__(self) -> str:
         return f"F({self.key!r}).exists()"
 
     needs_parentheses: ClassVar[bool] = False
+
+
+def all_of(filters: Iterable[Where]) -> Where:
+    """A filter: all of these match. Without any, every document matches."""
+    parts = flattened(And, filters)
+    if not parts:
+        return Exists(DOCUMENT_ID)  # every document has an id
+    return And(parts) if len(parts) > 1 else parts[0]
+
+
+def any_of(filters: Iterable[Where]) -> Where:
+    """A filter: at least one of these matches. Without any, no document matches."""
+    parts = flattened(Or, filters)
+    if not parts:
+        return OneOf(DOCUMENT_ID, ())
+    return Or(parts) if len(parts) > 1 else parts[0]
+
+
+def none_of(filters: Iterable[Where]) -> Where:
+    """A filter: none of these matches. Without any, every document matches."""
+    return ~any_of(filters)

@@ -24,7 +24,10 @@ class Where(ABC):
     __slots__ = ()
     needs_parentheses: ClassVar[bool] = True
     """Whether the code of the filter needs parentheses beside ``&``, ``|`` and ``~``."""
+    levels: int = 1
+    """The number of levels of filters inside each other, 1 for a condition."""
 
+    @abstractmethod
     def matches(self, metadata: Mapping[str, object], document_id: str = "") -> bool:
         """Whether a document matches.
 
@@ -33,16 +36,6 @@ class Where(ABC):
                 A value of a type that the filter does not expect does not match, and is no error.
             document_id: The document's id, for filters on ``doc_id``. Default: empty.
         """
-        return self._decide(metadata, document_id)
-
-    @property
-    def levels(self) -> int:
-        """The number of levels of filters inside each other, 1 for a condition."""
-        return 1
-
-    @abstractmethod
-    def _decide(self, metadata: Mapping[str, object], document_id: str) -> bool:
-        """The answer of ``matches``."""
 
     @property
     def negated_text(self) -> str:
@@ -64,11 +57,7 @@ class Where(ABC):
         return Not(self)
 
     def __bool__(self) -> bool:
-        """Always an error: otherwise ``a and b`` would be ``b``, and ``1 < F(key) < 9`` would be ``F(key) < 9``.
-
-        Raises:
-            TypeError: always.
-        """
+        """Always a TypeError: otherwise ``a and b`` would be ``b``, and ``1 < F(key) < 9`` would be ``F(key) < 9``."""
         raise TypeError(
             "a filter has no truth value: combine filters with &, | and ~ instead of and, or and not, each comparison in "
             "parentheses; write a range as two comparisons; ask for a missing filter with `is None`"
@@ -83,47 +72,38 @@ class Where(ABC):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class And(Where):
-    """A filter: all ``parts`` match. It has two or more, and no part is itself an ``And``."""
+class Joined(Where):
+    """Two or more ``parts`` joined by the ``sign``. No part is itself joined by it."""
 
     parts: tuple[Where, ...]
-    _levels: int = field(init=False)
+    levels: int = field(init=False)
+    sign: ClassVar[str]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_levels", _levels_above(self.parts))
+        object.__setattr__(self, "levels", _levels_above(self.parts))
 
-    @property
-    def levels(self) -> int:
-        """See Where."""
-        return self._levels
+    def __repr__(self) -> str:
+        return self.sign.join(part.text_beside_operator for part in self.parts)
 
-    def _decide(self, metadata: Mapping[str, object], document_id: str) -> bool:
+
+class And(Joined):
+    """A filter: all ``parts`` match."""
+
+    __slots__ = ()
+    sign = " & "
+
+    def matches(self, metadata: Mapping[str, object], document_id: str = "") -> bool:
         return all(part.matches(metadata, document_id) for part in self.parts)
 
-    def __repr__(self) -> str:
-        return " & ".join(part.text_beside_operator for part in self.parts)
 
+class Or(Joined):
+    """A filter: at least one of the ``parts`` matches."""
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Or(Where):
-    """A filter: at least one of the ``parts`` matches. It has two or more, and no part is itself an ``Or``."""
+    __slots__ = ()
+    sign = " | "
 
-    parts: tuple[Where, ...]
-    _levels: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_levels", _levels_above(self.parts))
-
-    @property
-    def levels(self) -> int:
-        """See Where."""
-        return self._levels
-
-    def _decide(self, metadata: Mapping[str, object], document_id: str) -> bool:
+    def matches(self, metadata: Mapping[str, object], document_id: str = "") -> bool:
         return any(part.matches(metadata, document_id) for part in self.parts)
-
-    def __repr__(self) -> str:
-        return " | ".join(part.text_beside_operator for part in self.parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -131,19 +111,13 @@ class Not(Where):
     """A filter: ``part`` does not match. ``~`` of a ``Not`` is its part."""
 
     part: Where
-    _levels: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_levels", _levels_above((self.part,)))
-
-    @property
-    def levels(self) -> int:
-        """See Where."""
-        return self._levels
-
+    levels: int = field(init=False)
     needs_parentheses: ClassVar[bool] = False
 
-    def _decide(self, metadata: Mapping[str, object], document_id: str) -> bool:
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", _levels_above((self.part,)))
+
+    def matches(self, metadata: Mapping[str, object], document_id: str = "") -> bool:
         return not self.part.matches(metadata, document_id)
 
     def __invert__(self) -> Where:
@@ -161,11 +135,7 @@ class Not(Where):
 
 
 def _levels_above(parts: Iterable[Where]) -> int:
-    """The number of levels of a filter with these parts.
-
-    Raises:
-        InvalidArgument: if there are too many levels.
-    """
+    """The number of levels of a filter with these parts. Too many are an InvalidArgument."""
     levels = 1 + max(part.levels for part in parts)
     if levels > MOST_LEVELS:
         raise InvalidArgument(

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
-from typing import TypeAlias, TypeGuard
+import operator
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias, TypeGuard
 
 from leafspan.checks import plain_value, shown
 from leafspan.errors import InvalidArgument
@@ -43,9 +46,6 @@ def checked_scalar(value: object) -> Scalar:
     """The value as a plain str, int, float or bool.
 
     Other scalars are converted as in metadata: see ``plain_value``.
-
-    Raises:
-        InvalidArgument: if it is not a scalar, or not finite.
     """
     value = plain_value(value)
     if isinstance(value, bool | str):
@@ -62,11 +62,7 @@ def checked_scalar(value: object) -> Scalar:
 
 
 def checked_scalars(values: object) -> tuple[Scalar, ...]:
-    """The values of a list or another collection as plain values of one type. The values of a set are sorted.
-
-    Raises:
-        InvalidArgument: if it is not a collection, or its values have more than one type; ints and floats may be mixed.
-    """
+    """The values of a list or another collection as plain values of one type. The values of a set are sorted."""
     if not isinstance(values, Iterable) or isinstance(values, str | bytes | Mapping) or getattr(values, "ndim", 1) == 0:
         raise InvalidArgument(f"a list of values is needed, got {shown(values)}")
     items = tuple(checked_scalar(value) for value in values)
@@ -77,13 +73,50 @@ def checked_scalars(values: object) -> tuple[Scalar, ...]:
 
 
 def checked_value(value: object) -> Value:
-    """The value for an equality: a scalar, or a tuple for a list.
-
-    Raises:
-        InvalidArgument: if the value is impossible in a document, such as an empty list.
-    """
+    """The value for an equality: a scalar, or a tuple for a list."""
     if not isinstance(value, list | tuple):
         return checked_scalar(value)
     if not value:
         raise InvalidArgument("no document has an empty list as a value: ask whether the key exists")
     return checked_scalars(value)
+
+
+COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "<": operator.lt,
+    "<=": operator.le,
+}
+
+
+def order_bound(value: object) -> Scalar:
+    """A number or a text, for the right side of an order comparison. Other scalars are converted as in metadata."""
+    bound = None if isinstance(value, list | tuple) else checked_scalar(value)
+    if bound is None or isinstance(bound, bool):
+        raise InvalidArgument(f"an order comparison needs a number or a str, got {shown(value)}")
+    return bound
+
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt ]|\Z)")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def instant(text: str) -> int | None:
+    """Microseconds since 1970 (UTC) of an ISO date or datetime, None for any other text.
+
+    Without an offset a time is UTC; a date means its first moment. Only the extended format with a full date is a date:
+    ``2025-02-03``, ``2025-02-03T10:00``, ``2025-02-03 10:00:00+02:00``. ``2025`` and ``20250203`` may be something else,
+    and sort correctly as texts anyway.
+    """
+    if not _DATE.match(text):
+        return None
+    ends_day = text[11:13] == "24"  # 24:00, the end of a day in ISO 8601, which Python reads only since version 3.14
+    try:
+        moment = datetime.fromisoformat(f"{text[:11]}00{text[13:]}" if ends_day else text)
+    except ValueError:
+        return None
+    if ends_day and (moment.hour, moment.minute, moment.second, moment.microsecond) != (0, 0, 0, 0):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(microseconds=1) + (86_400_000_000 if ends_day else 0)

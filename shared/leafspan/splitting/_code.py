@@ -81,9 +81,6 @@ def find_definitions(text: str, language: str) -> list[Heading]:
     """Return a source text's definitions as headings, each with the comments and decorators above it.
 
     Where a definition ends and something else follows, a heading without text follows, so that the rest is not below it.
-
-    Raises:
-        MissingExtra: if tree-sitter is not installed.
     """
     data = text.encode()
     found = sorted(_definitions(parser_of(language).parse(data).root_node, data, LANGUAGES[language].types))
@@ -104,11 +101,7 @@ def find_definitions(text: str, language: str) -> list[Heading]:
 
 
 def parser_of(language: str) -> Any:
-    """Return a language's parser.
-
-    Raises:
-        MissingExtra: if tree-sitter is not installed.
-    """
+    """Return a language's parser."""
     try:
         from tree_sitter import Parser
     except ImportError as error:

@@ -38,12 +38,7 @@ class Splitter(Protocol):
 
 
 def check_cuts(cuts: Sequence[Cut], text: str) -> None:
-    """Check that the leaves between the cuts partition the text.
-
-    Raises:
-        InvalidDocument: if the ends do not ascend, a level is negative or above 100, or the last cut is not at the end of
-            the text.
-    """
+    """Check that the leaves between the cuts partition the text."""
     before = 0
     for cut in cuts:
         if cut.end <= before:
@@ -58,11 +53,7 @@ def check_cuts(cuts: Sequence[Cut], text: str) -> None:
 
 
 def to_cuts(splitter: object, returned: Any) -> list[Cut]:
-    """Return the cuts that a user's own splitter returned, with plain ints instead of numpy's.
-
-    Raises:
-        UnusableResult: if it did not return Cuts.
-    """
+    """Return the cuts that a user's own splitter returned, with plain ints instead of numpy's."""
     rule = "return a list of Cuts of whole numbers"
     if not isinstance(returned, Sequence) or isinstance(returned, str | bytes):
         raise unusable("the splitter", splitter, rule, returned)

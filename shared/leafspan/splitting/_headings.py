@@ -38,33 +38,20 @@ _LONGEST_HEADER = 200  # characters of column names
 
 
 class Heading(NamedTuple):
-    """A heading of a text.
+    """A heading of a text."""
 
-    Attributes:
-        start: Its first character.
-        end: The character after its line end.
-        depth: 1 for a top heading, up to 6.
-        text: Its text, without Markdown's marks.
-    """
-
-    start: int
-    end: int
-    depth: int
-    text: str
+    start: int  # its first character
+    end: int  # the character after its line end
+    depth: int  # 1 for a top heading, up to 6
+    text: str  # its text, without Markdown's marks
 
 
 class Table(NamedTuple):
-    """A table of a text.
+    """A table of a text."""
 
-    Attributes:
-        start: Its first character.
-        end: The character after its last line end.
-        header: Its column names, such as ``"Name | Price"``, at most 200 characters.
-    """
-
-    start: int
-    end: int
-    header: str
+    start: int  # its first character
+    end: int  # the character after its last line end
+    header: str  # its column names, such as ``"Name | Price"``, at most 200 characters
 
 
 def find_headings(text: str) -> list[Heading]:

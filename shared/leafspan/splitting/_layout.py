@@ -15,20 +15,12 @@ MARKDOWN, RST, PLAIN, ASCIIDOC, ORG = "markdown", "rst", "plain", "asciidoc", "o
 
 
 class Layout(NamedTuple):
-    """A text's structure.
+    """A text's structure."""
 
-    Attributes:
-        headings: Its headings, in order.
-        tables: Its tables with column names, in order.
-        paragraphs: Each paragraph's first character, and the character after it, in order. None if they are found section
-            by section, as in Markdown and plain text.
-        breaks: Where leaves begin beside headings, in order, such as at a new page.
-    """
-
-    headings: Sequence[Heading]
-    tables: Sequence[Table] = ()
-    paragraphs: Sequence[tuple[int, int]] | None = None
-    breaks: Sequence[int] = ()
+    headings: Sequence[Heading]  # its headings, in order
+    tables: Sequence[Table] = ()  # its tables with column names, in order
+    paragraphs: Sequence[tuple[int, int]] | None = None  # None: found section by section, as in Markdown and plain text
+    breaks: Sequence[int] = ()  # where leaves begin beside headings, in order, such as at a new page
 
     def paragraphs_within(self, start: int, end: int) -> list[tuple[int, int]] | None:
         """Return the paragraphs in a part of the text, counted from its start, or None if they are not known."""
@@ -39,11 +31,7 @@ class Layout(NamedTuple):
 
 
 def layout_of(text: str, markup: str = MARKDOWN) -> Layout:
-    """Return a text's structure. The markup of source code is its language's name.
-
-    Raises:
-        MissingExtra: if a library for it is not installed.
-    """
+    """Return a text's structure. The markup of source code is its language's name."""
     if markup in LANGUAGES:
         return Layout(find_definitions(text, markup), (), ())
     return _LAYOUTS.get(markup, _markdown)(text)

@@ -39,14 +39,6 @@ def cut_sentences(
     (Unicode Annex 29), and cuts a sentence that is longer than a leaf between words. White space without text joins the
     previous leaf, or at the start of the text the next one. Marks without text, such as a bullet or the end of a table,
     join the leaf that they belong to, if it has room.
-
-    Args:
-        text: The text.
-        size: The longest leaf.
-        measure: The length of a text.
-        markdown: Whether the text is Markdown.
-        paragraphs: Where its paragraphs start and end, if known.
-        done: Called with numbers of finished characters.
     """
     from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
