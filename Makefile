@@ -6,7 +6,7 @@ TEST := $(BIN)/pytest -n auto --dist worksteal
 
 MINUTES ?= 20
 
-.PHONY: help demo docs pictures test test-all soak mutants bench bench-quick check audit lint types contracts format wheel-test release benchmarks clean
+.PHONY: help demo docs pictures test test-all soak mutants bench bench-quick check audit lint types contracts ratchet format wheel-test release benchmarks clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -21,7 +21,7 @@ pictures: .venv/dev ## Draw the pictures of the strategies' pages again
 	$(BIN)/python -m tools.site.pictures
 
 test: .venv/dev ## Run all tests except the slow ones, in about five minutes
-	$(TEST) -m "not slow"
+	LEAFSPAN_TEST_FIGURES=.test-figures.json $(TEST) -m "not slow"
 
 test-all: .venv/dev ## Run all tests, including long kill and property tests, servers, browsers, notebooks and large indexes
 	LEAFSPAN_TESTS=thorough $(TEST)
@@ -35,7 +35,7 @@ mutants: .venv/mutants ## Make single changes to the code, and count how many th
 	$(BIN)/python -m tools.mutants $(if $(MODULE),--module $(MODULE)) $(if $(SAMPLE),--sample $(SAMPLE)) \
 		$(if $(SEED),--seed $(SEED)) $(if $(LIST),--by-hand) $(if $(AGAIN),--again) $(if $(ROOM),--only-room)
 
-check: lint types contracts ## Check style, types and the import rules
+check: lint types contracts ratchet ## Check style, types, the import rules and the ratchet
 
 audit: .venv/dev ## Look up known vulnerabilities of the installed packages (needs the network)
 	$(BIN)/python tools/audit.py
@@ -50,6 +50,9 @@ types: .venv/dev ## Check types
 
 contracts: .venv/dev ## Check the import rules between rooms
 	$(BIN)/lint-imports
+
+ratchet: .venv/dev ## Check that no size, walk, cost or quality is worse than tools/ratchet.toml allows
+	$(BIN)/python tools/ratchet.py
 
 format: .venv/dev ## Format the code, and repair style
 	$(BIN)/ruff check --fix .
@@ -95,7 +98,7 @@ bench-quick: .venv/bench ## Check that make bench runs, with a few thousand leav
 	$(BIN)/python benchmarks/bench.py --quick
 
 clean: ## Delete everything that the other targets have made
-	rm -rf .venv .mutants dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .test-figures.json .mutants dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 .venv/pip:
 	$(PYTHON) -m venv .venv
