@@ -26,7 +26,7 @@ ALLOWED = {
     ("shared/leafspan/errors.py", "AttributeError"),
     # caught where the id of the document is known, which a DamagedIndex names
     ("shared/leafspan/documents/_packed_place.py", "ValueError"),
-    ("shared/leafspan/indexing/_row_repair.py", "ValueError"),
+    ("shared/leafspan/indexing/_document_check.py", "ValueError"),
     ("shared/leafspan/store/_as_written.py", "ValueError"),
     ("shared/leafspan/store/_manifest.py", "ValueError"),
     ("shared/leafspan/trees/_summary_record.py", "ValueError"),

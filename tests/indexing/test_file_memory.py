@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from leafspan import Files, Index
 from leafspan.files import _formats
-from leafspan.indexing import _file_memory
+from leafspan.indexing import _known_files
 from tests.private.views.test_writers import private
 from tests.profiles import examples
 
@@ -35,7 +35,7 @@ def read(monkeypatch: pytest.MonkeyPatch, read_here: None) -> list[str]:
         return spy
 
     monkeypatch.setattr(_formats, "READERS", {suffix: reading(reader) for suffix, reader in _formats.READERS.items()})
-    monkeypatch.setattr(_file_memory, "_COARSEST", 0)
+    monkeypatch.setattr(_known_files, "_COARSEST", 0)
     return names
 
 
@@ -80,11 +80,11 @@ def test_only_what_has_changed_is_read(tmp_path: Path, docs: Path, read: list[st
 
 
 def test_a_file_that_was_written_a_moment_ago_is_read_once_more(tmp_path: Path, docs: Path, read: list[str], monkeypatch):
-    monkeypatch.setattr(_file_memory, "_COARSEST", 2_000_000_000)
+    monkeypatch.setattr(_known_files, "_COARSEST", 2_000_000_000)
     with Index.open(tmp_path / "kb") as index:
         index.sync(docs)
         assert again(index, docs, read)[0] == ["a.md", "b.txt", "c.jsonl"]
-        monkeypatch.setattr(_file_memory, "_COARSEST", 0)
+        monkeypatch.setattr(_known_files, "_COARSEST", 0)
         index.sync(docs)
         assert again(index, docs, read)[0] == []
 
@@ -137,7 +137,7 @@ def test_other_options_read_a_file_again_and_readers_of_ones_own_always(tmp_path
 
 
 def test_a_file_of_very_many_documents_is_not_remembered(tmp_path: Path, docs: Path, read: list[str], monkeypatch):
-    monkeypatch.setattr(_file_memory, "_MOST_DOCUMENTS", 1)
+    monkeypatch.setattr(_known_files, "_MOST_DOCUMENTS", 1)
     (docs / "empty.jsonl").write_text("")
     time.sleep(0.02)
     with Index.open(tmp_path / "kb") as index:
@@ -237,7 +237,7 @@ def test_a_sync_that_remembers_does_what_one_does_that_reads_everything(rounds):
         Index.open(Path(folder) / "one") as one,
         Index.open(Path(folder) / "two") as two,
     ):
-        patch.setattr(_file_memory, "_COARSEST", 0)
+        patch.setattr(_known_files, "_COARSEST", 0)
         docs = Path(folder) / "docs"
         docs.mkdir()
         for changes in [[("write", name, 0) for name in "abc"], *rounds]:

@@ -286,7 +286,7 @@ MUTANTS = (
     ),
     Mutant(
         "the writer's lock is released early",
-        "indexing._write_group",
+        "indexing._writing",
         "            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, made)\n",
         """            writer.stop()
             yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, made)
@@ -364,7 +364,7 @@ MUTANTS = (
     # Groups, deleting, syncing: indexing
     Mutant(
         "a group is written without finishing what is half done",
-        "indexing._write_group",
+        "indexing._writing",
         """        yield from writer.recover()
         were_there: dict[str, bool] = {}
 """,
@@ -373,13 +373,13 @@ MUTANTS = (
     ),
     Mutant(
         "what another writer has written meanwhile is not looked at",
-        "indexing._write_group",
+        "indexing._writing",
         "            if old is None or old.hash != split.row.hash:\n",
         "            if True:\n",
     ),
     Mutant(
         "a replaced document is deleted all the same",
-        "indexing._deleting",
+        "indexing._writing",
         "            found = {id_: row for id_, row in found.items() if row.version == versions.get(id_)}\n",
         "            pass\n",
     ),

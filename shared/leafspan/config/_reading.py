@@ -30,16 +30,10 @@ _FIRST_WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place of a value, for errors.
+    """The place of a value, for errors."""
 
-    Attributes:
-        path: The keys and numbers that lead to it.
-        source: The file's name. Empty without a file.
-        lines: The line of each path, from 1 on. Empty if unknown.
-    """
-
-    path: Path = ()
-    source: str = ""
+    path: Path = ()  # the keys and numbers that lead to it
+    source: str = ""  # the file's name. Empty without a file
     lines: Mapping[Path, int] = field(default_factory=dict, repr=False)
 
     def __truediv__(self, key: str | int) -> Place:
@@ -61,20 +55,12 @@ class Place:
 
 
 def read_config(plain: object, base: type, given: Mapping[str, object], place: Place) -> Any:
-    """Return a configuration's object.
-
-    Raises:
-        InvalidArgument: if a name is unknown, or an option is out of its range; the message says where.
-    """
+    """Return a configuration's object."""
     return _Reading(given).value(plain, base, place)
 
 
 def read_option(value: object, hint: Any, given: Mapping[str, object] | None, place: Place) -> Any:
-    """Read an option that may contain configurations. Values that are not, or cannot be, configurations stay unchanged.
-
-    Raises:
-        InvalidArgument: if a name is unknown, or an option is out of its range; the message says where.
-    """
+    """Read an option that may contain configurations. Values that are not, or cannot be, configurations stay unchanged."""
     if not isinstance(value, str | Mapping | Sequence):
         return value
     try:
@@ -158,11 +144,7 @@ class _Reading:
 
 
 def _only_kind(plain: Mapping[str, Any], bases: Sequence[type], place: Place) -> type:
-    """Return the class of an object whose configuration does not name its class.
-
-    Raises:
-        InvalidArgument: if several classes are possible.
-    """
+    """Return the class of an object whose configuration does not name its class."""
     known = {name: kind for base in bases for name, kind in kinds_below(base).items()}
     if len(known) != 1:
         raise place.error(f"type must name one of {', '.join(known)}, got {shown(dict(plain))}")
@@ -170,11 +152,7 @@ def _only_kind(plain: Mapping[str, Any], bases: Sequence[type], place: Place) ->
 
 
 def _check_not_alone(plain: str, bases: Sequence[type], hint: Any, place: Place) -> None:
-    """Check that a text is not given instead of the options of the only possible class.
-
-    Raises:
-        InvalidArgument: if it is.
-    """
+    """Check that a text is not given instead of the options of the only possible class."""
     if kind_named(plain, bases) is not None:
         return
     known = {name: kind for base in bases for name, kind in kinds_below(base).items()}

@@ -70,11 +70,7 @@ def config_text(plain: object, *, json_text: bool = False) -> str:
 
 
 def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
-    """Return a text's plain values in YAML or JSON, and the root place, which knows the line of each part.
-
-    Raises:
-        InvalidArgument: if it is neither, a key occurs twice, or it has aliases, tags or values that are not plain.
-    """
+    """Return a text's plain values in YAML or JSON, and the root place, which knows the line of each part."""
     import yaml
 
     try:
@@ -90,11 +86,7 @@ def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
 
 
 def load_config(path: str | FilePath) -> tuple[Any, Place]:
-    """Like ``parse_config``, for a file.
-
-    Raises:
-        InvalidArgument: also if the file cannot be read.
-    """
+    """Like ``parse_config``, for a file."""
     return parse_config(_read(FilePath(path)), str(path))
 
 

@@ -17,11 +17,7 @@ GIVEN = "given"
 
 
 def write_config(value: object, given: Mapping[str, object], *, base: Any = Any, full: bool = False) -> Any:
-    """Return the plain values from which ``read_config`` makes an equal object.
-
-    Raises:
-        InvalidArgument: if it, or something in it, cannot be written; the message says where.
-    """
+    """Return the plain values from which ``read_config`` makes an equal object."""
     return _Writing(given, full).value(value, base, "")
 
 

@@ -17,13 +17,9 @@ from leafspan.flows._threads import CORES, in_thread
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """The end of a flow, since a thread cannot pass a StopIteration to an event loop.
+    """The end of a flow, since a thread cannot pass a StopIteration to an event loop."""
 
-    Attributes:
-        value: The flow's return value.
-    """
-
-    value: Any
+    value: Any  # the flow's return value
 
 
 class Aside:

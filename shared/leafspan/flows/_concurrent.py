@@ -38,9 +38,6 @@ def run_concurrently(flows: Sequence[Flow[Any]], timeouts: Sequence[float | None
     its result is dropped. ``arun`` uses a task for each flow, and cancels it when it is late or when the caller is
     cancelled; a thread that such a task waits for goes on. A single flow without a timeout runs in the caller's thread.
     A KeyboardInterrupt, SystemExit or CancelledError is raised at once.
-
-    Raises:
-        ValueError: if there is not one timeout for each flow.
     """
     limited = [_Limited(flow, timeout) for flow, timeout in zip(flows, timeouts, strict=True)]
     return Call(_run_in_own_threads, (limited,), native=_arun_limited, what="")

@@ -36,11 +36,7 @@ _MOST_THREADS = 32  # threads that one event loop waits for
 
 
 def run(flow: Flow[T], deadline: Deadline | None = None) -> T:
-    """The flow's result. Blocks until the flow is done.
-
-    Raises:
-        RetrievalTimeout: if the deadline is over before the flow is done.
-    """
+    """The flow's result. Blocks until the flow is done."""
     answer: Any = None
     failure: BaseException | None = None
     try:

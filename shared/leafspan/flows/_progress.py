@@ -19,9 +19,6 @@ class Progress:
     It appears after a second, so that short work shows no line. Then it is written at least once a second, so that it moves
     even while a single step takes long. It fits the terminal: in a narrow one the bar and the time are left out first, then
     the counts. In a notebook it is text, too.
-
-    Raises:
-        InvalidArgument: if ``show`` is neither True nor False nor None.
     """
 
     def __init__(self, total: int | None, *, show: bool | None, what: str, unit: str = " leaves") -> None:

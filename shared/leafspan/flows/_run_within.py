@@ -23,9 +23,6 @@ def run_within(flow: Flow[T], seconds: float | None) -> T:
     With a limit, the flow runs in a thread with the context variables of the caller. A late flow stops after its current
     call, and its result is dropped. If this function runs inside another flow's call, the flow also stops when that
     other flow must stop.
-
-    Raises:
-        RetrievalTimeout: if the time is over.
     """
     outer = current_deadline.get()
     if seconds is None:
@@ -47,11 +44,7 @@ def run_within(flow: Flow[T], seconds: float | None) -> T:
 
 
 async def arun_within(flow: Flow[T], seconds: float | None) -> T:
-    """Like ``run_within``, without blocking the event loop. A late flow is cancelled.
-
-    Raises:
-        RetrievalTimeout: if the time is over.
-    """
+    """Like ``run_within``, without blocking the event loop. A late flow is cancelled."""
     if seconds is None:
         return await arun(flow, current_deadline.get(), reads=True)
     deadline = Deadline(seconds, current_deadline.get())

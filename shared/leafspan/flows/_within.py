@@ -18,9 +18,6 @@ def call_within(seconds: float, name: str, function: Callable[..., T], *argument
     """The result of ``function(*arguments)``. Blocks for ``seconds`` at most.
 
     A late function goes on in its thread, and its result is dropped. The thread keeps no process alive.
-
-    Raises:
-        SourceTimeout: if the time is over.
     """
     future = _started(name, function, arguments)
     try:
@@ -32,11 +29,7 @@ def call_within(seconds: float, name: str, function: Callable[..., T], *argument
 
 
 async def acall_within(seconds: float, name: str, function: Callable[..., T], *arguments: Any) -> T:
-    """Like ``call_within``, without blocking the event loop.
-
-    Raises:
-        SourceTimeout: if the time is over.
-    """
+    """Like ``call_within``, without blocking the event loop."""
     future = _started(name, function, arguments)
     # Not asyncio.to_thread: a hanging thread of its pool keeps asyncio.run from ending.
     answer = asyncio.wrap_future(future)

@@ -2,21 +2,17 @@
 
 from ._contents import DocumentInfo, Stats, count_all, get_document, index_stats, list_documents, list_leaves, summaries_of
 from ._copying import Copied, check_copy, copy_store, copy_texts
-from ._deleting import delete_documents, delete_matching
 from ._examining import Examination, Finding, examine
-from ._ingest import Added, ingest
-from ._intake import Intake
-from ._known_files import FILE_KEY
-from ._moved import moved_warning
-from ._preparing import Preparation
-from ._split_document import SplitDocument, check_splitter, split_document
+from ._ingest import Added, Intake, ingest
+from ._known_files import FILE_KEY, moved_warning
+from ._preparing import Preparation, SplitDocument, check_splitter, split_document
 from ._surroundings import Reach, surrounding_text
 from ._sync import Synced, SyncOptions, sync
 from ._vector_examination import examine_database, examine_files, examine_vectors
 from ._vectors_anew import make_vectors_anew
 from ._verifying import verify
 from ._workers import Workers, started
-from ._write_group import finish, finish_interrupted, write_group
+from ._writing import delete_documents, delete_matching, finish, finish_interrupted, write_group
 
 __all__ = [
     "FILE_KEY",

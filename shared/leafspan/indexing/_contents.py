@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from leafspan.checks import is_unicode
-from leafspan.documents import IndexSettings, copy_metadata
+from leafspan.checks import STRUCTURE_KEY, is_unicode
+from leafspan.documents import IndexSettings, content_hash, copy_metadata
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engines import StaleRead
 from leafspan.flows import Call, Flow
-from leafspan.indexing._whole_document import chunks_of_leaves, problem_of_content
+from leafspan.indexing._known_files import content_in_file
 from leafspan.store import Reader, Row, Scope, Store, StoredLeaf, Totals, leaf_passage, outline_of, read_consistently
 from leafspan.text import first_words
 from leafspan.trees import Trees, count_trees
-from leafspan.values import Document, Passage, short_id
+from leafspan.values import Chunk, Document, Leaf, LeafId, Passage, short_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,11 +124,7 @@ def index_stats(
 
 
 def count_all(store: Store, scope: Scope | None = None) -> Flow[Totals]:
-    """Return the totals over all documents.
-
-    Raises:
-        DamagedIndex: if a document's row is damaged, unless reading skips damaged documents.
-    """
+    """Return the totals over all documents."""
 
     def read(reader: Reader) -> Flow[Totals]:
         catalogue = yield from reader.whole_catalogue()
@@ -138,11 +135,7 @@ def count_all(store: Store, scope: Scope | None = None) -> Flow[Totals]:
 
 
 def list_documents(store: Store, scope: Scope | None = None) -> Flow[list[DocumentInfo]]:
-    """Return all documents, sorted by id.
-
-    Raises:
-        DamagedIndex: if a document's row is damaged, unless reading skips damaged documents.
-    """
+    """Return all documents, sorted by id."""
     rows = yield from read_consistently(store, _all_rows, scope)
     return [
         DocumentInfo(
@@ -161,12 +154,7 @@ def list_documents(store: Store, scope: Scope | None = None) -> Flow[list[Docume
 
 
 def get_document(store: Store, document_id: str, scope: Scope | None = None) -> Flow[Document]:
-    """Return a document with its text.
-
-    Raises:
-        DamagedIndex: if the stored document differs from what was written.
-        DocumentNotFound: if no document has that id.
-    """
+    """Return a document with its text."""
 
     def read(reader: Reader) -> Flow[Document]:
         reader = reader.raising()
@@ -189,12 +177,7 @@ def get_document(store: Store, document_id: str, scope: Scope | None = None) -> 
 
 
 def list_leaves(store: Store, document_id: str | None, scope: Scope | None = None) -> Flow[list[Passage]]:
-    """Return the leaves of one document, or of all documents, as passages with score 0.
-
-    Raises:
-        DamagedIndex: if a stored document differs from what was written (for all documents: unless reading skips it).
-        DocumentNotFound: if no document has that id.
-    """
+    """Return the leaves of one document, or of all documents, as passages with score 0."""
 
     def read(reader: Reader) -> Flow[list[Passage]]:
         if document_id is not None:
@@ -237,3 +220,37 @@ def _current_row(reader: Reader, document_id: str) -> Flow[Row]:
     if row is None or row.version is None:
         raise (yield from reader.catalogue()).lacks(document_id)
     return row
+
+
+def problem_of_content(row: Row, document: Document) -> str | None:
+    """Return what is wrong with a document whose leaves are all stored, or None if it is whole."""
+    if len(document.text) != row.characters:
+        return f"its leaves have {len(document.text)} characters, and it had {row.characters}"
+    if row.hash and content_hash(document, content_in_file(row.extra)) == row.hash:
+        return None
+    # Each leaf is as it was written. The hash is empty because something else is missing, or chunks have metadata under
+    # keys of the document, and the leaves have only the document's values.
+    return None if not row.hash or document.chunks else "its title, metadata or text is not as it was added"
+
+
+def put_together(row: Row, leaves: Sequence[tuple[Leaf, str, Mapping[str, Any]]]) -> Document | None:
+    """Put a document together from its leaves, their texts and metadata, as stored.
+
+    None for a tree, since its hash is not computed from its summaries.
+    """
+    if LeafId(row.document_id, row.version or "", 0).is_summary:
+        return None
+    chunks = chunks_of_leaves(row, [(leaf, own) for leaf, _, own in leaves]) if row.extra.get("chunks") else ()
+    text = "".join([text for _, text, _ in leaves])
+    return Document(row.document_id, text, row.title, copy_metadata(row.metadata), chunks, hidden=row.hidden)
+
+
+def chunks_of_leaves(row: Row, leaves: list[tuple[Leaf, Mapping[str, Any]]]) -> tuple[Chunk, ...]:
+    """Return the chunks that a document was added with, from its leaves and their metadata."""
+    return tuple(Chunk(leaf.end, _own(metadata, row.metadata)) for leaf, metadata in leaves)
+
+
+def _own(metadata: Mapping[str, object], shared: Mapping[str, object]) -> dict[str, object]:
+    """Return a chunk's metadata without its document's metadata."""
+    copied = copy_metadata({key: value for key, value in metadata.items() if key != STRUCTURE_KEY})
+    return {key: value for key, value in copied.items() if key not in shared}

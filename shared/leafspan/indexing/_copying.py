@@ -35,13 +35,7 @@ class Copied:
 
 
 def check_copy(source: Store, target: Store) -> Flow[None]:
-    """Check that an index can become a copy of another one.
-
-    Raises:
-        InvalidArgument: if both are the same index, or the target has documents that neither the source has, nor were
-            copied from it earlier.
-        IndexMismatch: if the target was made with other settings or another embedder.
-    """
+    """Check that an index can become a copy of another one."""
     if source.id == target.id:
         raise InvalidArgument("an index cannot be copied onto itself: choose another folder, database or name")
     if source.settings != target.settings:
@@ -66,14 +60,6 @@ def copy_store(source: Store, target: Store, *, timeout: float, show: bool | Non
     """Copy a store's content into another one that has no other writer. Documents that the source has not are deleted.
 
     Documents that change meanwhile are read again, until both stores have the same rows, which contain all checksums.
-
-    Returns:
-        The numbers of documents and leaves in the target, and of documents that this call wrote.
-
-    Raises:
-        ConcurrentUpdate: if writers change documents faster than they are copied.
-        DamagedIndex: if a stored document differs from what was written.
-        WriterBusy: if another writer holds the target for longer than the timeout.
     """
     if (identity := (yield from source.embedder())) is not None:
         yield from EmbedderRecord(target).write_first(identity, timeout)

@@ -7,27 +7,32 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from leafspan.checks import STRUCTURE_KEY
+from leafspan.documents import (
+    content_hash,
+    find_sections,
+    language_of,
+    moved_down,
+    pack_lines,
+    place_of,
+    unpack_place,
+)
 from leafspan.engines import Record
 from leafspan.flows import Call, Flow
-from leafspan.indexing._row_repair import repaired_row
-from leafspan.indexing._whole_document import problem_of_content, put_together
-from leafspan.store import Reader, Row
-from leafspan.values import Leaf, LeafId, leaf_ids
+from leafspan.indexing._contents import chunks_of_leaves, problem_of_content, put_together
+from leafspan.indexing._known_files import content_in_file, lines_before, markup_of
+from leafspan.splitting import layout_of
+from leafspan.store import LooseRow, Reader, Row, pack_checksums, read_loosely
+from leafspan.values import Document, Leaf, LeafId, leaf_ids
 
 CheckLeaf: TypeAlias = Callable[[Row, LeafId, str, Mapping[str, Any] | None], Any]
 """A function that reads a leaf of a row's document, and raises ValueError if the leaf differs from what was written."""
 
 
 class DocumentToCheck(NamedTuple):
-    """A document with its stored leaves.
+    """A document with its stored leaves."""
 
-    Attributes:
-        row: Its row in the manifest.
-        there: Ordinals of its stored leaves, by version.
-    """
-
-    row: Row
-    there: Mapping[str, set[int]]
+    row: Row  # its row in the manifest
+    there: Mapping[str, set[int]]  # ordinals of its stored leaves, by version
 
     @property
     def size(self) -> int:
@@ -43,19 +48,12 @@ class DocumentToCheck(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is wrong with a document, and how to repair it.
+    """What is wrong with a document, and how to repair it."""
 
-    Attributes:
-        problem: What is wrong.
-        repairs: Whether the repair makes it whole.
-        row: The row that replaces its own, or None to keep that.
-        litter: Ids of leaves of its current version that certainly do not belong to it.
-    """
-
-    problem: str
-    repairs: bool
-    row: Row | None = None
-    litter: Sequence[str] = ()
+    problem: str  # what is wrong
+    repairs: bool  # whether the repair makes it whole
+    row: Row | None = None  # the row that replaces its own, or None to keep that
+    litter: Sequence[str] = ()  # ids of leaves of its current version that certainly do not belong to it
 
 
 def check_documents(
@@ -152,3 +150,59 @@ def _is_shared(row: Row, metadata: Mapping[str, Any] | None) -> bool:
         elif key != STRUCTURE_KEY and row.metadata[key] != value:
             return False
     return True
+
+
+def repaired_row(document_id: str, stored: Any, records: Mapping[str, Record], there: Mapping[str, set[int]]) -> Row | None:
+    """Return a document's row, made from its leaves and its damaged row, or None if the row may have been another one.
+
+    The row is certain if its checksum is the same.
+    """
+    loose = read_loosely(stored)
+    if loose is None:
+        return None
+    for version, ordinals in there.items():
+        row = _made_again(document_id, loose, records, leaf_ids(document_id, version, range(len(ordinals))))
+        if row is not None and row.crc == loose.crc:
+            return row
+    return None
+
+
+def _made_again(document_id: str, loose: LooseRow, records: Mapping[str, Record], ids: list[str]) -> Row | None:
+    """Return the row of a document with these leaves, or None if they do not form a document."""
+    try:
+        leaves = [(_leaf(LeafId.parse(id_), records[id_]), records[id_].metadata or {}) for id_ in ids]
+    except (KeyError, ValueError):
+        return None
+    texts = [records[id_].text or "" for id_ in ids]
+    ends = [leaf.end for leaf, _ in leaves]
+    if (
+        not leaves
+        or [leaf.start for leaf, _ in leaves] != [0, *ends[:-1]]
+        or leaves[-1][0].ancestors[-1].last != len(ids) - 1
+    ):
+        return None
+    version, top = leaves[0][0].version, leaves[0][0].ancestors[-1]
+    plain = Row(document_id, "", version, len(ids), title=loose.title, metadata=loose.metadata, extra=loose.extra)
+    chunks = chunks_of_leaves(plain, leaves) if loose.extra.get("chunks") else ()
+    document = Document(document_id, "".join(texts), loose.title, loose.metadata, chunks, hidden=plain.hidden)
+    places, layout = [leaf for leaf, _ in leaves], layout_of(document.text, markup_of(loose.extra))
+    before = lines_before(loose.extra)
+    checksums = pack_checksums((text, metadata[STRUCTURE_KEY]) for text, (_, metadata) in zip(texts, leaves, strict=True))
+    return replace(
+        plain,
+        hash=content_hash(document, content_in_file(loose.extra)),
+        language=language_of(document),
+        sections=tuple(find_sections(places, layout.headings, layout.tables)),
+        characters=len(document.text),
+        words=top.words,
+        lines="" if chunks or place_of(loose.metadata) else moved_down(pack_lines(document.text, places), before),
+        checksums=checksums,
+    )
+
+
+def _leaf(id_: LeafId, record: Record) -> Leaf:
+    _, text, metadata, _ = record
+    leaf = unpack_place(id_, metadata.get(STRUCTURE_KEY) if metadata else None)
+    if text is None or leaf.end - leaf.start != len(text) or not leaf.ancestors:
+        raise ValueError("it is damaged")
+    return leaf

@@ -36,25 +36,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The options of an examination.
+    """The options of an examination."""
 
-    Attributes:
-        repair: Whether to repair.
-        timeout: Seconds to wait for another writer.
-        quick: Whether to read texts only where ids and rows show damage.
-        show: Whether to show a bar. None: only to a person at a terminal.
-        remedy: What restores a document that cannot be repaired.
-        derived: Whether everything there can be made again, so that leaves without a document need not be kept.
-        check_leaf: Reads a leaf, and raises ValueError if it differs from what was written.
-    """
-
-    repair: bool
-    timeout: float
-    quick: bool = False
-    show: bool | None = None
-    remedy: str = "add the document again to restore it"
+    repair: bool  # whether to repair
+    timeout: float  # seconds to wait for another writer
+    quick: bool = False  # whether to read texts only where ids and rows show damage
+    show: bool | None = None  # whether to show a bar. None: only to a person at a terminal
+    remedy: str = "add the document again to restore it"  # what restores a document that cannot be repaired
     derived: bool = False
-    check_leaf: CheckLeaf = read_place
+    check_leaf: CheckLeaf = read_place  # reads a leaf, and raises ValueError if it differs from what was written
 
 
 def examine(store: Store, how: Examination) -> Flow[list[Finding]]:
@@ -62,9 +52,6 @@ def examine(store: Store, how: Examination) -> Flow[list[Finding]]:
 
     Only leftovers of killed writers, and leaves that certainly belong to no document, are deleted. A document with
     doubtful content loses its hash, so that the next ``add`` writes it again, even with the same content.
-
-    Raises:
-        WriterBusy: if another writer holds the index for longer than the timeout.
     """
     writer = yield from store.start_writing(how.timeout, None)
     try:
@@ -148,16 +135,10 @@ def _finding(id_: str, verdict: Verdict, how: Examination) -> Finding:
 
 @dataclass(slots=True)
 class _Litter:
-    """Records that do not belong to any document's current version, and never will.
+    """Records that do not belong to any document's current version, and never will."""
 
-    Attributes:
-        leaves: Ordinals of leaves, by document and version.
-        strange: Ids of records that are not leaves.
-        findings: The findings about these records, and about those that must not be deleted.
-    """
-
-    leaves: dict[tuple[str, str], set[int]] = field(default_factory=dict)
-    strange: list[str] = field(default_factory=list)
+    leaves: dict[tuple[str, str], set[int]] = field(default_factory=dict)  # ordinals of leaves, by document and version
+    strange: list[str] = field(default_factory=list)  # ids of records that are not leaves
     findings: list[Finding] = field(default_factory=list)
 
     @classmethod

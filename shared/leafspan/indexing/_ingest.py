@@ -13,17 +13,38 @@ from typing import Any
 from leafspan.documents import IndexSettings, content_hash, distinct, language_of, read_documents
 from leafspan.embedding import Embed
 from leafspan.errors import InvalidDocument
-from leafspan.files import FileDocument, Skipped
+from leafspan.files import FileDocument, FileReading, Skipped
 from leafspan.flows import Call, Flow, run_together
 from leafspan.indexing._add_progress import AddProgress
-from leafspan.indexing._intake import Intake
 from leafspan.indexing._known_files import KnownFiles, content_in_file, file_values, other_than_the_file
-from leafspan.indexing._preparing import Prepared, ToPrepare, is_full, prepare, vectors_of
-from leafspan.indexing._split_document import SplitDocument, check_splitter, split_document
+from leafspan.indexing._preparing import (
+    Prepared,
+    SplitDocument,
+    ToPrepare,
+    check_splitter,
+    is_full,
+    prepare,
+    split_document,
+    vectors_of,
+)
 from leafspan.indexing._workers import Task, Workers
-from leafspan.indexing._write_group import finish, finish_interrupted, write_group
+from leafspan.indexing._writing import finish, finish_interrupted, write_group
 from leafspan.store import Reader, Row, Scope, Store, read_consistently
+from leafspan.text import UnicodeErrors
 from leafspan.values import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """How the documents of one call get in."""
+
+    reading: FileReading  # reads files, and checks documents
+    keep: Callable[[Iterable[Document]], Iterable[Document]] = iter
+    known: Callable[[Sequence[Row]], Sequence[Row]] = list
+    row_keys: frozenset[str] = frozenset()
+    unicode_errors: UnicodeErrors = "strict"
+    remembers_files: bool = True  # whether unchanged files may be skipped without reading. Default: True
+
 
 _LOOKED_UP = 256  # documents looked up in the manifest at a time
 
@@ -70,11 +91,6 @@ def ingest(
 ) -> Flow[Added]:
     """Add documents in any form that a user may pass. A list is checked completely before anything is written.
 
-    Raises:
-        IndexMismatch: if the index needs a user's own splitter that was not passed again.
-        InvalidDocument: if a document cannot be stored, or two different ones have the same id.
-        WriterBusy: if another writer holds the index for longer than the timeout.
-
     An error or interruption after the first document has a note with the number of stored documents.
     """
     reading = intake.reading
@@ -99,17 +115,11 @@ def ingest(
 
 @dataclass(frozen=True, slots=True)
 class TakenIn:
-    """The result of taking in documents, as their ids.
+    """The result of taking in documents, as their ids."""
 
-    Attributes:
-        added: New documents.
-        replaced: Existing documents that have changed.
-        unchanged: Existing documents that have not changed.
-    """
-
-    added: tuple[str, ...]
-    replaced: tuple[str, ...]
-    unchanged: tuple[str, ...]
+    added: tuple[str, ...]  # new documents
+    replaced: tuple[str, ...]  # existing documents that have changed
+    unchanged: tuple[str, ...]  # existing documents that have not changed
 
 
 def take_in(
@@ -127,13 +137,7 @@ def take_in(
     row_keys: frozenset[str] = frozenset(),
     workers: Workers | None = None,
 ) -> Flow[TakenIn]:
-    """Add checked documents. With workers, other processes split, embed and analyse them.
-
-    Raises:
-        IndexMismatch: if the index needs a user's own splitter that was not passed again.
-        InvalidDocument: if a document cannot be stored, or two different ones have the same id.
-        WriterBusy: if another writer holds the index for longer than the timeout.
-    """
+    """Add checked documents. With workers, other processes split, embed and analyse them."""
     check_splitter(store, settings)
     if not dry_run:
         yield from finish_interrupted(store)

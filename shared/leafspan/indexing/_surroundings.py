@@ -19,25 +19,15 @@ _FIRST_REACH = 16  # leaves to read on each side at first, if only a number of w
 
 
 class Reach(NamedTuple):
-    """How much text to take around a passage.
+    """How much text to take around a passage."""
 
-    Attributes:
-        before: Most leaves before it. None: no limit.
-        after: Most leaves after it. None: no limit.
-        words: Most words of the passage and its surroundings together. None: no limit.
-    """
-
-    before: int | None
-    after: int | None
-    words: int | None
+    before: int | None  # most leaves before it. None: no limit
+    after: int | None  # most leaves after it. None: no limit
+    words: int | None  # most words of the passage and its surroundings together. None: no limit
 
     @classmethod
     def of(cls, before: int | None, after: int | None, words: int | None) -> Reach:
-        """Return the user's reach, with default numbers of leaves.
-
-        Raises:
-            InvalidArgument: if a number is out of its range.
-        """
+        """Return the user's reach, with default numbers of leaves."""
         before = None if before is None else check_whole("before", before, 0)
         after = None if after is None else check_whole("after", after, 0)
         if words is not None:
@@ -46,13 +36,7 @@ class Reach(NamedTuple):
 
 
 def surrounding_text(store: Store, passage: object, reach: Reach, scope: Scope | None = None) -> Flow[Passage]:
-    """Return a passage with the leaves around it, as one passage with score 0.
-
-    Raises:
-        InvalidArgument: if ``passage`` is not a passage, or is a summary.
-        DamagedIndex: if the stored document differs from what was written.
-        DocumentNotFound: if the document was deleted or replaced.
-    """
+    """Return a passage with the leaves around it, as one passage with score 0."""
     target = _target(passage)
 
     def read(reader: Reader) -> Flow[Passage]:

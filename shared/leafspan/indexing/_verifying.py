@@ -32,9 +32,6 @@ def verify(
 
     A segment without the leaf is no difference: the next query that needs it builds it. Documents that are damaged in the
     store are left to ``examine``.
-
-    Raises:
-        WriterBusy: if another writer holds the index, or another thread a copy, for longer than the timeout.
     """
     rows, differences = yield from store.verified_rows(repair=how.repair)
     findings = [Finding(id_, problem, how.repair and not store.cache_read_only) for id_, problem in differences.items()]
@@ -82,21 +79,13 @@ class _Part(NamedTuple):
 
 @dataclass(slots=True)
 class _Compared:
-    """The state of one copy's comparison.
-
-    Attributes:
-        copy: The copy.
-        parts: Its segments.
-        damaged: What is wrong with unreadable files.
-        wrong: Segments with differences.
-        problems: The differences, as documents and problems.
-    """
+    """The state of one copy's comparison."""
 
     copy: Mirror
-    parts: Sequence[_Part]
-    damaged: Mapping[Path, str]
-    wrong: list[OpenSegment] = field(default_factory=list)
-    problems: list[tuple[str, str]] = field(default_factory=list)
+    parts: Sequence[_Part]  # its segments
+    damaged: Mapping[Path, str]  # what is wrong with unreadable files
+    wrong: list[OpenSegment] = field(default_factory=list)  # segments with differences
+    problems: list[tuple[str, str]] = field(default_factory=list)  # the differences, as documents and problems
 
     def findings(self, repair: bool) -> list[Finding]:
         """Return the copy's findings. Nothing is repaired while the files remain, as in a read-only folder."""

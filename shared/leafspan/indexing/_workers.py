@@ -51,11 +51,7 @@ class Task(Generic[T]):
 
 
 class Workers:
-    """The worker processes. If one ends early, for example without memory, others repeat its work.
-
-    Attributes:
-        count: Number of workers.
-    """
+    """The worker processes. If one ends early, for example without memory, others repeat its work."""
 
     def __init__(self, count: int, start: Callable[[], Processes]) -> None:
         self.count = count
@@ -158,9 +154,6 @@ def started(count: int | None, shared: object) -> Iterator[Workers | None]:
     """A context with workers that pass ``shared`` to each function as its first argument. None if ``count`` is None or 0.
 
     They run on Ray if this process uses Ray, and on this machine otherwise.
-
-    Raises:
-        InvalidArgument: if ``count`` is not a whole number >= 0, or ``shared`` cannot be sent to another process.
     """
     if count is None or check_whole("workers", count, 0) == 0:
         yield None

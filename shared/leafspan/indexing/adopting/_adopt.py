@@ -5,19 +5,65 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
-from leafspan.documents import IndexSettings, content_hash, language_of
+from leafspan.documents import CHUNK_ID, IndexSettings, content_hash, language_of
+from leafspan.embedding import Embedder, check_vectors, normalize
+from leafspan.errors import IndexMismatch
 from leafspan.flows import Call, Flow, Progress
 from leafspan.indexing import check_splitter, finish, finish_interrupted, split_document, write_group
 from leafspan.indexing.adopting._documents import DocumentMaker, WithVectors
-from leafspan.indexing.adopting._earlier import ADOPTED_KEY, EarlierAdoption, read_earlier
-from leafspan.indexing.adopting._plan import Plan, PlannedDocument
-from leafspan.indexing.adopting._record import new_name
-from leafspan.indexing.adopting._report import Adopted
+from leafspan.indexing.adopting._plan import Plan, PlannedDocument, SkippedRecord, embedded_texts, new_name, read_record
 from leafspan.indexing.adopting._source import Source
 from leafspan.store import Reader, Row, Store, read_consistently
 
+ADOPTED_KEY = "adopted"
+"""The key in a row's further values for the id of the collection that the document was adopted from."""
+
+_PAGE = 1_000  # leaves read at a time
+
+_REMEDY = "delete that document and adopt again, or adopt into another index"
 _GROUP = 2_000  # records in memory at a time, except for a larger document
+
+
+@dataclass(frozen=True, slots=True)
+class Adopted:
+    """The result of an ``adopt``, or of its dry run. Each record of the collection becomes a leaf, or is skipped.
+
+    Attributes:
+        records: Number of records in the collection.
+        added: Ids of the new documents.
+        replaced: Ids of the documents that were replaced because they have changed.
+        unchanged: Number of unchanged documents.
+        leaves: Number of records that are leaves.
+        alone: Number of leaves that are documents of their own, under their own ids, because their place in a text is
+            unknown.
+        skipped: The skipped records.
+        notes: The differences from the collection, in sentences.
+    """
+
+    records: int
+    added: tuple[str, ...]
+    replaced: tuple[str, ...]
+    unchanged: int
+    leaves: int
+    alone: int
+    skipped: tuple[SkippedRecord, ...]
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"Adopted({self.records} records, {len(self.added)} added, {len(self.replaced)} replaced, "
+            f"{self.unchanged} unchanged, {len(self.skipped)} skipped)"
+        )
+
+    @property
+    def reasons(self) -> dict[str, list[str]]:
+        """The ids of the skipped records, by reason."""
+        found: dict[str, list[str]] = {}
+        for record in self.skipped:
+            found.setdefault(record.reason, []).append(record.id)
+        return found
 
 
 def adopt(
@@ -30,12 +76,7 @@ def adopt(
     timeout: float,
     show: bool | None,
 ) -> Flow[Adopted]:
-    """Write a plan's documents, except unchanged ones.
-
-    Raises:
-        IndexMismatch: if the index needs a user's own splitter that was not passed again.
-        WriterBusy: if another writer holds the index for longer than the timeout.
-    """
+    """Write a plan's documents, except unchanged ones."""
     if store is not None:
         check_splitter(store, settings)
     progress = Progress(plan.records, show=show, what="Adopting", unit=" records")
@@ -43,6 +84,28 @@ def adopt(
         return (yield from _Adoption(source, plan, store, settings, dry_run, timeout, progress).run())
     finally:
         progress.close()
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierAdoption:
+    """The records of a collection that an index has."""
+
+    collection: str = ""  # id of the collection
+    holders: Mapping[str, str] = field(default_factory=dict)
+    records: Mapping[str, set[str]] = field(default_factory=dict)  # for each of these documents, its records
+
+    def conflict(self, document_id: str, records: Sequence[str], old: Row | None) -> str | None:
+        """Return why writing a changed document would duplicate, lose or replace others, or None if it may be written."""
+        holder = next((there for each in records if (there := self.holders.get(each, document_id)) != document_id), None)
+        if holder is not None:
+            return f"the index has it in document {holder!r}, from before the collection changed: {_REMEDY}"
+        if old is None or old.version is None:
+            return None
+        if old.extra.get(ADOPTED_KEY) != self.collection:
+            return f"the index has another document {document_id!r}, which was not adopted from this collection: {_REMEDY}"
+        if lost := self.records.get(document_id, set()) - set(records):
+            return f"the index has {len(lost)} more records in document {document_id!r}, not here any more: {_REMEDY}"
+        return None
 
 
 @dataclass(slots=True)
@@ -147,3 +210,75 @@ def _notes(maker: DocumentMaker, space: str, reserved: Sequence[str]) -> Iterato
         )
     if maker.blank:
         yield f"{maker.blank} characters that chunks have left out, mostly white space, are white space now"
+
+
+def read_earlier(store: Store, collection: str) -> Flow[EarlierAdoption]:
+    """Return what the index has of this collection."""
+
+    def read(reader: Reader) -> Flow[EarlierAdoption]:
+        rows = yield from reader.rows()
+        adopted = [row for row in rows.values() if row.version is not None and row.extra.get(ADOPTED_KEY) == collection]
+        holders: dict[str, str] = {}
+        ids = [id_ for row in adopted for id_ in row.leaf_ids]
+        for start in range(0, len(ids), _PAGE):
+            leaves = yield from reader.fetch_leaves(ids[start : start + _PAGE])
+            for stored in leaves.values():
+                document_id = stored.leaf.document_id
+                # A record that is a document of its own may have a chunk_id in the document's own metadata.
+                alone = CHUNK_ID in rows[document_id].metadata or CHUNK_ID not in stored.metadata
+                holders[document_id if alone else str(stored.metadata[CHUNK_ID])] = document_id
+        records: dict[str, set[str]] = {}
+        for record, document_id in holders.items():
+            records.setdefault(document_id, set()).add(record)
+        return EarlierAdoption(collection, holders, records)
+
+    return read_consistently(store, read, leave_out=True)  # a damaged document is adopted again
+
+
+_COMPARED = 8  # records whose texts are embedded again
+_SAME = 0.99  # least cosine of a text's vector and the stored one
+
+
+def check_embedder(source: Source, plan: Plan, embedder: Embedder) -> Flow[None]:
+    """Embed a few of a collection's texts, and compare their vectors with the stored ones.
+
+    LlamaIndex may have embedded a node's text with metadata before it. At least half of the texts must match: others may
+    have been changed without being embedded again.
+    """
+    import numpy as np
+
+    ids = [member.id for document in plan.documents for member in document.members]
+    some = ids[:: max(1, len(ids) // _COMPARED)][:_COMPARED]
+    records = yield from source.collection.read(some, "text", "metadata", "vector")
+    stored, texts = [], []
+    for id_, record in records.items():
+        if record.text and record.vector is not None and np.any(record.vector):
+            stored.append(np.asarray(record.vector, dtype=np.float32))
+            texts.append(embedded_texts(read_record(id_, record.metadata, plan.renamed), record.text))
+    if not texts:
+        return
+    every = [text for each in texts for text in each]
+    vectors = check_vectors((yield embedder.embed_documents(every)), every, name=embedder.name)
+    name = source.collection.name
+    if vectors.shape[1] != len(stored[0]):
+        raise IndexMismatch(
+            f"the vectors of the collection {name!r} have {len(stored[0])} dimensions, the vectors of {embedder.name} have "
+            f"{vectors.shape[1]}: give the embedder that the collection was made with"
+        )
+    cosines = _best(normalize(np.stack(stored)), normalize(vectors), [len(each) for each in texts])
+    if 2 * sum(cosine >= _SAME for cosine in cosines) < len(cosines):
+        raise IndexMismatch(
+            f"{embedder.name} did not make the vectors of the collection {name!r}: of {len(cosines)} texts that were "
+            f"embedded again, the cosines with the stored vectors are from {min(cosines):.2f} to {max(cosines):.2f}; give "
+            "the embedder that the collection was made with"
+        )
+
+
+def _best(stored: Any, vectors: Any, counts: list[int]) -> list[float]:
+    """Return for each stored vector the best cosine with its own new vectors; ``counts`` has their numbers."""
+    cosines = []
+    start = 0
+    for vector, count in zip(stored, counts, strict=True):
+        cosines.append(float((vectors[start : start + count] @ vector).max()))
+        start += count
+    return cosines

@@ -9,24 +9,17 @@ from typing import Any, NamedTuple
 from leafspan.documents import CHUNK_ID, Piece, check_document, put_together, shared_by_chunks, title_in
 from leafspan.engines import Record
 from leafspan.errors import InvalidDocument
-from leafspan.indexing.adopting._plan import DELETED, Member, PlannedDocument
-from leafspan.indexing.adopting._record import read_record
-from leafspan.indexing.adopting._report import SkippedRecord
+from leafspan.indexing.adopting._plan import DELETED, Member, PlannedDocument, SkippedRecord, read_record
 from leafspan.values import Chunk, Document
 
 _UNIT = 1e-3  # greatest difference of a vector's length from 1
 
 
 class WithVectors(NamedTuple):
-    """A document with a chunk for each leaf.
-
-    Attributes:
-        document: The document.
-        vectors: Matrix with a row for each leaf.
-    """
+    """A document with a chunk for each leaf."""
 
     document: Document
-    vectors: Any
+    vectors: Any  # matrix with a row for each leaf
 
     @property
     def records(self) -> list[str]:
@@ -36,29 +29,19 @@ class WithVectors(NamedTuple):
 
 @dataclass(slots=True)
 class DocumentMaker:
-    """Makes documents from records, and counts what the report needs.
-
-    Attributes:
-        leaves: Number of records that are leaves.
-        alone: Number of leaves that are documents of their own.
-        disagreeing: Number of these that have a place, but cannot be joined.
-        blank: Number of characters between chunks that no record has.
-        zero: Number of vectors of length 0.
-        other_lengths: Number of vectors of any other length than 0 and 1.
-        leaf_keys: The metadata keys whose values differ within a document.
-    """
+    """Makes documents from records, and counts what the report needs."""
 
     docstore: Any
     renamed: Mapping[str, str]
     skipped: list[SkippedRecord]
     wholes: Set[str] = frozenset()
-    leaves: int = 0
-    alone: int = 0
-    disagreeing: int = 0
-    blank: int = 0
-    zero: int = 0
-    other_lengths: int = 0
-    leaf_keys: set[str] = field(default_factory=set)
+    leaves: int = 0  # number of records that are leaves
+    alone: int = 0  # number of leaves that are documents of their own
+    disagreeing: int = 0  # number of these that have a place, but cannot be joined
+    blank: int = 0  # number of characters between chunks that no record has
+    zero: int = 0  # number of vectors of length 0
+    other_lengths: int = 0  # number of vectors of any other length than 0 and 1
+    leaf_keys: set[str] = field(default_factory=set)  # the metadata keys whose values differ within a document
 
     def documents(self, planned: Sequence[PlannedDocument], records: Mapping[str, Record]) -> list[WithVectors]:
         """Return a group's documents."""

@@ -2,62 +2,163 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from leafspan.checks import check_flag, is_reserved, shown
-from leafspan.documents import clean_metadata
+from leafspan.documents import CHUNK_ID, clean_metadata, made_id, metadata_key, place_of, shared_by_chunks
+from leafspan.engines.chroma import NODE_KEY
 from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.flows import Call, Flow, Progress
-from leafspan.indexing.adopting._record import Record, read_record
-from leafspan.indexing.adopting._report import SkippedRecord
 from leafspan.indexing.adopting._source import Source
+
+_NODE_KEYS = frozenset({NODE_KEY, "_node_type", "document_id", "doc_id", "ref_doc_id"})  # added by LlamaIndex itself
+_SOURCE, _PARENT, _CHILDREN = "1", "4", "5"  # LlamaIndex's relationships of a node
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedRecord:
+    """A record that was not adopted.
+
+    Attributes:
+        id: Its id in the collection.
+        reason: Why it was not adopted, and what you could do.
+    """
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record without its text."""
+
+    id: str
+    metadata: Mapping[str, Any]  # the user's own metadata
+    whole: str | None  # id of the document that it is a piece of. None if unknown
+    start: int | None  # the character at which it starts in the document, or in ``parent``. None if unknown
+    parent: str | None = None
+    children: tuple[str, ...] = ()  # ids of the LlamaIndex nodes that were split from it
+    node: Mapping[str, Any] | None = None  # its LlamaIndex node, without the text. None for other records
+    hidden: tuple[str, ...] = ()  # keys of its metadata that no model may see
+    reserved: tuple[str, ...] = ()  # keys of its metadata that leafspan reserves, and that got other names for this
+
+
+def new_name(key: str) -> str:
+    """Return the name that a reserved metadata key gets unless the user gives another one."""
+    return f"adopted_{key}"
+
+
+def read_record(id_: str, metadata: Mapping[str, Any] | None, renamed: Mapping[str, str]) -> Record:
+    """Make a record from its metadata in Chroma."""
+    stored = dict(metadata or {})
+    node = _node(stored.get(NODE_KEY))
+    own = stored if node is None else _own(stored, node)
+    # If the record already uses the new name, the key keeps its old name, so that no value is lost.
+    reserved = tuple(key for key in own if is_reserved(key) and key not in renamed)
+    renamed = {**renamed, **{key: new_name(key) for key in reserved}}
+    names = {key: key if renamed.get(key) in own else renamed.get(key, key) for key in own}
+    own = {names[key]: value for key, value in own.items()}
+    record = _chunk(id_, own) if node is None else _from_node(id_, own, node, names)
+    if own.get(CHUNK_ID, id_) != id_:  # a leaf stores the record's id under this metadata key
+        record = Record(id_, own, None, None, node=record.node, hidden=record.hidden)
+    return replace(record, reserved=reserved) if reserved else record
+
+
+def _chunk(id_: str, own: Mapping[str, Any]) -> Record:
+    """Read a record of LangChain, Haystack or Chroma."""
+    start = place_of(own)
+    if start is None:
+        return Record(id_, own, None, None)
+    source = own.get("source_id")  # Haystack's
+    whole = source if isinstance(source, str) and source else made_id(metadata_key(own), shared_by_chunks(own))
+    return Record(id_, own, whole, start)
+
+
+def _node(content: object) -> dict[str, Any] | None:
+    """Return a LlamaIndex node as a mapping."""
+    try:
+        node = json.loads(content) if isinstance(content, str) else None
+    except ValueError:
+        return None
+    return node if isinstance(node, dict) else None
+
+
+def _own(stored: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the user's metadata of a node. Values under LlamaIndex's own keys are only in the node itself."""
+    given = node.get("metadata") or {}
+    hidden = {key: given[key] for key in sorted(_NODE_KEYS) if key in given}
+    return {**{key: value for key, value in stored.items() if key not in _NODE_KEYS}, **hidden}
+
+
+def _from_node(id_: str, own: Mapping[str, Any], node: Mapping[str, Any], names: Mapping[str, str]) -> Record:
+    """Read a node of LlamaIndex. ``names`` has the new names of its metadata keys, also for hidden ones."""
+    excluded = node.get("excluded_llm_metadata_keys") or ()
+    relationships = node.get("relationships") or {}
+    start = node.get("start_char_idx")
+    return Record(
+        id_,
+        own,
+        _related(relationships.get(_SOURCE)),
+        start if type(start) is int and start >= 0 else None,
+        _related(relationships.get(_PARENT)),
+        tuple(child for each in relationships.get(_CHILDREN) or () if (child := _related(each))),
+        node,
+        tuple(name for key, name in names.items() if key in excluded),
+    )
+
+
+def _related(node: Any) -> str | None:
+    return (node.get("node_id") or None) if isinstance(node, Mapping) else None
+
+
+def embedded_texts(record: Record, text: str) -> list[str]:
+    """Return the texts that the record's vector may be made from: its own, and LlamaIndex's with metadata before it."""
+    node = record.node
+    if node is None:
+        return [text]
+    hidden = node.get("excluded_embed_metadata_keys") or ()
+    template = node.get("metadata_template") or "{key}: {value}"
+    separator = node.get("metadata_separator", node.get("metadata_seperator")) or "\n"
+    lines = [
+        template.format(key=key, value=str(value))
+        for key, value in (node.get("metadata") or {}).items()
+        if key not in hidden
+    ]
+    if not lines:
+        return [text]
+    whole = node.get("text_template") or "{metadata_str}\n\n{content}"
+    return [whole.format(metadata_str=separator.join(lines), content=text).strip(), text]
+
 
 DELETED = "it was deleted while the collection was read"
 
 
 class Member(NamedTuple):
-    """A record that becomes a leaf of a document.
-
-    Attributes:
-        id: Its id.
-        start: The character of the document at which it starts. None if the record becomes a document of its own.
-    """
+    """A record that becomes a leaf of a document."""
 
     id: str
     start: int | None
 
 
 class PlannedDocument(NamedTuple):
-    """A document made from records.
-
-    Attributes:
-        id: Its id.
-        members: The records.
-    """
+    """A document made from records."""
 
     id: str
-    members: tuple[Member, ...]
+    members: tuple[Member, ...]  # the records
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which records become which documents.
-
-    Attributes:
-        documents: The documents, in the order in which the collection returned their first records.
-        records: Number of records in the collection.
-        skipped: Records that cannot be adopted.
-        renamed: The user's metadata keys that get new names.
-        reserved: The metadata keys that leafspan reserves, and that the user has not given new names.
-    """
+    """Which records become which documents."""
 
     documents: Sequence[PlannedDocument]
-    records: int
-    skipped: Sequence[SkippedRecord]
-    renamed: Mapping[str, str]
-    reserved: Sequence[str] = ()
+    records: int  # number of records in the collection
+    skipped: Sequence[SkippedRecord]  # records that cannot be adopted
+    renamed: Mapping[str, str]  # the user's metadata keys that get new names
+    reserved: Sequence[str] = ()  # the metadata keys that leafspan reserves, and that the user has not given new names
 
     def groups(self, most: int) -> Iterator[list[PlannedDocument]]:
         """Yield the documents in groups of at most this many records. A larger document is a group alone."""
@@ -74,11 +175,7 @@ class Plan:
 
 
 def read_plan(source: Source, *, join: bool, rename: Mapping[str, str] | None, show: bool | None) -> Flow[Plan]:
-    """Read the metadata of all records, in pages, and plan the documents.
-
-    Raises:
-        InvalidArgument: if an option is out of its range.
-    """
+    """Read the metadata of all records, in pages, and plan the documents."""
     check_flag("join", join)
     renamed = _checked_names(rename or {})
     ids = yield from source.collection.ids()

@@ -15,19 +15,12 @@ from leafspan.flows import Call, Flow
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A collection to adopt.
-
-    Attributes:
-        collection: The collection.
-        embedder: The vector store's embedder. None if unknown.
-        docstore: LlamaIndex's store of the documents or nodes. None without such a store.
-        opened: Chroma client to close at the end. None if the user opened it.
-    """
+    """A collection to adopt."""
 
     collection: ForeignCollection
-    embedder: Any = None
-    docstore: Any = None
-    opened: Any = None
+    embedder: Any = None  # the vector store's embedder. None if unknown
+    docstore: Any = None  # LlamaIndex's store of the documents or nodes. None without such a store
+    opened: Any = None  # Chroma client to close at the end. None if the user opened it
 
     def close(self) -> None:
         """Close the client that was opened for it."""
@@ -36,12 +29,7 @@ class Source:
 
 
 def open_source(thing: Any, collection: str | None, docstore: Any, timeout: float) -> Flow[Source]:
-    """Return the collection that a user means. It is recognised by its methods, so that no framework must be installed.
-
-    Raises:
-        InvalidArgument: if the source is of an unknown type, or the collection belongs to an index.
-        IndexNotFound: if the collection does not exist.
-    """
+    """Return the collection that a user means. It is recognised by its methods, so that no framework must be installed."""
     if collection is not None and (not isinstance(collection, str) or not is_unicode(collection)):
         raise InvalidArgument(f"collection must be the name of a collection, got {shown(collection)}")
     if docstore is not None and not hasattr(docstore, "get_document"):

@@ -1,16 +1,88 @@
-"""Deleting documents."""
+"""Writes a group of documents at once, and finishes what a killed writer left."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from leafspan.checks import is_unicode, shown
-from leafspan.errors import InvalidArgument
+from leafspan.errors import ConcurrentUpdate, DamagedIndex, InvalidArgument, WriterBusy
 from leafspan.filters import constant, to_filter
-from leafspan.flows import Flow
-from leafspan.indexing._write_group import finish, finish_interrupted
-from leafspan.store import Reader, Row, Scope, Store, read_consistently
+from leafspan.flows import Call, Flow
+from leafspan.indexing._preparing import SplitDocument
+from leafspan.store import DocumentToWrite, Reader, Row, Scope, Store, read_consistently
+
+
+def write_group(
+    store: Store,
+    documents: Sequence[SplitDocument],
+    vectors: Sequence[Any],
+    *,
+    scope: Scope | None,
+    timeout: float,
+    wrote: Callable[[int], None] = lambda _: None,
+    derived: Mapping[str, Any] | None = None,
+) -> Flow[dict[str, bool]]:
+    """Write whole documents, except those that are stored with the same content.
+
+    ``derived`` has what was derived from all of them for search.
+    """
+    writer = yield from store.start_writing(timeout, [split.document.id for split in documents])
+    try:
+        yield from writer.recover()
+        were_there: dict[str, bool] = {}
+        to_write = []
+        for split, matrix in zip(documents, vectors, strict=True):
+            old = writer.rows.get(split.document.id)
+            if scope and old and old.version is not None and not scope.sees(old):
+                raise ConcurrentUpdate("another process has written the same ids meanwhile; add the documents again")
+            if scope and old and not (yield from writer.shows_all_leaves(old, scope)):
+                raise _refusal(split.document.id)
+            # Another writer may have written the same content first.
+            if old is None or old.hash != split.row.hash:
+                to_write.append((split, matrix))
+            were_there[split.document.id] = old is not None
+        if to_write:
+            made = derived if len(to_write) == len(documents) else None
+            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, made)
+        return were_there
+    finally:
+        writer.stop()
+
+
+def _with_vectors(documents: Sequence[tuple[SplitDocument, Any]]) -> list[DocumentToWrite]:
+    """Return the documents with everything stored of them: for a whole group, this would block an event loop."""
+    return [split.with_vectors(matrix) for split, matrix in documents]
+
+
+def _refusal(stored_id: str) -> DamagedIndex:
+    return DamagedIndex(
+        f"what is stored under {stored_id!r} is damaged, and not of this view: delete it through the whole index", stored_id
+    )
+
+
+def finish(store: Store, ids: Sequence[str]) -> Flow[None]:
+    """Finish a killed writer's half-done work on unchanged documents, unless another writer is at work."""
+    try:
+        writer = yield from store.start_writing(0.0, ids)
+    except WriterBusy:
+        return
+    try:
+        yield from writer.recover()
+    finally:
+        writer.stop()
+
+
+def finish_interrupted(store: Store) -> Flow[None]:
+    """Finish a killed, failed or interrupted writer's work in a folder, before rows decide what must be written.
+
+    Otherwise the next writer would finish that work later, and its result could contradict a decision made from old rows,
+    such as "this document is unchanged".
+    """
+    if store.interrupted:
+        yield from finish(store, ())
+
 
 Forget = Callable[[Sequence[str]], Flow[None]]
 """A flow that deletes what was derived from documents, by their stored ids."""
@@ -26,12 +98,7 @@ def delete_documents(
     versions: Mapping[str, str | None] | None = None,
     dry_run: bool = False,
 ) -> Flow[list[str]]:
-    """Delete documents, and return the ids of those that existed.
-
-    Raises:
-        InvalidArgument: if ``ids`` is not an iterable of strings.
-        WriterBusy: if another writer holds the index for longer than the timeout.
-    """
+    """Delete documents, and return the ids of those that existed."""
     if isinstance(ids, str) or not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0:
         meant = f"; did you mean [{shown(ids)}]?" if isinstance(ids, str) else ""
         raise InvalidArgument(f"ids must be a list of strings, got {shown(ids)}{meant}")
@@ -87,12 +154,7 @@ def _is_half_done(row: Row, scope: Scope) -> bool:
 def delete_matching(
     store: Store, where: object, *, scope: Scope | None, timeout: float, forget: Forget, dry_run: bool = False
 ) -> Flow[list[str]]:
-    """Delete the documents that match a filter, and return their ids in order.
-
-    Raises:
-        InvalidArgument: if ``where`` is not a filter, or has no condition and so matches every document.
-        WriterBusy: if another writer holds the index for longer than the timeout.
-    """
+    """Delete the documents that match a filter, and return their ids in order."""
     condition = to_filter(where)
     if condition is None or constant(condition):
         raise InvalidArgument(f"where must have a condition that says what to delete, got {shown(where)}")
