@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from leafspan.flows import Call, Flow, _aside, arun
+from leafspan.flows import Call, Flow, _flow, arun
 
 SECONDS = 30
 
@@ -59,8 +59,8 @@ async def test_what_fails_fails_in_the_flow_and_what_the_flow_raises_is_raised()
 
 
 async def test_no_more_compute_at_a_time_than_there_are_cores(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_aside, "CORES", 2)
-    _aside._semaphores.clear()
+    monkeypatch.setattr(_flow, "CORES", 2)
+    _flow._semaphores.clear()
     at_once: list[int] = []
     running: list[int] = []
 
@@ -105,8 +105,8 @@ async def test_a_cancelled_task_ends_at_once_and_its_flow_goes_no_further_and_le
 
 
 async def test_a_flow_lets_go_if_its_task_is_cancelled_while_it_waits_for_its_turn(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_aside, "CORES", 1)
-    _aside._semaphores.clear()
+    monkeypatch.setattr(_flow, "CORES", 1)
+    _flow._semaphores.clear()
     answered, computing, go_on = asyncio.Event(), threading.Event(), threading.Event()
     done: list[str] = []
 

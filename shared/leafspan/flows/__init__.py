@@ -4,9 +4,8 @@ from leafspan.flows._call import Call, Flow, asked_whether_awaited
 from leafspan.flows._concurrent import run_concurrently, run_together
 from leafspan.flows._flow import arun, run
 from leafspan.flows._progress import Progress
-from leafspan.flows._run_within import arun_within, run_within
 from leafspan.flows._threads import in_thread, on_other_core
-from leafspan.flows._within import acall_within, call_within, late
+from leafspan.flows._within import acall_within, arun_within, call_within, late, run_within
 
 __all__ = [
     "Call",

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
-import queue
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import suppress
+from math import inf
 from typing import Any, NamedTuple
 
-from leafspan.flows._call import Call, Flow
-from leafspan.flows._deadline import current_deadline
+from leafspan.flows._call import Call, Flow, current_deadline
 from leafspan.flows._flow import arun, run
-from leafspan.flows._threads import in_spare_thread
+from leafspan.flows._threads import in_own_thread, in_spare_thread
 
 
 def run_together(flows: Sequence[Flow[Any]], *, finish: bool = True) -> Call:
@@ -58,55 +56,29 @@ class _Limited(NamedTuple):
 def _run_in_own_threads(flows: Sequence[_Limited]) -> list[Any]:
     if len(flows) == 1 and flows[0].timeout is None:
         return [_outcome(flows[0].flow)]
-    finished: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
     outer = current_deadline.get()
     start = time.monotonic()
-    deadlines = {number: None if each.timeout is None else start + each.timeout for number, each in enumerate(flows)}
-    for number, each in enumerate(flows):
-        _start_thread(number, each.flow, finished)
+    ends = [inf if each.timeout is None else start + each.timeout for each in flows]
+    running = {
+        in_own_thread(f"leafspan flow {number + 1}", _outcome, each.flow): number for number, each in enumerate(flows)
+    }
     results: dict[int, Any] = {}
-    while deadlines:
-        try:
-            seconds = _seconds_to_first(deadlines)
-            if outer is not None:
-                seconds = outer.left if seconds is None else min(seconds, outer.left)
-            number, result = finished.get(timeout=seconds)
-        except queue.Empty:
-            if outer is not None and outer.is_over:
-                raise outer.error() from None
-            now = time.monotonic()
-            late = [number for number, deadline in deadlines.items() if deadline is not None and deadline <= now]
-            results |= {number: flows[number].late for number in late}
-            for number in late:
-                del deadlines[number]
+    while running:
+        seconds = min(ends[number] for number in running.values()) - time.monotonic()
+        seconds = max(0.0, seconds if outer is None else min(seconds, outer.left))
+        done, _ = wait(running, None if seconds == inf else seconds, FIRST_COMPLETED)
+        for future in done:
+            results[running.pop(future)] = future.result()
+        if done:
             continue
-        if isinstance(result, BaseException) and not isinstance(result, Exception):
-            raise result
-        if number in deadlines:  # else it was late, and has its TimeoutError
-            del deadlines[number]
-            results[number] = result
+        if outer is not None and outer.is_over:
+            raise outer.error()
+        now = time.monotonic()
+        late = {future: number for future, number in running.items() if ends[number] <= now}
+        for future, number in late.items():
+            results[number] = flows[number].late
+            del running[future]
     return [results[number] for number in range(len(flows))]
-
-
-def _start_thread(number: int, flow: Flow[Any], finished: queue.SimpleQueue[tuple[int, Any]]) -> None:
-    """Run the flow in a thread that puts its number and outcome into ``finished``."""
-
-    def report() -> None:
-        try:
-            outcome = _outcome(flow)
-        except BaseException as error:  # the waiting caller raises it
-            outcome = error
-        finished.put((number, outcome))
-
-    # A context can be entered only once: each thread has a copy of its own.
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(report,), name=f"leafspan flow {number + 1}", daemon=True).start()
-
-
-def _seconds_to_first(deadlines: dict[int, float | None]) -> float | None:
-    """Seconds until the first deadline, None without deadlines."""
-    times = [deadline for deadline in deadlines.values() if deadline is not None]
-    return max(0.0, min(times) - time.monotonic()) if times else None
 
 
 def _run_in_spare_threads(flows: Sequence[Flow[Any]], finish: bool) -> list[Any]:
@@ -130,15 +102,15 @@ def _unless(given_up: threading.Event, flow: Flow[Any]) -> Flow[Any]:
     """The flow; once ``given_up`` is set, a KeyboardInterrupt is raised in it instead of its next call."""
     answer: Any = None
     failure: BaseException | None = None
-    is_told = False
+    is_stopped = False
     while True:
         try:
             request = flow.throw(failure) if failure else flow.send(answer)
         except StopIteration as stop:
             return stop.value
         answer = failure = None
-        if given_up.is_set() and not is_told:  # only once: later calls release what the flow holds
-            is_told, failure = True, KeyboardInterrupt()
+        if given_up.is_set() and not is_stopped:  # only once: later calls release what the flow holds
+            is_stopped, failure = True, KeyboardInterrupt()
             continue
         try:
             answer = yield request

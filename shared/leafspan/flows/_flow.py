@@ -18,17 +18,18 @@ and can be tested without either. httpx does the same with its ``auth_flow``, ps
 from __future__ import annotations
 
 import asyncio
+import contextvars
 from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from leafspan.errors import LeafspanError
-from leafspan.flows._aside import Aside, Returned
-from leafspan.flows._call import Call, Flow
-from leafspan.flows._deadline import Deadline, Stopped, stop_flow
-from leafspan.flows._threads import computing, in_thread
+from leafspan.flows._call import Call, Deadline, Flow, Stopped, stop_flow
+from leafspan.flows._threads import CORES, computing, in_thread
 
 T = TypeVar("T")
 
@@ -69,8 +70,8 @@ async def arun(flow: Flow[T], deadline: Deadline | None = None, *, reads: bool =
     """The flow's result, without blocking the event loop. Independent calls run together."""
     answer: Any = None
     failure: BaseException | None = None
-    request: Call | Sequence[Call] | Returned
-    aside = Aside(flow) if reads else None
+    request: Call | Sequence[Call] | _Returned
+    aside = _Aside(flow) if reads else None
     try:
         while True:
             try:
@@ -80,7 +81,7 @@ async def arun(flow: Flow[T], deadline: Deadline | None = None, *, reads: bool =
                     request = await aside.advance(answer, failure)
             except StopIteration as stop:
                 return stop.value  # type: ignore[no-any-return]
-            if isinstance(request, Returned):
+            if isinstance(request, _Returned):
                 return request.value  # type: ignore[no-any-return]
             answer = failure = None
             if deadline is not None:
@@ -118,8 +119,8 @@ async def _aperform(call: Call) -> Any:
     if call.function is None:
         raise LeafspanError("a call needs a function or a native coroutine function")
     # Not asyncio.to_thread: a hanging thread of its pool keeps asyncio.run from ending, and other threads from starting.
-    async with _threads_of_loop():
-        future: Future[Any] = in_thread(_with_options, call)
+    async with _limits_of_loop()[0]:
+        future: Future[Any] = in_thread(partial(call.function, **call.options), *call.arguments)
         answer = asyncio.wrap_future(future)
         try:
             # If the task is cancelled, the awaited future is, too, and the thread's outcome is not reported.
@@ -141,18 +142,77 @@ async def _finished(work: asyncio.Future[T]) -> T:
         raise
 
 
-def _with_options(call: Call) -> Any:
-    assert call.function is not None
-    return call.function(*call.arguments, **call.options)
+@dataclass(frozen=True, slots=True)
+class _Returned:
+    """The end of a flow, since a thread cannot pass a StopIteration to an event loop."""
+
+    value: Any  # the flow's return value
 
 
-_semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+class _Aside:
+    """A flow that runs in a thread until it needs to wait, and then goes on in another thread.
+
+    Calls that only compute run in the same thread.
+    """
+
+    def __init__(self, flow: Flow[Any]) -> None:
+        self._flow = flow
+        self._context = contextvars.copy_context()
+        self._is_given_up = False
+
+    async def advance(self, answer: Any, failure: BaseException | None) -> Call | Sequence[Call] | _Returned:
+        """The flow's next request after an answer or a failure, or its end.
+
+        If the task is cancelled meanwhile, the flow stops after its current call, and releases what it holds.
+        """
+        future: Future[Any] | None = None
+        try:
+            async with _limits_of_loop()[1]:
+                future = in_thread(self._context.run, self._advance, answer, failure)
+                return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            self._is_given_up = True
+            if future is None:
+                self._stop()
+            else:
+                future.add_done_callback(self._stop)
+            raise
+        finally:
+            future = failure = None  # their errors refer to this frame: see below
+
+    def _advance(self, answer: Any, failure: BaseException | None) -> Call | Sequence[Call] | _Returned:
+        try:
+            while True:
+                try:
+                    request = self._flow.throw(failure) if failure else self._flow.send(answer)
+                except StopIteration as stop:
+                    return _Returned(stop.value)
+                answer = failure = None
+                if not isinstance(request, Call) or not request.computes:
+                    return request
+                assert request.function is not None
+                try:
+                    answer = request.function(*request.arguments, **request.options)
+                except BaseException as error:
+                    failure = error
+                if self._is_given_up:
+                    return request  # dropped by the caller
+        finally:
+            failure = None  # breaks the reference cycle of the error and this frame
+
+    def _stop(self, _: Future[Any] | None = None) -> None:
+        self._context.run(stop_flow, self._flow)
 
 
-def _threads_of_loop() -> asyncio.Semaphore:
-    """Limits the threads that this event loop waits for. Abandoned threads do not count."""
+_semaphores: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[asyncio.Semaphore, asyncio.Semaphore]] = WeakKeyDictionary()
+
+
+def _limits_of_loop() -> tuple[asyncio.Semaphore, asyncio.Semaphore]:
+    """Return what limits the threads that this event loop waits for: those that wait themselves, and those that compute.
+
+    With more computing threads than cores, the loop waits for its turn. Abandoned threads do not count.
+    """
     loop = asyncio.get_running_loop()
-    found = _semaphores.get(loop)
-    if found is None:
-        found = _semaphores[loop] = asyncio.Semaphore(_MOST_THREADS)
-    return found
+    if loop not in _semaphores:
+        _semaphores[loop] = asyncio.Semaphore(_MOST_THREADS), asyncio.Semaphore(CORES)
+    return _semaphores[loop]

@@ -43,6 +43,15 @@ def in_thread(function: Callable[..., T], *arguments: Any) -> Future[T]:
     return future
 
 
+def in_own_thread(name: str, function: Callable[..., T], *arguments: Any) -> Future[T]:
+    """Like ``in_thread``, in a new thread with this name, for work that may hang for long."""
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()
+    job = _Job(future, contextvars.copy_context(), function, arguments)
+    threading.Thread(target=_do, args=(job,), name=name, daemon=True).start()
+    return future
+
+
 def in_spare_thread(function: Callable[..., T], *arguments: Any) -> Future[T] | None:
     """Like ``in_thread``, but None if sixteen such functions are running: the caller then calls it itself."""
     return _in_thread_with(_slots, function, arguments)
