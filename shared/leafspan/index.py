@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, get_args
@@ -16,7 +16,7 @@ from leafspan.documents import TREE_SETTINGS, IndexSettings, OpenOptions
 from leafspan.embedding import CheckedEmbedder, EmbeddingCache, default_embedder, find_cache, to_embedder
 from leafspan.engines import connect, is_address, is_awaited
 from leafspan.errors import DamagedIndex, InvalidArgument, StorageFailed, StorageReadOnly, WriterBusy
-from leafspan.flows import Flow, arun, run
+from leafspan.flows import Flow, arun, awaiting, blocking, run
 from leafspan.indexing import adopting
 from leafspan.lexical import Analysis, BM25Settings
 from leafspan.retrieval import Defaults, Sources, import_numpy
@@ -31,14 +31,44 @@ if TYPE_CHECKING:
     from leafspan.indexing import Copied, Finding
     from leafspan.indexing.adopting import Adopted
 
-"""Whether an index is opened for reading and writing, or for reading only."""
-
 TREES = ".tree"
 """The suffix of the name under which an index's trees are stored."""
 
 MOST_NAME = 495
 """Most characters of an index's name. Its trees and collections have longer names, and Chroma allows 512 characters."""
 _FEW_TO_EMBED = 5_000  # largest number of texts to embed again when an index is opened, if embedding may cost money
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """The options of one ``Index.open``. It can be pickled, so that another process can open the index again."""
+
+    path: str | Path | None
+    client: Any
+    name: str
+    embedder: Any
+    options: OpenOptions
+    cache_dir: str | Path | None = None
+    embedding_cache: bool | EmbeddingCache | None = None
+    create: bool = True
+    read_only: bool = False
+    timeout: float = 30.0
+    freshness: float = 0.0
+    on_damage: OnDamage = "raise"
+    unicode_errors: UnicodeErrors = "strict"
+    suggest: bool = False  # whether to warn of a collection of the same name that leafspan did not make
+    defaults: Defaults = field(default_factory=Defaults)
+
+    def configured(self, config: Config | str | Path | Mapping[str, Any] | None) -> _Opening:
+        """Return the same with options of a configuration that the call does not give."""
+        wanted = Config.of(config)
+        return replace(
+            self,
+            embedder=wanted.embedder if self.embedder is None else self.embedder,
+            options=wanted.options_with(self.options),
+            suggest=True,
+            defaults=wanted.defaults(),
+        )
 
 
 class Index(View):
@@ -138,20 +168,22 @@ class Index(View):
             raise InvalidArgument(
                 f"client must not be asynchronous here, got {shown(client)}: use `await Index.aopen(...)`"
             )
-        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        how = _configured(config, embedder, options, read_only, on_damage, unicode_errors)
-        opened = cls._open(
+        opening = _Opening(
             path,
             client,
             name,
-            cache_dir=cache_dir,
-            embedding_cache=embedding_cache,
-            create=create,
-            timeout=timeout,
-            freshness=freshness,
-            **how,
+            embedder,
+            OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25),
+            cache_dir,
+            embedding_cache,
+            create,
+            read_only,
+            timeout,
+            freshness,
+            on_damage,
+            unicode_errors,
         )
-        return run(opened)
+        return run(cls._open(opening.configured(config)))
 
     @classmethod
     @with_option_names
@@ -178,124 +210,72 @@ class Index(View):
         unicode_errors: UnicodeErrors = "strict",
     ) -> Self:
         """Like ``open``. It also takes an asynchronous client, for which only the ``a...`` methods work."""
-        options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-        how = _configured(config, embedder, options, read_only, on_damage, unicode_errors)
-        opened = cls._open(
+        opening = _Opening(
             path,
             client,
             name,
-            cache_dir=cache_dir,
-            embedding_cache=embedding_cache,
-            create=create,
-            timeout=timeout,
-            freshness=freshness,
-            **how,
+            embedder,
+            OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25),
+            cache_dir,
+            embedding_cache,
+            create,
+            read_only,
+            timeout,
+            freshness,
+            on_damage,
+            unicode_errors,
         )
-        return await arun(opened)
+        return await arun(cls._open(opening.configured(config)))
 
     @classmethod
-    def _adopt(
-        cls,
-        thing: Any,
-        place: Mapping[str, Any],
-        found: Mapping[str, Any],
-        embedder: Any,
-        options: OpenOptions,
-        dry_run: bool,
-        show: bool | None,
-    ) -> Flow[Adopted]:
-        check_flag("dry_run", dry_run)
-        path, client, name = yield from _reached(place["path"], place["client"], place["name"], place["timeout"])
-        place = {**place, "path": path, "client": client, "name": name}
-        # Find everything that can be wrong before the index is made.
-        there = yield from has_index(place["path"], place["client"], place["name"], place["timeout"])
-        source = yield from adopting.open_source(thing, found["collection"], found["docstore"], place["timeout"])
-        try:
-            chosen = source.embedder if embedder is None else embedder
-            used = default_embedder() if chosen is None else to_embedder(chosen)
-            plan = yield from adopting.read_plan(source, join=found["join"], rename=found["rename"], show=show)
-            yield from adopting.check_embedder(source, plan, used)
-            how: dict[str, Any] = {"dry_run": dry_run, "timeout": place["timeout"], "show": show}
-            if dry_run and not there:
-                return (yield from adopting.adopt(source, plan, None, IndexSettings.made(options), **how))
-            index = yield from cls._open(**place, embedder=used, options=options, embedding_cache=False, create=not dry_run)
-            try:
-                yield from index._embedder.confirm(record=not dry_run)
-                return (yield from adopting.adopt(source, plan, index._store, index._settings, **how))
-            finally:
-                index.close()
-        finally:
-            source.close()
-
-    @classmethod
-    def _open(
-        cls,
-        path: str | Path | None,
-        client: Any,
-        name: str,
-        embedder: Any,
-        options: OpenOptions,
-        cache_dir: str | Path | None,
-        embedding_cache: bool | EmbeddingCache | None,
-        create: bool,
-        timeout: float,
-        *,
-        freshness: float = 0.0,
-        read_only: bool = False,
-        on_damage: OnDamage = "raise",
-        unicode_errors: UnicodeErrors = "strict",
-        suggest: bool = False,
-        defaults: Defaults | None = None,
-    ) -> Flow[Self]:
+    def _open(cls, opening: _Opening) -> Flow[Self]:
         import_numpy()
-        check_flag("create", create)
-        check_flag("read_only", read_only)
-        create = create and not read_only
-        rule = DamageRule.of(on_damage)
-        used = None if embedder is None else to_embedder(embedder)
-        vectors = find_cache(embedding_cache, used or default_embedder())
-        path, client, name = yield from _reached(path, client, name, timeout)
+        check_choice("unicode_errors", opening.unicode_errors, get_args(UnicodeErrors))
+        check_flag("create", opening.create)
+        check_flag("read_only", opening.read_only)
+        create = opening.create and not opening.read_only
+        rule = DamageRule.of(opening.on_damage)
+        embedder = None if opening.embedder is None else to_embedder(opening.embedder)
+        vectors = find_cache(opening.embedding_cache, embedder or default_embedder())
+        path, client, name = yield from _reached(opening.path, opening.client, opening.name, opening.timeout)
         if create:
-            yield from cls._check_new_name(path, client, name, timeout)
-        wanted = IndexSettings.made(options).record()
-        place: dict[str, Any] = {
-            "timeout": timeout,
-            "cache_dir": cache_dir,
-            "read_only": read_only,
-            "freshness": freshness,
-        }
-        store = yield from open_store(
-            path, client, name, settings=wanted, create=create, suggest=suggest, damage=rule, **place
+            yield from cls._check_new_name(path, client, name, opening.timeout)
+        open_one = partial(
+            open_store,
+            path,
+            client,
+            timeout=opening.timeout,
+            cache_dir=opening.cache_dir,
+            read_only=opening.read_only,
+            freshness=opening.freshness,
         )
-        settings = IndexSettings.recorded(store.settings, options)
+        wanted = IndexSettings.made(opening.options).record()
+        store = yield from open_one(name, settings=wanted, create=create, suggest=opening.suggest, damage=rule)
+        settings = IndexSettings.recorded(store.settings, opening.options)
 
         def open_trees(create: bool) -> Flow[Store]:
-            own = {**place, "settings": TREE_SETTINGS, "damage": rule.for_trees()}
-            return (yield from open_store(path, client, f"{name}{TREES}", create=create, **own))
+            return open_one(f"{name}{TREES}", settings=TREE_SETTINGS, create=create, damage=rule.for_trees())
 
-        checked = CheckedEmbedder(EmbedderRecord(store), used, timeout, vectors, store.id)
+        checked = CheckedEmbedder(EmbedderRecord(store), embedder, opening.timeout, vectors, store.id)
         reopen = None
         if path is not None:
-            there = (Path(path).expanduser().absolute(), None, name, embedder, options, cache_dir, embedding_cache)
-            how = {
-                "create": False,
-                "timeout": timeout,
-                "read_only": read_only,
-                "on_damage": on_damage,
-                "unicode_errors": unicode_errors,
-                "defaults": defaults,
-            }
-            reopen = partial(cls._reopened, there, how)
-        trees = Trees(open_trees, settings)
-        sources = Sources(SearchIndexes.of(store, settings), checked, trees, defaults or Defaults(), reopen, unicode_errors)
-        index = cls(sources, settings, timeout)
+            absolute = Path(path).expanduser().absolute()
+            reopen = partial(cls._reopened, replace(opening, path=absolute, create=False, suggest=False))
+        sources = Sources(
+            SearchIndexes.of(store, settings),
+            checked,
+            Trees(open_trees, settings),
+            opening.defaults,
+            reopen,
+            opening.unicode_errors,
+        )
+        index = cls(sources, settings, opening.timeout)
         yield from index._restore_vectors(embed=checked.local)
         return index
 
     @classmethod
-    def _reopened(cls, arguments: tuple[Any, ...], options: dict[str, Any]) -> Self:
-        """Open the index again with the same arguments."""
-        return run(cls._open(*arguments, **options))
+    def _reopened(cls, opening: _Opening) -> Self:
+        return run(cls._open(opening))
 
     @staticmethod
     def _check_new_name(path: str | Path | None, client: Any, name: str, timeout: float) -> Flow[None]:
@@ -308,7 +288,8 @@ class Index(View):
                 f"{shown(name)}"
             )
 
-    def check(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> list[Finding]:
+    @blocking
+    def check(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> Flow[list[Finding]]:
         """Find damage: half-written documents, missing or altered leaves, lost counts. Writes nothing.
 
         It reads the texts of all documents and trees, and compares them with their checksums.
@@ -327,13 +308,12 @@ class Index(View):
             InvalidArgument: if an option is of a wrong type, or both ``quick`` and ``verify`` are given.
             StorageReadOnly: if the folder cannot be written, or the index was opened with ``read_only``.
         """
-        return run(self._examine(False, quick, verify, progress))
+        return self._examine(False, quick, verify, progress)
 
-    async def acheck(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> list[Finding]:
-        """Like ``check``."""
-        return await arun(self._examine(False, quick, verify, progress))
+    acheck = awaiting(check)
 
-    def repair(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> list[Finding]:
+    @blocking
+    def repair(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> Flow[list[Finding]]:
         """Find what ``check`` finds, and repair it.
 
         ``repair`` deletes nothing that may be part of a document. A document that cannot be repaired is marked, and its
@@ -354,12 +334,11 @@ class Index(View):
             StorageReadOnly: if the folder cannot be written, or the index was opened with ``read_only``.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._examine(True, quick, verify, progress))
+        return self._examine(True, quick, verify, progress)
 
-    async def arepair(self, *, quick: bool = False, verify: bool = False, progress: bool | None = None) -> list[Finding]:
-        """Like ``repair``."""
-        return await arun(self._examine(True, quick, verify, progress))
+    arepair = awaiting(repair)
 
+    @blocking
     def copy_to(
         self,
         path: str | Path | None = None,
@@ -368,7 +347,7 @@ class Index(View):
         name: str = "kb",
         timeout: float = 30.0,
         progress: bool | None = None,
-    ) -> Copied:
+    ) -> Flow[Copied]:
         """Copy the index to another folder, server or database. Nothing is embedded again.
 
         Documents, leaves, vectors, trees, settings and the embedder's name are copied. To continue an interrupted copy,
@@ -395,45 +374,34 @@ class Index(View):
             ServerTimeout: if a server does not answer within the timeout.
             StorageFailed: if the target cannot be reached, or fails.
         """
-        return run(self._copy_to(path, client, name, timeout, progress))
-
-    async def acopy_to(
-        self,
-        path: str | Path | None = None,
-        *,
-        client: Any = None,
-        name: str = "kb",
-        timeout: float = 30.0,
-        progress: bool | None = None,
-    ) -> Copied:
-        """Like ``copy_to``."""
-        return await arun(self._copy_to(path, client, name, timeout, progress))
-
-    def _copy_to(self, path: Any, client: Any, name: str, timeout: float, progress: bool | None) -> Flow[Copied]:
         path, client, name = yield from _reached(path, client, name, timeout)
         yield from self._check_new_name(path, client, name, timeout)
         rule = DamageRule.of("raise")
-        how: dict[str, Any] = {"create": True, "timeout": timeout, "damage": rule}
-        store = yield from open_store(path, client, name, settings=self._store.settings, **how)
+        open_one = partial(open_store, path, client, timeout=timeout)
+        store = yield from open_one(name, settings=self._store.settings, create=True, damage=rule)
 
         def open_trees(create: bool) -> Flow[Store]:
-            own = {**how, "create": create, "damage": rule.for_trees()}
-            return (yield from open_store(path, client, f"{name}{TREES}", settings=TREE_SETTINGS, **own))
+            return open_one(f"{name}{TREES}", settings=TREE_SETTINGS, create=create, damage=rule.for_trees())
 
         indexes, trees = SearchIndexes.of(store, self._settings), Trees(open_trees, self._settings)
         try:
             yield from indexing.check_copy(self._store, store)
-            copied: dict[str, Any] = {"timeout": timeout, "show": progress}
-            documents, leaves, written = yield from indexing.copy_store(self._store, store, what="Copying", **copied)
+            documents, leaves, written = yield from indexing.copy_store(
+                self._store, store, timeout=timeout, show=progress, what="Copying"
+            )
             summaries = 0
             if (own := (yield from self._sources.trees.existing())) is not None:
-                there = (yield from trees.created()).store
-                yield from indexing.copy_texts(own.store, there, timeout=timeout)
-                _, summaries, _ = yield from indexing.copy_store(own.store, there, what="Copying trees", **copied)
+                copied_trees = (yield from trees.created()).store
+                yield from indexing.copy_texts(own.store, copied_trees, timeout=timeout)
+                _, summaries, _ = yield from indexing.copy_store(
+                    own.store, copied_trees, timeout=timeout, show=progress, what="Copying trees"
+                )
             return indexing.Copied(documents, leaves, summaries, written)
         finally:
             indexes.close()
             trees.close()
+
+    acopy_to = awaiting(copy_to)
 
     def _restore_vectors(self, *, embed: bool) -> Flow[None]:
         """Rebuild vectors that were lost when the files were opened: from the segments, or by embedding the texts again."""
@@ -443,9 +411,10 @@ class Index(View):
             if indexes is None or (missing := indexes.store.lost_vectors()) is None:
                 continue
             embed_some = self._embed_again if embed or missing <= _FEW_TO_EMBED else None
-            kept: dict[str, Any] = {"settings": self._settings, "timeout": self._timeout}
             try:
-                yield from indexing.make_vectors_anew(indexes.store, indexes.vectors, embed_some, **kept)
+                yield from indexing.make_vectors_anew(
+                    indexes.store, indexes.vectors, embed_some, self._settings, timeout=self._timeout
+                )
             except (WriterBusy, StorageReadOnly) as error:
                 warnings.warn(f"cannot rebuild lost vectors: {error}", RuntimeWarning, stacklevel=2)
 
@@ -479,10 +448,14 @@ class Index(View):
             findings += yield from indexing.examine_database(self._store)
         for indexes in () if quick else (self._sources.indexes, trees):
             if indexes is not None:
-                options: dict[str, Any] = {"repair": repair, "timeout": self._timeout}
-                embed, settings = self._embed_again, self._settings
-                found = yield from indexing.examine_vectors(indexes.store, indexes.vectors, embed, settings, **options)
-                findings += found
+                findings += yield from indexing.examine_vectors(
+                    indexes.store,
+                    indexes.vectors,
+                    self._embed_again,
+                    self._settings,
+                    repair=repair,
+                    timeout=self._timeout,
+                )
         for indexes in (self._sources.indexes, trees) if verifying else ():
             if indexes is not None:
                 embed_here = self._embed_again if self._embedder.local else None
@@ -508,6 +481,7 @@ class Index(View):
         self.close()
 
 
+@blocking
 def adopt(
     source: Any,
     path: str | Path | None = None,
@@ -528,7 +502,7 @@ def adopt(
     dry_run: bool = False,
     progress: bool | None = None,
     timeout: float = 30.0,
-) -> Adopted:
+) -> Flow[Adopted]:
     """Make an index of a collection that LangChain, LlamaIndex or Chroma alone has written, with its vectors.
 
     Chunks of one text become the leaves of one document, so that windows, parents and merging work across them. For
@@ -577,37 +551,32 @@ def adopt(
         WriterBusy: if another writer holds the index for longer than the timeout.
     """
     options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-    place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache_dir": cache_dir, "timeout": timeout}
-    found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
-    return run(Index._adopt(source, place, found, embedder, options, dry_run, progress))
+    check_flag("dry_run", dry_run)
+    path, client, name = yield from _reached(path, client, name, timeout)
+    # Find everything that can be wrong before the index is made.
+    exists = yield from has_index(path, client, name, timeout)
+    opened = yield from adopting.open_source(source, collection, docstore, timeout)
+    try:
+        embedder = opened.embedder if embedder is None else embedder
+        embedder = default_embedder() if embedder is None else to_embedder(embedder)
+        plan = yield from adopting.read_plan(opened, join=join, rename=rename, show=progress)
+        yield from adopting.check_embedder(opened, plan, embedder)
+        if dry_run and not exists:
+            IndexSettings.made(options)  # checks the options
+            return (yield from adopting.adopt(opened, plan, None, dry_run=True, show=progress))
+        opening = _Opening(path, client, name, embedder, options, cache_dir, False, not dry_run, timeout=timeout)
+        index = yield from Index._open(opening)
+        try:
+            yield from index._embedder.confirm(record=not dry_run)
+            return (yield from adopting.adopt(opened, plan, index._target(), dry_run=dry_run, show=progress))
+        finally:
+            index.close()
+    finally:
+        opened.close()
 
 
-async def aadopt(
-    source: Any,
-    path: str | Path | None = None,
-    *,
-    client: Any = None,
-    name: str = "kb",
-    collection: str | None = None,
-    docstore: Any = None,
-    embedder: Any = None,
-    join: bool = True,
-    rename: Mapping[str, str] | None = None,
-    splitter: Splitter | None = None,
-    context_sentences: int | None = None,
-    title_weight: float | None = None,
-    analyzer: Analysis | None = None,
-    bm25: BM25Settings | None = None,
-    cache_dir: str | Path | None = None,
-    dry_run: bool = False,
-    progress: bool | None = None,
-    timeout: float = 30.0,
-) -> Adopted:
-    """Like ``adopt``. It also takes Chroma's asynchronous client."""
-    options = OpenOptions(splitter, context_sentences, title_weight, analyzer, bm25)
-    place: dict[str, Any] = {"path": path, "client": client, "name": name, "cache_dir": cache_dir, "timeout": timeout}
-    found: dict[str, Any] = {"collection": collection, "docstore": docstore, "join": join, "rename": rename}
-    return await arun(Index._adopt(source, place, found, embedder, options, dry_run, progress))
+aadopt = awaiting(adopt)
+aadopt.__doc__ = "Like ``adopt``. It also takes Chroma's asynchronous client."
 
 
 def _reached(path: Any, client: Any, name: str, timeout: float) -> Flow[tuple[Any, Any, str]]:
@@ -616,20 +585,3 @@ def _reached(path: Any, client: Any, name: str, timeout: float) -> Flow[tuple[An
         return path, client, name
     client, named = yield from connect(path, timeout)
     return None, client, named or name
-
-
-def _configured(
-    config: Config | str | Path | Mapping[str, Any] | None,
-    embedder: object,
-    options: OpenOptions,
-    read_only: bool,
-    on_damage: OnDamage,
-    unicode_errors: UnicodeErrors,
-) -> dict[str, Any]:
-    """The options to open an index with. The configuration sets those that the call does not give."""
-    wanted = Config.of(config)
-    how: dict[str, Any] = {"read_only": read_only, "on_damage": on_damage, "suggest": True}
-    check_choice("unicode_errors", unicode_errors, get_args(UnicodeErrors))
-    how["unicode_errors"] = unicode_errors
-    how["embedder"] = wanted.embedder if embedder is None else embedder
-    return {**how, "options": wanted.options_with(options), "defaults": wanted.defaults()}

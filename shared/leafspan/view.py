@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from warnings import warn
@@ -15,7 +14,7 @@ from leafspan.embedding import check_vectors
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileReading
 from leafspan.filters import constant, to_filter
-from leafspan.flows import Flow, arun, arun_within, run, run_within
+from leafspan.flows import Flow, arun_within, awaiting, blocking, run_within
 from leafspan.retrieval import (
     CallOptions,
     Limits,
@@ -35,7 +34,7 @@ from leafspan.text import display, without_surrogates
 from leafspan.values import Document, Passage, Query
 
 if TYPE_CHECKING:
-    from leafspan.indexing import Added, DocumentInfo, Intake, Stats, Synced, SyncOptions
+    from leafspan.indexing import Added, AddOptions, DocumentInfo, IngestRules, Stats, Synced, SyncOptions, WriteTarget
     from leafspan.trees import Clusterer, TreesBuilt
 
 One = str | Query | Sequence[float] | None
@@ -162,6 +161,7 @@ class View:
             scope = self._scope.narrowed(condition, share_statistics=share_statistics)
         return self._scoped(scope)
 
+    @blocking
     def add(
         self,
         documents: Iterable[object] | object,
@@ -170,7 +170,7 @@ class View:
         volatile_keys: Collection[str] = (),
         workers: int | None = None,
         progress: bool | None = None,
-    ) -> Added:
+    ) -> Flow[Added]:
         """Add documents, replace those whose text, title or metadata have changed, and skip the others.
 
         A document replaces only a document of the same id. A framework's Document without an id gets an id from its
@@ -204,20 +204,11 @@ class View:
             IndexMismatch: if the index was made with another embedder.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._ingest(documents, progress, flatten_metadata, volatile_keys, workers))
+        return self._ingest(documents, indexing.AddOptions(flatten_metadata, volatile_keys, workers, progress))
 
-    async def aadd(
-        self,
-        documents: Iterable[object] | object,
-        *,
-        flatten_metadata: bool = False,
-        volatile_keys: Collection[str] = (),
-        workers: int | None = None,
-        progress: bool | None = None,
-    ) -> Added:
-        """Like ``add``."""
-        return await arun(self._ingest(documents, progress, flatten_metadata, volatile_keys, workers))
+    aadd = awaiting(add)
 
+    @blocking
     def sync(
         self,
         source: Iterable[object] | object,
@@ -230,7 +221,7 @@ class View:
         volatile_keys: Collection[str] = (),
         workers: int | None = None,
         progress: bool | None = None,
-    ) -> Synced:
+    ) -> Flow[Synced]:
         """Bring the index up to date with a source: add, replace, and delete what the source no longer has.
 
         Documents outside the source are never changed. A folder covers all files that leafspan would read in it. For
@@ -271,27 +262,18 @@ class View:
 
         The asynchronous twin is ``a_sync``, since ``async`` is a Python keyword.
         """
-        options = indexing.SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata, volatile_keys)
-        return _warned(run(self._sync(source, options, progress, workers)))
+        options = indexing.SyncOptions(
+            within, source_key, dry_run, allow_empty, flatten_metadata, volatile_keys, workers, progress
+        )
+        synced = yield from self._sync(source, options)
+        if synced.moved:
+            warn(indexing.moved_warning(synced.moved), RuntimeWarning, stacklevel=4)
+        return synced
 
-    async def a_sync(
-        self,
-        source: Iterable[object] | object,
-        *,
-        within: object = None,
-        source_key: str | None = None,
-        dry_run: bool = False,
-        allow_empty: bool = False,
-        flatten_metadata: bool = False,
-        volatile_keys: Collection[str] = (),
-        workers: int | None = None,
-        progress: bool | None = None,
-    ) -> Synced:
-        """Like ``sync``."""
-        options = indexing.SyncOptions(within, source_key, dry_run, allow_empty, flatten_metadata, volatile_keys)
-        return _warned(await arun(self._sync(source, options, progress, workers)))
+    a_sync = awaiting(sync)
 
-    def delete(self, ids: Iterable[str] | None = None, *, where: object = None, dry_run: bool = False) -> list[str]:
+    @blocking
+    def delete(self, ids: Iterable[str] | None = None, *, where: object = None, dry_run: bool = False) -> Flow[list[str]]:
         """Delete documents, and all summaries made of them.
 
         Args:
@@ -308,34 +290,31 @@ class View:
                 of strings, or ``where`` is a filter without a condition, which every document matches.
             WriterBusy: if another writer holds the index for longer than the timeout.
         """
-        return run(self._delete(ids, where, dry_run))
+        return self._delete(ids, where, dry_run)
 
-    async def adelete(self, ids: Iterable[str] | None = None, *, where: object = None, dry_run: bool = False) -> list[str]:
-        """Like ``delete``."""
-        return await arun(self._delete(ids, where, dry_run))
+    adelete = awaiting(delete)
 
-    def documents(self) -> list[DocumentInfo]:
+    @blocking
+    def documents(self) -> Flow[list[DocumentInfo]]:
         """All documents, without their texts, in the order of their ids."""
-        return run(self._list_documents())
+        return self._list_documents()
 
-    async def adocuments(self) -> list[DocumentInfo]:
-        """Like ``documents``."""
-        return await arun(self._list_documents(), reads=True)
+    adocuments = awaiting(documents, reads=True)
 
-    def get(self, document_id: str) -> Document:
+    @blocking
+    def get(self, document_id: str) -> Flow[Document]:
         """The document with its full text, as it was added.
 
         Raises:
             DocumentNotFound: if there is no document of that id.
             InvalidArgument: if the id is no string.
         """
-        return run(self._get(checked_id("document_id", document_id)))
+        return self._get(checked_id("document_id", document_id))
 
-    async def aget(self, document_id: str) -> Document:
-        """Like ``get``."""
-        return await arun(self._get(checked_id("document_id", document_id)), reads=True)
+    aget = awaiting(get, reads=True)
 
-    def leaves(self, document_id: str | None = None) -> list[Passage]:
+    @blocking
+    def leaves(self, document_id: str | None = None) -> Flow[list[Passage]]:
         """The leaves of a document, or of all, by document id and position, as passages with score 0.
 
         Their ids are the leaves' ids in Chroma. A scoped view shows its own ids.
@@ -347,15 +326,14 @@ class View:
             DocumentNotFound: if there is no document of that id.
             InvalidArgument: if the id is no string.
         """
-        return run(self._list_leaves(_checked_id(document_id)))
+        return self._list_leaves(_checked_id(document_id))
 
-    async def aleaves(self, document_id: str | None = None) -> list[Passage]:
-        """Like ``leaves``."""
-        return await arun(self._list_leaves(_checked_id(document_id)), reads=True)
+    aleaves = awaiting(leaves, reads=True)
 
+    @blocking
     def surroundings(
         self, passage: object, *, before: int | None = None, after: int | None = None, words: int | None = None
-    ) -> Passage:
+    ) -> Flow[Passage]:
         """A passage together with the text around it in its document, as one passage with score 0.
 
         Args:
@@ -371,29 +349,23 @@ class View:
             InvalidArgument: if an option is out of its range, or ``passage`` is not a passage, or is a summary.
             DocumentNotFound: if the document is not there any more, or was replaced since the passage was retrieved.
         """
-        return run(self._surroundings(passage, before, after, words))
+        return self._surroundings(passage, before, after, words)
 
-    async def asurroundings(
-        self, passage: object, *, before: int | None = None, after: int | None = None, words: int | None = None
-    ) -> Passage:
-        """Like ``surroundings``."""
-        return await arun(self._surroundings(passage, before, after, words), reads=True)
+    asurroundings = awaiting(surroundings, reads=True)
 
-    def count(self) -> int:
+    @blocking
+    def count(self) -> Flow[int]:
         """The number of documents."""
-        return run(self._count())
+        return (yield from indexing.count_all(self._store, self._scope)).documents
 
-    async def acount(self) -> int:
-        """Like ``count``."""
-        return await arun(self._count(), reads=True)
+    acount = awaiting(count, reads=True)
 
-    def stats(self) -> Stats:
+    @blocking
+    def stats(self) -> Flow[Stats]:
         """The index in numbers."""
-        return run(self._stats())
+        return self._stats()
 
-    async def astats(self) -> Stats:
-        """Like ``stats``."""
-        return await arun(self._stats(), reads=True)
+    astats = awaiting(stats, reads=True)
 
     @takes_call_options
     def retrieve(self, query: One, strategy: StrategyLike | None = None, **options: Unpack[CallOptions]) -> Passages:
@@ -484,6 +456,7 @@ class View:
         made = at_least(self._strategy_of(strategy), min_score)
         return OtherIndex(self, made, k, candidates, limits.budget, limits.where, per_document)
 
+    @blocking
     def build_tree(
         self,
         *,
@@ -494,7 +467,7 @@ class View:
         partition_by: str | None = None,
         dry_run: bool = False,
         progress: bool | None = None,
-    ) -> TreesBuilt:
+    ) -> Flow[TreesBuilt]:
         """Build a RAPTOR tree of each document, for the strategy ``Tree``.
 
         Leaves that are alike are clustered, each cluster is summarised, and so are the summaries, until one is left or
@@ -525,23 +498,12 @@ class View:
 
         Source: Sarthi et al., RAPTOR, ICLR 2024.
         """
-        return run(self._build(summarizer, clusterer, max_layers, across_documents, partition_by, dry_run, progress))
+        return self._build(summarizer, clusterer, max_layers, across_documents, partition_by, dry_run, progress)
 
-    async def abuild_tree(
-        self,
-        *,
-        summarizer: object = None,
-        clusterer: Clusterer | None = None,
-        max_layers: int = 5,
-        across_documents: bool = False,
-        partition_by: str | None = None,
-        dry_run: bool = False,
-        progress: bool | None = None,
-    ) -> TreesBuilt:
-        """Like ``build_tree``."""
-        return await arun(self._build(summarizer, clusterer, max_layers, across_documents, partition_by, dry_run, progress))
+    abuild_tree = awaiting(build_tree)
 
-    def summaries(self, document_id: str | None = None, *, leaves: bool = False) -> list[Passage]:
+    @blocking
+    def summaries(self, document_id: str | None = None, *, leaves: bool = False) -> Flow[list[Passage]]:
         """The summaries of a document's tree, or all that are visible, as passages with score 0.
 
         They come by document, top layer first. The summaries of a document that has changed since its tree was built are
@@ -556,13 +518,12 @@ class View:
             DocumentNotFound: if there is no document of that id.
             InvalidArgument: if the id is no string.
         """
-        return run(self._list_tree(_checked_id(document_id), leaves))
+        return self._list_tree(_checked_id(document_id), leaves)
 
-    async def asummaries(self, document_id: str | None = None, *, leaves: bool = False) -> list[Passage]:
-        """Like ``summaries``."""
-        return await arun(self._list_tree(_checked_id(document_id), leaves), reads=True)
+    asummaries = awaiting(summaries, reads=True)
 
-    def warm(self) -> None:
+    @blocking
+    def warm(self) -> Flow[None]:
         """Load and build what the first query would: call it when a server starts, so that no user waits for it.
 
         It loads the embedder and checks that the index was made with it, and brings the copies of words, texts and
@@ -573,11 +534,9 @@ class View:
             IndexMismatch: if the index was made with another embedder.
             ConcurrentUpdate: if documents were replaced during every one of ten attempts to read them.
         """
-        run(warm(self._sources))
+        return warm(self._sources)
 
-    async def awarm(self) -> None:
-        """Like ``warm``."""
-        await arun(warm(self._sources))
+    awarm = awaiting(warm)
 
     def _scoped(self, scope: Scope) -> View:
         return View(self._sources, self._settings, self._timeout, scope)
@@ -614,19 +573,29 @@ class View:
         """Replace halves of surrogate pairs in a question, if the index was opened so."""
         return without_surrogates(asked) if self._sources.unicode_errors == "replace" else asked
 
-    def _taking_in(self, volatile_keys: object, *, dry_run: bool = False) -> Intake:
-        return replace(self._intake(volatile_keys, dry_run=dry_run), unicode_errors=self._sources.unicode_errors)
+    def _target(self) -> WriteTarget:
+        return indexing.WriteTarget(
+            self._store,
+            self._settings,
+            self._embedder,
+            self._embed,
+            self._scope,
+            self._timeout,
+            self._sources.unicode_errors,
+            self._forget,
+        )
 
-    def _intake(self, volatile_keys: object, *, dry_run: bool = False) -> Intake:
-        """How one call takes documents in."""
-        checked = partial(check_document, volatile_keys=checked_keys(volatile_keys))
+    def _ingest_rules(self, volatile_keys: Collection[str], *, dry_run: bool = False) -> IngestRules:
+        """How one call reads and checks documents."""
+        check = partial(check_document, volatile_keys=checked_keys(volatile_keys))
         scope = self._scope
 
-        def check(given: Any, **how: Any) -> Document:
+        def check_scope(document: Any, *, flatten_metadata: bool = False) -> Document:
             """Check the scope, too, so that a sync skips a file of another tenant, like any file that cannot be stored."""
-            return checked(given, **how) if scope is None else scope.checked(checked(given, **how))
+            checked = check(document, flatten_metadata=flatten_metadata)
+            return checked if scope is None else scope.checked(checked)
 
-        return indexing.Intake(FileReading(check, self._store.home))
+        return indexing.IngestRules(FileReading(check_scope, self._store.home))
 
     def _list_documents(self) -> Flow[list[DocumentInfo]]:
         return indexing.list_documents(self._store, self._scope)
@@ -655,23 +624,12 @@ class View:
         if (ids is None) == (where is None):
             raise InvalidArgument(f"give either ids or where, got ids={shown(ids)} and where={shown(where)}")
         if ids is None:
-            delete = partial(indexing.delete_matching, where=where)
-        else:
-            delete = partial(indexing.delete_documents, ids=ids)
-        return delete(self._store, scope=self._scope, timeout=self._timeout, forget=self._forget, dry_run=dry_run)
+            return indexing.delete_matching(self._target(), where, dry_run=dry_run)
+        return indexing.delete_documents(self._target(), ids, dry_run=dry_run)
 
-    def _sync(self, source: object, options: SyncOptions, show: bool | None, workers: int | None = None) -> Flow[Synced]:
-        how: dict[str, Any] = {"scope": self._scope, "timeout": self._timeout, "show": show, "forget": self._forget}
-        intake = self._taking_in(options.volatile_keys, dry_run=options.dry_run)
-        sync = partial(indexing.sync, self._store, self._embed, source, self._settings, options, intake, **how)
-        return self._with_workers(None if options.dry_run else workers, sync)
-
-    def _with_workers(self, count: int | None, work: Callable[..., Flow[T]]) -> Flow[T]:
-        """Take documents in with this number of worker processes."""
-        if count:
-            yield from self._embedder.confirm(record=True)  # workers need the confirmed embedder
-        with indexing.started(count, indexing.Preparation(self._settings, self._embed)) as workers:
-            return (yield from work(workers=workers))
+    def _sync(self, source: object, options: SyncOptions) -> Flow[Synced]:
+        rules = self._ingest_rules(options.volatile_keys, dry_run=options.dry_run)
+        return indexing.sync(self._target(), source, options, rules)
 
     def _forget(self, ids: Sequence[str]) -> Flow[None]:
         return trees.forget_documents(self._sources.trees, ids, self._timeout)
@@ -700,18 +658,8 @@ class View:
         )
         return trees.build_trees(self._sources.trees, plan, self._store, options)
 
-    def _ingest(
-        self,
-        documents: Iterable[object] | object,
-        show: bool | None,
-        flatten_metadata: bool = False,
-        volatile_keys: object = (),
-        workers: int | None = None,
-    ) -> Flow[Added]:
-        check_flag("flatten_metadata", flatten_metadata)
-        how: dict[str, Any] = {"scope": self._scope, "timeout": self._timeout, "show": show}
-        given = (self._store, self._embed, documents, self._settings, self._taking_in(volatile_keys))
-        return self._with_workers(workers, partial(indexing.ingest, *given, flatten_metadata=flatten_metadata, **how))
+    def _ingest(self, documents: Iterable[object] | object, options: AddOptions) -> Flow[Added]:
+        return indexing.ingest(self._target(), documents, options, self._ingest_rules(options.volatile_keys))
 
     def _retrieve(self, asked: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
         return recording.of(self._passages(asked, strategy, limits), asked)
@@ -719,22 +667,12 @@ class View:
     def _passages(self, asked: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
         return retrieve_from_index(self._sources, asked, strategy, limits, self._scope)
 
-    def _count(self) -> Flow[int]:
-        return (yield from indexing.count_all(self._store, self._scope)).documents
-
     def _stats(self) -> Flow[Stats]:
         return indexing.index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)
 
 
 def _checked_id(document_id: object) -> str | None:
     return None if document_id is None else checked_id("document_id", document_id)
-
-
-def _warned(synced: Synced) -> Synced:
-    """Return the result, after a warning if documents may be stored twice."""
-    if synced.moved:
-        warn(indexing.moved_warning(synced.moved), RuntimeWarning, stacklevel=3)
-    return synced
 
 
 def _opened_again(reopen: Callable[[], View], scope: Scope | None) -> View:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from leafspan import AutoMerging, Document, HierarchicalSplitter, Hybrid, Index, Vector
 from leafspan.filters import F, Where
+from leafspan.indexing import AddOptions
 from leafspan.search import _vectors as vector_search
 from leafspan.store import Reader
 from leafspan.strategies import BM25, Browse
@@ -224,7 +225,7 @@ def test_only_the_current_one_of_two_versions_of_a_document_is_found(kind, tmp_p
         recent, old = F("year") > 2020, F("year") <= 2020
         assert [len(index.retrieve("budget", Vector(), where=where)) for where in (recent, old)] == [0, 1]
         # A writer who was killed before the manifest turned to the new version, whose leaves are there.
-        flow = index._ingest(Document("plan", "The budget.", None, {"year": 2024}), False)
+        flow = index._ingest(Document("plan", "The budget.", None, {"year": 2024}), AddOptions(progress=False))
         answer = None
         while True:
             call = flow.send(answer)

@@ -380,7 +380,7 @@ MUTANTS = (
     Mutant(
         "a replaced document is deleted all the same",
         "indexing._writing",
-        "            found = {id_: row for id_, row in found.items() if row.version == versions.get(id_)}\n",
+        "            current = {id_: row for id_, row in current.items() if row.version == versions.get(id_)}\n",
         "            pass\n",
     ),
     Mutant(
@@ -392,9 +392,9 @@ MUTANTS = (
     Mutant(
         "a sync deletes what others have added meanwhile",
         "indexing._sync",
-        "    kept = {*taken.added, *taken.replaced, *unchanged}\n",
+        "    kept = {*ingested.added, *ingested.replaced, *unchanged}\n",
         "    rows = yield from read_consistently(store, Reader.rows, scope)\n"
-        "    kept = {*taken.added, *taken.replaced, *unchanged}\n",
+        "    kept = {*ingested.added, *ingested.replaced, *unchanged}\n",
     ),
     # Mirrors: mirror/_mirror.py, mirror/_snapshot.py
     Mutant(

@@ -32,6 +32,7 @@ from leafspan import (
 from leafspan.errors import IndexMismatch, InvalidDocument
 from leafspan.filters import F, Where
 from leafspan.flows import run
+from leafspan.indexing import AddOptions
 from leafspan.lexical import BM25Settings
 from leafspan.store import Catalogue, Row, Scope
 from leafspan.strategies import (
@@ -508,7 +509,7 @@ def test_a_view_does_not_clear_up_after_a_writer_of_another_s_document_who_is_st
     """Two processes behind a server: one writes a document of b, the other does what it can to that id through a's view."""
     theirs, ours = (Index.open(client=client, name=f"busy-{do}", embedder=embed, splitter=SPLITTER) for _ in range(2))
     theirs.add(Document("plan", "The merger.", None, {"tenant": "b"}))
-    flow = theirs._ingest(Document("plan", "The lawsuit. The salary.", None, {"tenant": "b"}), False)
+    flow = theirs._ingest(Document("plan", "The lawsuit. The salary.", None, {"tenant": "b"}), AddOptions(progress=False))
     answer = None
     while True:  # until the leaves have been written, and the manifest not yet turned to them
         call = flow.send(answer)

@@ -2,7 +2,7 @@
 
 from leafspan.flows._call import Call, Flow, asked_whether_awaited
 from leafspan.flows._concurrent import run_concurrently, run_together
-from leafspan.flows._flow import arun, run
+from leafspan.flows._flow import arun, awaiting, blocking, run
 from leafspan.flows._progress import Progress
 from leafspan.flows._threads import in_thread, on_other_core
 from leafspan.flows._within import acall_within, arun_within, call_within, late, run_within
@@ -15,6 +15,8 @@ __all__ = [
     "arun",
     "arun_within",
     "asked_whether_awaited",
+    "awaiting",
+    "blocking",
     "call_within",
     "in_thread",
     "late",

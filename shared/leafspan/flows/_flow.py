@@ -19,18 +19,21 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, TypeVar
+from functools import partial, wraps
+from inspect import Signature, signature
+from keyword import iskeyword
+from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from leafspan.errors import LeafspanError
 from leafspan.flows._call import Call, Deadline, Flow, Stopped, stop_flow
 from leafspan.flows._threads import CORES, computing, in_thread
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _MOST_THREADS = 32  # threads that one event loop waits for
@@ -97,6 +100,39 @@ async def arun(flow: Flow[T], deadline: Deadline | None = None, *, reads: bool =
         failure = None  # breaks the reference cycle of the error and this frame
         if deadline is not None:
             deadline.forget(flow)
+
+
+def blocking(method: Callable[P, Flow[T]]) -> Callable[P, T]:
+    """A function that blocks until the flow that ``method`` returns is done."""
+
+    @wraps(method)
+    def twin(*arguments: P.args, **options: P.kwargs) -> T:
+        return run(method(*arguments, **options))
+
+    twin.__signature__ = _of_result(method)  # type: ignore[attr-defined]
+    return twin
+
+
+def awaiting(blocking_twin: Callable[P, T], *, reads: bool = False) -> Callable[P, Coroutine[Any, Any, T]]:
+    """The asynchronous twin of a function that ``blocking`` made. Its name starts with ``a``."""
+    method: Callable[P, Flow[T]] = blocking_twin.__wrapped__  # type: ignore[attr-defined]
+
+    @wraps(method)
+    async def twin(*arguments: P.args, **options: P.kwargs) -> T:
+        return await arun(method(*arguments, **options), reads=reads)
+
+    own = method.__name__
+    name = f"a_{own}" if iskeyword(f"a{own}") else f"a{own}"
+    twin.__name__, twin.__qualname__ = name, f"{method.__qualname__.removesuffix(own)}{name}"
+    twin.__doc__ = f"Like ``{own}``."
+    twin.__signature__ = _of_result(method)  # type: ignore[attr-defined]
+    return twin
+
+
+def _of_result(method: Callable[..., Flow[Any]]) -> Signature:
+    """The signature of a function that returns the result of the flow."""
+    whole = signature(method)
+    return whole.replace(return_annotation=str(whole.return_annotation).removeprefix("Flow[").removesuffix("]"))
 
 
 def _perform(call: Call, deadline: Deadline | None) -> Any:

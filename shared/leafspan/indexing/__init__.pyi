@@ -3,32 +3,30 @@
 from ._contents import DocumentInfo, Stats, count_all, get_document, index_stats, list_documents, list_leaves, summaries_of
 from ._copying import Copied, check_copy, copy_store, copy_texts
 from ._examining import Examination, Finding, examine
-from ._ingest import Added, Intake, ingest
+from ._ingest import Added, AddOptions, IngestRules, ingest
 from ._known_files import FILE_KEY, moved_warning
-from ._preparing import Preparation, SplitDocument, check_splitter, split_document
+from ._preparing import check_splitter, split_document
 from ._surroundings import Reach, surrounding_text
 from ._sync import Synced, SyncOptions, sync
 from ._vector_examination import examine_database, examine_files, examine_vectors
 from ._vectors_anew import make_vectors_anew
 from ._verifying import verify
-from ._workers import Workers, started
-from ._writing import delete_documents, delete_matching, finish, finish_interrupted, write_group
+from ._writing import WriteTarget, delete_documents, delete_matching, finish, finish_interrupted, write_group
 
 __all__ = [
     "FILE_KEY",
+    "AddOptions",
     "Added",
     "Copied",
     "DocumentInfo",
     "Examination",
     "Finding",
-    "Intake",
-    "Preparation",
+    "IngestRules",
     "Reach",
-    "SplitDocument",
     "Stats",
     "SyncOptions",
     "Synced",
-    "Workers",
+    "WriteTarget",
     "check_copy",
     "check_splitter",
     "copy_store",
@@ -52,7 +50,6 @@ __all__ = [
     "split_document",
     "summaries_of",
     "surrounding_text",
-    "started",
     "sync",
     "verify",
     "write_group",

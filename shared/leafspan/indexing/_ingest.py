@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import Any
 
-from leafspan.documents import IndexSettings, content_hash, distinct, language_of, read_documents
-from leafspan.embedding import Embed
+from leafspan.checks import check_flag
+from leafspan.documents import content_hash, distinct, language_of, read_documents
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileDocument, FileReading, Skipped
 from leafspan.flows import Call, Flow, run_together
 from leafspan.indexing._add_progress import AddProgress
 from leafspan.indexing._known_files import KnownFiles, content_in_file, file_values, other_than_the_file
 from leafspan.indexing._preparing import (
+    Preparation,
     Prepared,
     SplitDocument,
     ToPrepare,
@@ -27,26 +28,36 @@ from leafspan.indexing._preparing import (
     split_document,
     vectors_of,
 )
-from leafspan.indexing._workers import Task, Workers
-from leafspan.indexing._writing import finish, finish_interrupted, write_group
-from leafspan.store import Reader, Row, Scope, Store, read_consistently
-from leafspan.text import UnicodeErrors
+from leafspan.indexing._workers import Task, Workers, started
+from leafspan.indexing._writing import WriteTarget, finish, finish_interrupted, write_group
+from leafspan.store import Reader, Row, read_consistently
 from leafspan.values import Document
+
+_LOOKED_UP = 256  # documents looked up in the manifest at a time
 
 
 @dataclass(frozen=True, slots=True)
-class Intake:
-    """How the documents of one call get in."""
+class AddOptions:
+    """The options of ``View.add``."""
 
-    reading: FileReading  # reads files, and checks documents
-    keep: Callable[[Iterable[Document]], Iterable[Document]] = iter
-    known: Callable[[Sequence[Row]], Sequence[Row]] = list
-    row_keys: frozenset[str] = frozenset()
-    unicode_errors: UnicodeErrors = "strict"
-    remembers_files: bool = True  # whether unchanged files may be skipped without reading. Default: True
+    flatten_metadata: bool = False
+    volatile_keys: Collection[str] = ()
+    workers: int | None = None
+    progress: bool | None = None
+
+    def __post_init__(self) -> None:
+        check_flag("flatten_metadata", self.flatten_metadata)
 
 
-_LOOKED_UP = 256  # documents looked up in the manifest at a time
+@dataclass(frozen=True, slots=True)
+class IngestRules:
+    """How the documents of one call are read, checked and changed before they are written."""
+
+    reading: FileReading
+    keep: Callable[[Iterable[Document]], Iterable[Document]] = iter  # gets the final documents, and returns them
+    known: Callable[[Sequence[Row]], Sequence[Row]] = list  # changes the file names in the index's rows to the source's
+    row_keys: frozenset[str] = frozenset()  # metadata keys that only the row stores, not each leaf
+    remembers_files: bool = True  # whether unchanged files may be skipped without reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,85 +87,67 @@ class Added:
         return f"Added({len(self.added)} added, {len(self.replaced)} replaced, {self.unchanged} unchanged{skipped})"
 
 
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """The ids of the documents of one call."""
+
+    added: tuple[str, ...]
+    replaced: tuple[str, ...]
+    unchanged: tuple[str, ...]
+
+
 def ingest(
-    store: Store,
-    embed: Embed,
-    documents: Iterable[object] | object,
-    settings: IndexSettings,
-    intake: Intake,
-    *,
-    scope: Scope | None,
-    timeout: float,
-    show: bool | None,
-    flatten_metadata: bool = False,
-    workers: Workers | None = None,
+    target: WriteTarget, documents: Iterable[object] | object, options: AddOptions, rules: IngestRules
 ) -> Flow[Added]:
     """Add documents in any form that a user may pass. A list is checked completely before anything is written.
 
     An error or interruption after the first document has a note with the number of stored documents.
     """
-    reading = intake.reading
-    if workers is not None:
-        reading.ahead = workers.read_ahead
-    done = yield from take_in(
-        store,
-        embed,
-        intake.keep(
-            read_documents(documents, reading, flatten_metadata=flatten_metadata, unicode_errors=intake.unicode_errors)
-        ),
-        settings,
-        scope=scope,
-        timeout=timeout,
-        show=show,
-        at_once=isinstance(documents, Sequence),
-        row_keys=intake.row_keys,
-        workers=workers,
+    accepted = read_documents(
+        documents, rules.reading, flatten_metadata=options.flatten_metadata, unicode_errors=target.unicode_errors
     )
-    return Added(done.added, done.replaced, len(done.unchanged), reading.skipped, reading.left_out)
+    ingested = yield from ingest_accepted(
+        target,
+        rules.keep(accepted),
+        rules,
+        workers=options.workers,
+        show=options.progress,
+        at_once=isinstance(documents, Sequence),
+    )
+    reading = rules.reading
+    return Added(ingested.added, ingested.replaced, len(ingested.unchanged), reading.skipped, reading.left_out)
 
 
-@dataclass(frozen=True, slots=True)
-class TakenIn:
-    """The result of taking in documents, as their ids."""
-
-    added: tuple[str, ...]  # new documents
-    replaced: tuple[str, ...]  # existing documents that have changed
-    unchanged: tuple[str, ...]  # existing documents that have not changed
-
-
-def take_in(
-    store: Store,
-    embed: Embed,
+def ingest_accepted(
+    target: WriteTarget,
     documents: Iterable[Document],
-    settings: IndexSettings,
+    rules: IngestRules,
     *,
-    scope: Scope | None,
-    timeout: float,
+    workers: int | None,
     show: bool | None,
     at_once: bool = False,
     dry_run: bool = False,
     may_replace: Callable[[Row], bool] | None = None,
-    row_keys: frozenset[str] = frozenset(),
-    workers: Workers | None = None,
-) -> Flow[TakenIn]:
-    """Add checked documents. With workers, other processes split, embed and analyse them."""
-    check_splitter(store, settings)
-    if not dry_run:
-        yield from finish_interrupted(store)
-    progress = AddProgress(show)
-    try:
-        checked: Iterable[Document] = progress.reading(distinct(documents))
-        if at_once:
-            checked = yield Call(list, (checked,))
-        files = KnownFiles(store, scope)
-        ingestion = _Ingestion(
-            store, embed, settings, scope, timeout, progress, files, dry_run, may_replace, row_keys, workers
-        )
-        done = yield from ingestion.run(checked)
-        progress.finish()
-        return done
-    finally:
-        progress.close()
+) -> Flow[Ingested]:
+    """Add checked documents. With workers, other processes read files, and split, embed and analyse the documents."""
+    check_splitter(target.store, target.settings)
+    if workers and not dry_run:
+        yield from target.embedder.confirm(record=True)  # workers need the confirmed embedder
+    with started(None if dry_run else workers, Preparation(target.settings, target.embed)) as processes:
+        if processes is not None:
+            rules.reading.ahead = processes.read_ahead
+        if not dry_run:
+            yield from finish_interrupted(target.store)
+        progress = AddProgress(show)
+        try:
+            checked: Iterable[Document] = progress.reading(distinct(documents))
+            if at_once:
+                checked = yield Call(list, (checked,))
+            ingested = yield from _Ingestion(target, rules, progress, dry_run, may_replace, processes).run(checked)
+            progress.finish()
+            return ingested
+        finally:
+            progress.close()
 
 
 @dataclass(slots=True)
@@ -198,17 +191,13 @@ class _Ingestion:
     A group is written while the next one is read, split and embedded. Memory holds no more than these two groups.
     """
 
-    store: Store
-    embed: Embed
-    settings: IndexSettings
-    scope: Scope | None
-    timeout: float
+    target: WriteTarget
+    rules: IngestRules
     progress: AddProgress
-    files: KnownFiles
-    dry_run: bool = False
-    may_replace: Callable[[Row], bool] | None = None
-    row_keys: frozenset[str] = frozenset()
-    workers: Workers | None = None
+    dry_run: bool
+    may_replace: Callable[[Row], bool] | None
+    workers: Workers | None
+    files: KnownFiles = field(init=False)
     languages: Counter[str] | None = None  # of documents that the view had before, once one of the new ones is in doubt
     new_languages: Counter[str] = field(default_factory=Counter)  # of the documents so far
     has_failed: bool = False  # whether writing a group failed
@@ -217,7 +206,10 @@ class _Ingestion:
     unchanged: list[str] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)  # unchanged documents that a killed writer left half done
 
-    def run(self, documents: Iterable[Document]) -> Flow[TakenIn]:
+    def __post_init__(self) -> None:
+        self.files = KnownFiles(self.target.store, self.target.scope)
+
+    def run(self, documents: Iterable[Document]) -> Flow[Ingested]:
         """Add the documents."""
         try:
             return (yield from self._run(documents))
@@ -226,7 +218,7 @@ class _Ingestion:
                 error.add_note(self.progress.note())
             raise
 
-    def _run(self, documents: Iterable[Document]) -> Flow[TakenIn]:
+    def _run(self, documents: Iterable[Document]) -> Flow[Ingested]:
         stream = _Stream(iter(documents))
         if self.workers is None:
             group = yield from self._next_group(stream)
@@ -236,8 +228,8 @@ class _Ingestion:
         else:
             yield from self._write_prepared(stream, self.workers)
         if self.unfinished and not self.dry_run:
-            yield from finish(self.store, self.unfinished)
-        return TakenIn(
+            yield from finish(self.target.store, self.unfinished)
+        return Ingested(
             tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if not was_there),
             tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if was_there),
             tuple(self.unchanged),
@@ -245,9 +237,9 @@ class _Ingestion:
 
     def _look_up(self, documents: Sequence[Document]) -> Flow[Mapping[str, Row]]:
         """Return the rows of the documents that the index has, by stored id."""
-        stored_ids = self.scope.stored_ids if self.scope else lambda id_: [id_]
+        stored_ids = self.target.scope.stored_ids if self.target.scope else lambda id_: [id_]
         ids = [id_ for document in documents for id_ in stored_ids(document.id)]
-        return (yield from read_consistently(self.store, partial(Reader.rows, ids=ids)))
+        return (yield from read_consistently(self.target.store, partial(Reader.rows, ids=ids)))
 
     def _write_prepared(self, stream: _Stream, workers: Workers) -> Flow[None]:
         """Write documents that workers have prepared, in the documents' order."""
@@ -262,7 +254,7 @@ class _Ingestion:
                 return
             if not portion or len(waiting) >= workers.most_waiting:
                 prepared: Prepared = yield Call(workers.result, (waiting.popleft(),))
-                documents = [replace(split, row_keys=self.row_keys) for split in prepared.documents]
+                documents = [replace(split, row_keys=self.rules.row_keys) for split in prepared.documents]
                 group = _Group(documents, sum(len(split.leaves) for split in documents), prepared.vectors, prepared.derived)
                 self.progress.split(group.leaves)
                 self.progress.splitting(group.characters)
@@ -278,7 +270,11 @@ class _Ingestion:
 
     def _if_changed(self, given: Document, rows: Mapping[str, Row]) -> Flow[ToPrepare | None]:
         """Return the document as it will be stored, or None if it is unchanged."""
-        document = given if self.scope is None else self.scope.stamped(given, self.scope.place(given.id, rows))
+        document = (
+            given
+            if self.target.scope is None
+            else self.target.scope.stamped(given, self.target.scope.place(given.id, rows))
+        )
         self.given_ids[document.id] = given.id
         old = rows.get(document.id)
         if old is not None and old.version is not None and (reason := self._objection(given, old)):
@@ -301,7 +297,7 @@ class _Ingestion:
         if language is None:
             if self.languages is None:
                 count = partial(_count_languages, without={*self.given_ids.values()})
-                self.languages = yield from read_consistently(self.store, count, self.scope, leave_out=True)
+                self.languages = yield from read_consistently(self.target.store, count, self.target.scope, leave_out=True)
             ((expected, _),) = (self.languages + self.new_languages).most_common(1) or [("en", 1)]
             language = yield Call(language_of, (document, expected))
         if language is not None:
@@ -327,7 +323,7 @@ class _Ingestion:
         """Return new or changed documents, split and embedded, as many as the engine takes at once."""
         group = _Group()
         while (split := (yield from self._next_split(stream))) is not None:
-            if group.documents and not group.has_room(split, self.store.batch):
+            if group.documents and not group.has_room(split, self.target.store.batch):
                 stream.left_over = split
                 break
             group.documents.append(split)
@@ -345,11 +341,11 @@ class _Ingestion:
         if (changed := (yield from self._next_changed(stream))) is None:
             return None
         document, hash_, old, language = changed
-        how = (document, hash_, self.settings, language, old, self.progress.splitting)
+        how = (document, hash_, self.target.settings, language, old, self.progress.splitting)
         made: SplitDocument = yield Call(split_document, how)
         self.progress.split(len(made.leaves))
         self._check_going_on()
-        return replace(made, row_keys=self.row_keys)
+        return replace(made, row_keys=self.rules.row_keys)
 
     def _next_document(self, stream: _Stream) -> Flow[Document | None]:
         """Return the next document, or None after the last. Reads and looks up several at once."""
@@ -380,13 +376,7 @@ class _Ingestion:
         try:
             wrote = self.progress.writing(group.leaves, group.characters)
             self.were_there |= yield from write_group(
-                self.store,
-                group.documents,
-                group.vectors,
-                scope=self.scope,
-                timeout=self.timeout,
-                wrote=wrote,
-                derived=group.derived,
+                self.target, group.documents, group.vectors, wrote=wrote, derived=group.derived
             )
         except BaseException:
             self.has_failed = True
@@ -410,7 +400,7 @@ class _Ingestion:
 
             return done
 
-        return (yield from vectors_of(group.documents, self.settings, self.embed, embedding))
+        return (yield from vectors_of(group.documents, self.target.settings, self.target.embed, embedding))
 
 
 def _next(documents: Iterator[Document]) -> list[Document]:

@@ -9,18 +9,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from leafspan.checks import check_flag, check_text, shown
-from leafspan.documents import IndexSettings, language_of, read_documents, to_document, with_language
-from leafspan.embedding import Embed
+from leafspan.documents import language_of, read_documents, to_document, with_language
 from leafspan.errors import EmptySource, InvalidArgument, InvalidDocument
 from leafspan.files import FileNames, FileReading, Files, Skipped, below_folder, check_paths, is_there, real_path
 from leafspan.filters import Where, constant, to_filter
 from leafspan.flows import Call, Flow
-from leafspan.indexing._ingest import Intake, take_in
+from leafspan.indexing._ingest import IngestRules, ingest_accepted
 from leafspan.indexing._known_files import FileMemory, Moved, file_path
-from leafspan.indexing._workers import Workers
-from leafspan.indexing._writing import Forget, delete_documents, finish, finish_interrupted, is_half_deleted
-from leafspan.store import Reader, Row, Scope, Store, read_consistently
-from leafspan.text import UnicodeErrors
+from leafspan.indexing._writing import WriteTarget, delete_documents, finish, finish_interrupted, is_half_deleted
+from leafspan.store import Reader, Row, Scope, read_consistently
 from leafspan.values import Document
 
 
@@ -69,7 +66,9 @@ class SyncOptions:
     dry_run: bool = False
     allow_empty: bool = False
     flatten_metadata: bool = False
-    volatile_keys: object = ()
+    volatile_keys: Collection[str] = ()
+    workers: int | None = None
+    progress: bool | None = None
 
     def __post_init__(self) -> None:
         check_flag("dry_run", self.dry_run)
@@ -77,67 +76,39 @@ class SyncOptions:
         check_flag("flatten_metadata", self.flatten_metadata)
 
 
-def sync(
-    store: Store,
-    embed: Embed,
-    source: object,
-    settings: IndexSettings,
-    options: SyncOptions,
-    intake: Intake,
-    *,
-    scope: Scope | None,
-    timeout: float,
-    show: bool | None,
-    forget: Forget,
-    workers: Workers | None = None,
-) -> Flow[Synced]:
+def sync(target: WriteTarget, source: object, options: SyncOptions, rules: IngestRules) -> Flow[Synced]:
     """Add new documents of a source, replace changed ones, and delete those that the source no longer has.
 
     Deletion comes last, and only if the whole source could be read. So a killed process may leave documents that the
     source no longer has, but never loses one that the source has.
     """
-    reading = intake.reading
-    if workers is not None:
-        reading.ahead = workers.read_ahead
-    coverage = to_coverage(
-        source,
-        reading,
-        scope,
-        within=options.within,
-        source_key=options.source_key,
-        allow_empty=options.allow_empty,
-        flatten_metadata=options.flatten_metadata,
-        unicode_errors=intake.unicode_errors,
-    )
+    store, scope, reading = target.store, target.scope, rules.reading
+    coverage = to_coverage(target, source, options, reading)
     if not options.dry_run:
         yield from finish_interrupted(store)
     # Read the rows first: documents that others add meanwhile must not be deleted.
     rows, half_deleted = yield from read_consistently(store, partial(_rows, scope=scope), scope)
     moved = Moved(rows)
-    documents = moved.watching(intake.keep(coverage.read(lambda: intake.known([*rows.values()]))))
+    documents = moved.watching(rules.keep(coverage.read(lambda: rules.known([*rows.values()]))))
     memory: FileMemory | None = None
-    if intake.remembers_files and scope is None and isinstance(coverage, FileCoverage):
+    if rules.remembers_files and scope is None and isinstance(coverage, FileCoverage):
         memory = yield Call(FileMemory, (store, rows))
         reading.unchanged, documents = memory.unchanged, memory.watching(documents)
-    taken = yield from take_in(
-        store,
-        embed,
+    ingested = yield from ingest_accepted(
+        target,
         documents,
-        settings,
-        scope=scope,
-        timeout=timeout,
-        show=show,
+        rules,
+        workers=options.workers,
+        show=options.progress,
         dry_run=options.dry_run,
         may_replace=None if isinstance(coverage, FileCoverage) else coverage.covers,
-        row_keys=intake.row_keys,
-        workers=workers,
     )
     if memory is not None and not options.dry_run:
         yield Call(memory.keep, (reading.unread,))
-    unchanged = sorted([*taken.unchanged, *reading.passed], key=lambda id_: reading.order.get(id_, 0))
-    kept = {*taken.added, *taken.replaced, *unchanged}
+    unchanged = sorted([*ingested.unchanged, *reading.passed], key=lambda id_: reading.order.get(id_, 0))
+    kept = {*ingested.added, *ingested.replaced, *unchanged}
     left = [row for id_, row in sorted(rows.items()) if row.version is not None and id_ not in kept]
-    left = yield Call(intake.known, (left,))
+    left = yield Call(rules.known, (left,))
     names = FileNames(store.home)
     doomed = yield Call(_doomed, (left, coverage, reading, names))
     if not options.allow_empty and (empty := coverage.empty_parts(doomed)):
@@ -151,13 +122,12 @@ def sync(
     versions = {row.document_id: row.version for row in doomed}
     deleted = list(versions)
     if versions and not options.dry_run:
-        deleted = yield from delete_documents(
-            store, versions, scope=scope, timeout=timeout, forget=forget, versions=versions
-        )
-    going = {row.document_id for row in doomed}
-    staying = [row for row in left if row.document_id not in going]
-    pairs = yield Call(moved.pairs, (taken.added, staying, names))
-    return Synced(taken.added, taken.replaced, tuple(deleted), tuple(unchanged), reading.skipped, pairs, reading.left_out)
+        deleted = yield from delete_documents(target, versions, versions=versions)
+    staying = [row for row in left if row.document_id not in versions]
+    pairs = yield Call(moved.pairs, (ingested.added, staying, names))
+    return Synced(
+        ingested.added, ingested.replaced, tuple(deleted), tuple(unchanged), reading.skipped, pairs, reading.left_out
+    )
 
 
 def _rows(reader: Reader, scope: Scope | None) -> Flow[tuple[Mapping[str, Row], list[Row]]]:
@@ -196,41 +166,37 @@ class Coverage(Protocol):
         ...
 
 
-def to_coverage(
-    source: Any,
-    reading: FileReading,
-    scope: Scope | None,
-    *,
-    within: object,
-    source_key: str | None,
-    allow_empty: bool,
-    flatten_metadata: bool,
-    unicode_errors: UnicodeErrors,
-) -> Coverage:
+def to_coverage(target: WriteTarget, source: Any, options: SyncOptions, reading: FileReading) -> Coverage:
     """Return what a user's source covers."""
+    within, source_key = options.within, options.source_key
     _refuse_texts(source)
     if (files := _as_files(source)) is not None:
         if within is not None or source_key is not None:
             raise InvalidArgument("files already say what they cover: leave out within and source_key")
-        return FileCoverage(files, reading, allow_empty=allow_empty)
+        return FileCoverage(files, reading, allow_empty=options.allow_empty)
     if (within is None) == (source_key is None):
         raise InvalidArgument(
             "a sync of documents must say what they cover: give either within, a filter or 'everything', or source_key, "
             f"got within={shown(within)} and source_key={shown(source_key)}"
         )
-    how: dict[str, Any] = {"flatten_metadata": flatten_metadata, "unicode_errors": unicode_errors}
-    documents = read_documents(source, reading, **how, skip_bad=True)
+    documents = read_documents(
+        source,
+        reading,
+        flatten_metadata=options.flatten_metadata,
+        unicode_errors=target.unicode_errors,
+        skip_bad=True,
+    )
     if source_key is not None:
         check_text("source_key", source_key)
         return SourceKeyCoverage(documents, source_key)
     if isinstance(within, str) and within == EVERYTHING:
-        return FilterCoverage(documents, None, scope)
+        return FilterCoverage(documents, None, target.scope)
     if isinstance(within, str):
         raise InvalidArgument(f"within must be a filter or 'everything', got {shown(within)}")
     condition = to_filter(within)
     if condition is None or constant(condition):
         raise InvalidArgument(f"within must be a filter with a condition, or 'everything', got {shown(within)}")
-    return FilterCoverage(documents, condition, scope)
+    return FilterCoverage(documents, condition, target.scope)
 
 
 def _refuse_texts(source: object) -> None:

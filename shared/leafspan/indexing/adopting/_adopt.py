@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from leafspan.documents import CHUNK_ID, IndexSettings, content_hash, language_of
+from leafspan.documents import CHUNK_ID, content_hash, language_of
 from leafspan.embedding import Embedder, check_vectors, normalize
 from leafspan.errors import IndexMismatch
 from leafspan.flows import Call, Flow, Progress
-from leafspan.indexing import check_splitter, finish, finish_interrupted, split_document, write_group
+from leafspan.indexing import WriteTarget, check_splitter, finish, finish_interrupted, split_document, write_group
 from leafspan.indexing.adopting._documents import DocumentMaker, WithVectors
 from leafspan.indexing.adopting._plan import Plan, PlannedDocument, SkippedRecord, embedded_texts, new_name, read_record
 from leafspan.indexing.adopting._source import Source
@@ -69,19 +69,17 @@ class Adopted:
 def adopt(
     source: Source,
     plan: Plan,
-    store: Store | None,
-    settings: IndexSettings,
+    target: WriteTarget | None,
     *,
     dry_run: bool,
-    timeout: float,
     show: bool | None,
 ) -> Flow[Adopted]:
-    """Write a plan's documents, except unchanged ones."""
-    if store is not None:
-        check_splitter(store, settings)
+    """Write a plan's documents, except unchanged ones. For a dry run, there need not be an index."""
+    if target is not None:
+        check_splitter(target.store, target.settings)
     progress = Progress(plan.records, show=show, what="Adopting", unit=" records")
     try:
-        return (yield from _Adoption(source, plan, store, settings, dry_run, timeout, progress).run())
+        return (yield from _Adoption(source, plan, target, dry_run, progress).run())
     finally:
         progress.close()
 
@@ -114,10 +112,8 @@ class _Adoption:
 
     source: Source
     plan: Plan
-    store: Store | None
-    settings: IndexSettings
+    target: WriteTarget | None
     dry_run: bool
-    timeout: float
     progress: Progress
     added: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
@@ -129,16 +125,17 @@ class _Adoption:
         """Adopt the collection."""
         wholes = {each.id for each in self.plan.documents if each.members[0].start is not None}
         maker = DocumentMaker(self.source.docstore, self.plan.renamed, list(self.plan.skipped), wholes)
-        if self.store is not None:
+        store = None if self.target is None else self.target.store
+        if store is not None:
             if not self.dry_run:
-                yield from finish_interrupted(self.store)
-            self.earlier = yield from read_earlier(self.store, self.source.collection.id)
-        for group in self.plan.groups(_GROUP if self.store is None else min(_GROUP, self.store.batch)):
+                yield from finish_interrupted(store)
+            self.earlier = yield from read_earlier(store, self.source.collection.id)
+        for group in self.plan.groups(_GROUP if store is None else min(_GROUP, store.batch)):
             documents = yield from self._read(group, maker)
             yield from self._write(documents, maker)
             self.progress.advance(sum(len(planned.members) for planned in group))
-        if self.store is not None and self.unfinished and not self.dry_run:
-            yield from finish(self.store, self.unfinished)
+        if store is not None and self.unfinished and not self.dry_run:
+            yield from finish(store, self.unfinished)
         return Adopted(
             self.plan.records,
             tuple(self.added),
@@ -158,9 +155,9 @@ class _Adoption:
     def _write(self, documents: Sequence[WithVectors], maker: DocumentMaker) -> Flow[None]:
         """Write new and changed documents, unless another document of the index conflicts with them."""
         rows: Mapping[str, Row] = {}
-        if self.store is not None:
+        if self.target is not None:
             ids = [each.document.id for each in documents]
-            rows = yield from read_consistently(self.store, partial(Reader.rows, ids=ids))
+            rows = yield from read_consistently(self.target.store, partial(Reader.rows, ids=ids))
         changed, vectors = [], []
         for made in documents:
             document = made.document
@@ -175,13 +172,13 @@ class _Adoption:
                 maker.leave_out(made, reason)
                 continue
             (self.added if old is None or old.version is None else self.replaced).append(document.id)
-            if not self.dry_run:
+            if self.target is not None and not self.dry_run:
                 language = yield Call(language_of, (document,))
-                split = yield Call(split_document, (document, hash_, self.settings, language, old))
+                split = yield Call(split_document, (document, hash_, self.target.settings, language, old))
                 changed.append(split.noting({ADOPTED_KEY: self.earlier.collection}))
                 vectors.append(made.vectors)
-        if changed and self.store is not None:
-            yield from write_group(self.store, changed, vectors, scope=None, timeout=self.timeout)
+        if changed and self.target is not None:
+            yield from write_group(self.target, changed, vectors)
 
 
 def _notes(maker: DocumentMaker, space: str, reserved: Sequence[str]) -> Iterator[str]:

@@ -10,7 +10,8 @@ from typing import Any
 from leafspan.documents import OpenOptions
 from leafspan.errors import InvalidArgument
 from leafspan.flows import Call, Flow
-from leafspan.index import Index
+from leafspan.index import Index, _Opening
+from leafspan.indexing import AddOptions
 from leafspan.retrieval import Limits
 from leafspan.splitting import HierarchicalSplitter, Splitter
 from leafspan.strategies import Strategy
@@ -41,12 +42,14 @@ class Corpus:
         options = OpenOptions(splitter=splitter, **kept)
         yield from self._index._embedder.identity()  # so that the embedder is known, if the index remembers it
         embedder = self._index._embedder.embedder
-        made = yield from Index._open(folder, None, "kb", embedder, options, None, False, True, self._index._timeout)
+        made = yield from Index._open(
+            _Opening(folder, None, "kb", embedder, options, embedding_cache=False, timeout=self._index._timeout)
+        )
         try:
             documents = []
             for each in (yield from self.documents()):
                 documents.append((yield from self.get(each.id)))
-            yield from made._ingest(documents, False)
+            yield from made._ingest(documents, AddOptions(progress=False))
         except BaseException:
             made.close()
             raise

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from leafspan.documents import GivenDocument
 from leafspan.files import FileDocument, FileReading, without_names
-from leafspan.indexing import FILE_KEY, Intake
+from leafspan.indexing import FILE_KEY, IngestRules
 from leafspan.private.pseudonyms import RECORD_KEY, Notes, Record, Restoring, mask_document, places_of
 from leafspan.private.views._privacy import Privacy
 from leafspan.store import Row
@@ -44,7 +44,9 @@ class PrivateIntake:
         self._file_names: dict[str, str] = {}  # by their masked names
         reading = FileReading(self._check, root, self._stored_name)
         # The list of a long document's entities is long, and filters read whole rows.
-        self.intake = Intake(reading, self._keep, self._known, frozenset({privacy.entities_field}), remembers_files=False)
+        self.rules = IngestRules(
+            reading, self._keep, self._known, frozenset({privacy.entities_field}), remembers_files=False
+        )
 
     def _check(self, given: Document | GivenDocument, *, flatten_metadata: bool = False) -> Document:
         disguise, field = self._privacy.disguise, self._privacy.entities_field

@@ -15,7 +15,7 @@ from leafspan.documents import IndexSettings, checked_keys
 from leafspan.errors import InvalidArgument, LeafspanError
 from leafspan.filters import to_filter
 from leafspan.flows import Call, Flow, arun, run
-from leafspan.indexing import Added, DocumentInfo, Intake, Synced, SyncOptions
+from leafspan.indexing import Added, AddOptions, DocumentInfo, IngestRules, Synced, SyncOptions
 from leafspan.private.pseudonyms import Vault
 from leafspan.private.views._hiding import hidden, hidden_message
 from leafspan.private.views._intake import PrivateIntake
@@ -123,8 +123,8 @@ class PrivateView(View):
 
     # Input
 
-    def _intake(self, volatile_keys: object, *, dry_run: bool = False) -> Intake:
-        return self._private_intake(checked_keys(volatile_keys), dry_run=dry_run).intake
+    def _ingest_rules(self, volatile_keys: Collection[str], *, dry_run: bool = False) -> IngestRules:
+        return self._private_intake(checked_keys(volatile_keys), dry_run=dry_run).rules
 
     def _private_intake(self, volatile_keys: Collection[str] = (), *, dry_run: bool = False) -> PrivateIntake:
         scope = self._scope
@@ -139,28 +139,20 @@ class PrivateView(View):
             volatile_keys=volatile_keys,
         )
 
-    def _ingest(
-        self,
-        documents: Iterable[object] | object,
-        show: bool | None,
-        flatten_metadata: bool = False,
-        volatile_keys: object = (),
-        workers: int | None = None,
-    ) -> Flow[Added]:
-        ingest = super()._ingest(documents, show, flatten_metadata, volatile_keys, workers)
-        return self._hiding(self._writing(ingest, self._shown_added))
+    def _ingest(self, documents: Iterable[object] | object, options: AddOptions) -> Flow[Added]:
+        return self._hiding(self._writing(super()._ingest(documents, options), self._shown_added))
 
-    def _sync(self, source: object, options: SyncOptions, show: bool | None, workers: int | None = None) -> Flow[Synced]:
-        return self._hiding(self._masked_sync(source, options, show, workers))
+    def _sync(self, source: object, options: SyncOptions) -> Flow[Synced]:
+        return self._hiding(self._masked_sync(source, options))
 
-    def _masked_sync(self, source: object, options: SyncOptions, show: bool | None, workers: int | None) -> Flow[Synced]:
+    def _masked_sync(self, source: object, options: SyncOptions) -> Flow[Synced]:
         within, key = options.within, options.source_key
         if within is not None and not isinstance(within, str):
             within = yield Call(self._masked_filter, (within,))
         if isinstance(key, str):
             key = yield Call(self._privacy.disguise.name, (key,))
         options = replace(options, within=within, source_key=key)
-        return (yield from self._writing(super()._sync(source, options, show, workers), self._shown_synced))
+        return (yield from self._writing(super()._sync(source, options), self._shown_synced))
 
     def _delete(self, ids: Iterable[str] | None, where: object, dry_run: bool) -> Flow[list[str]]:
         return self._hiding(self._masked_delete(ids, where, dry_run))
