@@ -14,6 +14,8 @@ from typing import Any
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
+pytest_plugins = ["tests.processor_time"]
+
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when a page imports Haystack
 
 # Tests make thousands of indexes. Memory does not wait for a disk.

@@ -5,7 +5,7 @@
 
 FOLDER holds a folder for each of the seven question sets: see ``build_data.py`` and ``quality.py``. For each set, the
 weights are chosen on the other four and measured on the one left out, beside the defaults and beside Hybrid without
-references, larger nodes and soft matches ("before"). Then they are chosen on all seven sets. The questions are not those of
+references, larger nodes and soft matches ("before"). Then they are chosen on all seven sets. The questions are not in
 ``quality.py``: other questions of squad and covidqa, and the training claims of scifact. hotpotqa and cranfield have no
 other questions.
 

@@ -263,7 +263,7 @@ def documentation(root: Path) -> Iterator[Figure]:
         print(f"  {figure.value:8.4f}  {figure.name}")
         yield figure
     cited = [is_cited_right(leaf, root.parent) for leaf in sample_of_leaves(root)]
-    figure = Figure("passages whose headings are those of docutils", fmean(cited), ">=", 1.0, part="documentation")
+    figure = Figure("passages with the headings of docutils", fmean(cited), ">=", 1.0, part="documentation")
     print(f"  {figure.value:8.4f}  {figure.name} (of {len(cited)})")
     yield figure
 

@@ -87,7 +87,7 @@ def measured(fragment: str, expression: str, *, scheme: str = "light", width: in
         expression: The expression, whose value must be JSON.
         scheme: What the system prefers, ``"light"`` or ``"dark"``.
         width: Of the window, in pixels.
-        body: Attributes of the body, such as those of a notebook's theme.
+        body: Attributes of the body, such as a notebook's theme sets.
     """
     script = f"document.body.dataset.measured = JSON.stringify({expression})"
     page = f"<!doctype html><meta charset=utf-8><body {body}>{fragment}<script>{script}</script></body>"

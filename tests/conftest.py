@@ -15,7 +15,7 @@ from chromadb.api.shared_system_client import SharedSystemClient
 from leafspan import Index
 from leafspan.engines.chroma._collection import Collection
 from leafspan.segments import Mirror
-from tests import profiles  # noqa: F401 (it chooses how many examples Hypothesis tries)
+from tests import profiles, warm  # noqa: F401 (profiles chooses how many examples Hypothesis tries)
 from tests.corpus import DOCUMENTS, SPLITTER
 from tests.reading import only_read, reading_from_chroma
 from tests.server import running_server
@@ -47,6 +47,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+    warm.close()
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ def chroma_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[st
 
 @pytest.fixture(scope="session")
 def pgvector_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a database with pgvector: that of ``LEAFSPAN_POSTGRES_URL``, or one that is started."""
+    """The URL of a database with pgvector: ``LEAFSPAN_POSTGRES_URL``, or the URL of a server that is started."""
     if url := os.environ.get("LEAFSPAN_POSTGRES_URL"):
         yield url
         return

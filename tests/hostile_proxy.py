@@ -19,7 +19,7 @@ class HostileProxy:
     """Passes requests on, or does ``mode`` to those that ``chosen`` chooses by their method and path.
 
     ``pass``: passes it on. ``stall``: takes it and never answers. ``drip``: answers a byte at a time. ``cut``: closes the
-    connection. ``lose``: passes it on, and closes the connection in place of the answer. ``garbage``: answers with bytes
+    connection. ``lose``: passes it on, and closes the connection instead of answering. ``garbage``: answers with bytes
     that are no HTTP. ``broken``: answers with JSON that is cut off. ``change``: answers with what ``change`` makes of the JSON. ``other``: answers with JSON that says something else.
     ``html``: answers 502 with a page. ``failure``: answers 500. ``hold``: passes it on once ``release`` is called, and
     nobody gets the answer.

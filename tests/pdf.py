@@ -9,7 +9,7 @@ from pypdf import PdfReader, PdfWriter
 
 
 def pdf(pages: Sequence[str], *, title: str = "", password: str = "") -> bytes:
-    """A PDF with lines of text on each page; a page of "" has none."""
+    """A PDF with lines of text on each page; a page of "" has no lines."""
     contents = [f"BT /F1 12 Tf 72 720 Td ({_lines(text)}) Tj ET" if text else "" for text in pages]
     first = 4
     kids = " ".join(f"{first + 2 * n} 0 R" for n in range(len(pages)))

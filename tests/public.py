@@ -24,10 +24,10 @@ from leafspan.engines import postgres
 from leafspan.indexing import adopting
 
 WHOLE = (leafspan, strategies, lab, sources, private)
-"""Public modules of which every name is public."""
+"""Public modules; each of their names is public."""
 
 IN_PARTS = (errors, trace, trees, values, adopting, engines, postgres, files, splitting, testing)
-"""Modules of which those names are public that the reference shows."""
+"""Modules whose public names are the names that the reference shows."""
 
 STRATEGIES: dict[str, type[Strategy]] = {
     name: thing

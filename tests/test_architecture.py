@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 CORE = ROOT / "shared" / "leafspan"
 ROOMS = sorted(folder for folder in CORE.iterdir() if (folder / "__init__.py").exists())
 FOLDERS = (CORE, ROOT / "langchain_ext", ROOT / "llamaindex_ext")
-# What a package offers whose names are imported when they are first asked for stands in a stub.
+# A package that imports its names when they are first used lists them in a stub.
 SOURCES = sorted(
     stub if (stub := path.with_suffix(".pyi")).exists() else path for folder in FOLDERS for path in folder.rglob("*.py")
 )

@@ -32,7 +32,7 @@ ALLOWED = {
     ("shared/leafspan/trees/_summary_record.py", "ValueError"),
     # caught in the module, as what yaml raises for numbers and dates: that field is left out
     ("shared/leafspan/files/_front_matter.py", "ValueError"),
-    # caught as any other failure of the file system: the mirror stays in memory, and texts are embedded without the cache
+    # caught as any other failure of the file system: the segment stays in memory, and texts are embedded without the cache
     ("shared/leafspan/segments/_segment_folder.py", "OSError"),
     ("shared/leafspan/embedding/_cache.py", "OSError"),
     # caught as what opening the file gives
@@ -83,7 +83,7 @@ def test_nothing_is_allowed_that_is_not_there():
 
 
 def test_nobody_raises_the_root_of_all_errors():
-    """It says nothing that could be caught, and so each has a class of its own, but for mistakes in the program."""
+    """It says nothing that could be caught, and so each has a class of its own, except mistakes in the program."""
     an_index_that_is_closed_or_asynchronous = {"shared/leafspan/store/_folder_store.py", "shared/leafspan/flows/_flow.py"}
     found = {path for path, name, _ in raised() if name == "LeafspanError"}
     assert found == an_index_that_is_closed_or_asynchronous

@@ -191,7 +191,7 @@ def check(calls: Iterator[tuple[str, Callable[[], Any]]]) -> None:
 
 
 def every(name: str, call: Callable[[Any], Any]) -> Iterator[tuple[str, Callable[[], Any]]]:
-    for value in nonsense():  # made anew: some can be walked through once
+    for value in nonsense():  # made again: some can be walked through once
         yield f"{name}({label(value)})", lambda value=value: call(value)
 
 

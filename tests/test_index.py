@@ -513,7 +513,7 @@ def test_databases_of_one_folder_do_not_see_each_other(tmp_path: Path):
         admin.create_database("tenant_b")
         other = chromadb.PersistentClient(tmp_path, database="tenant_b", settings=chromadb.Settings(**settings))
         assert Index.open(client=other).documents() == []
-        index.add(Document("another", "Which makes others open it anew."))
+        index.add(Document("another", "Which makes others open it again."))
         assert Index.open(client=other).documents() == []
 
 
@@ -645,7 +645,7 @@ def test_a_forked_process_is_told_to_open_an_index_in_memory_anew(monkeypatch: p
 @pytest.mark.slow
 def test_more_results_of_many_queries_than_chroma_gives_at_once(tmp_path: Path):
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
-        index.add([Document(str(n), f"The number {n} is told by leaf {n}.") for n in range(90)])
+        index.add([Document(str(n), f"The number {n} is in leaf {n}.") for n in range(90)])
         queries = [f"number {n % 90}" for n in range(420)]
         rows = index.retrieve_many(queries, Vector(), k=80, candidates=80)
         assert sum(map(len, rows)) == 420 * 80 > 32_766

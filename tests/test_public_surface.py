@@ -50,7 +50,7 @@ RETRIEVERS = ["SpanRetriever", *NAMED]
 
 
 def test_the_root_offers_few_names():
-    """What they are stands in the reference, which ``tests/docs/test_pages.py`` compares with them."""
+    """The reference lists them, which ``tests/docs/test_pages.py`` compares with them."""
     assert len(leafspan.__all__) <= 60
 
 

@@ -1,6 +1,7 @@
 """Finds phrases that have to be read twice: python tools/plain_english.py [PATH ...]
 
-It looks in pages, docstrings, comments and messages, and exits with 1 if it finds one. ``ALLOWED`` has the exceptions.
+It looks in pages, docstrings, comments and messages (strings of more than a word), and exits with 1 if it finds one.
+``ALLOWED`` has the exceptions.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ WHERE = (
     "shared",
     "langchain_ext",
     "llamaindex_ext",
+    "tests",
+    "tools",
+    "benchmarks",
 )
 
 PHRASES = {  # a phrase, and what to write instead
@@ -57,6 +61,9 @@ ALLOWED = {
     ("shared/leafspan/index.py", "anew"),  # a key of stored vectors
     ("shared/leafspan/store/_folder_store.py", "anew"),  # the name of an argument
     ("shared/leafspan/segments/__init__.py", "mirror"),  # the name of a class
+    ("tests/durability/test_forks.py", "mirror"),
+    ("tests/cli/test_cli.py", "stands in"),  # a sentence of traces
+    ("tests/strategies/test_hybrid.py", "stands beside"),
     ("shared/leafspan/trace.py", "stands in"),  # a sentence of traces, which stored results contain
     ("shared/leafspan/trace.py", "stands beside"),
     ("shared/leafspan/trace.py", "stands below"),
@@ -68,6 +75,8 @@ def main(given: list[str]) -> int:
     """Print what was found."""
     found = 0
     for path in files([Path(each) for each in given] or [ROOT / each for each in WHERE]):
+        if path == Path(__file__):
+            continue  # it quotes the phrases
         name = str(path.resolve().relative_to(ROOT)) if path.resolve().is_relative_to(ROOT) else str(path)
         for line, text in texts(path):
             for match in PATTERN.finditer(text):
@@ -96,7 +105,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
         yield 1, re.sub(r"`[^`\n]*`|\]\([^)\n]*\)", lambda code: "·" * len(code[0]), prose)
         return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type in (tokenize.COMMENT, tokenize.STRING, FSTRING):
+        if token.type in (tokenize.COMMENT, tokenize.STRING, FSTRING) and " " in token.string:
             yield token.start[0], re.sub(r"``[^`]*``", lambda code: "·" * len(code[0]), token.string)
 
 

@@ -87,7 +87,7 @@ MANY = 60
 
 @pytest.fixture(scope="module")
 def flooded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, AgentTool]]:
-    """Documents of which everything is much longer than anybody wants to read."""
+    """Documents whose texts, titles and metadata are much longer than anybody wants to read."""
     long = "ä" * 5_000
     metadata = {f"{number} {long[:500]}": [long[:500]] * 30 for number in range(3)}
     with Index.open(tmp_path_factory.mktemp("flood") / "kb", embedder=lambda texts: [[1.0, 0.0]] * len(texts)) as index:

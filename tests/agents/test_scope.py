@@ -25,7 +25,7 @@ OF_B = [
 
 @pytest.fixture(scope="module")
 def views(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[View, View, list[str]]]:
-    """The documents of a, in an index with those of b and in one without, and the ids under which those of b are stored."""
+    """The documents of a, in an index with and without the documents of b, and the ids of b's documents there."""
     folder: Path = tmp_path_factory.mktemp("scope")
     with Index.open(folder / "both", splitter=SPLITTER) as both, Index.open(folder / "alone", splitter=SPLITTER) as alone:
         for index in (both, alone):

@@ -43,7 +43,7 @@ def span(document_id: str, text: str, answer: str) -> dict:
 
 
 def check_spans(folder: Path) -> None:
-    """Every answer is what stands at its place."""
+    """Every answer is the text at its place."""
     texts = {document["id"]: document["text"] for document in read(folder / "corpus.jsonl")}
     for question in read(folder / "queries.jsonl"):
         for answer in question.get("answers", []):

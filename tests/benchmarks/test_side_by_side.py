@@ -9,7 +9,7 @@ pytestmark = pytest.mark.usefixtures("scripts")
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch):
-    """A clock that stands still, but for what is done within ``passes``."""
+    """A clock that moves only within ``passes``."""
     import side_by_side
 
     class Clock:

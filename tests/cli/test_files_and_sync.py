@@ -309,7 +309,7 @@ def test_what_nothing_answers_is_said(kb):
         said, _, nearest = result.stderr.partition("; nearest: ")
         assert (result.exit_code, said) == (0, "nothing in the index answers this: all probabilities are nearly 0")
         assert sorted(nearest.strip().split(" and ")) == ["'docs/bees.md'", "'docs/rocks.txt'"]
-        with Index.open("kb", create=False) as index:  # the passages are those of the library
+        with Index.open("kb", create=False) as index:  # the library gives the same passages
             ids = [passage.id for passage in index.retrieve(question)]
         assert [each["id"] for each in json.loads(leafspan("query", question, "--json").stdout)] == ids
         assert result.stdout.count("score 0.000") == 2

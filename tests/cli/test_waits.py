@@ -42,7 +42,7 @@ def held(kb: Path) -> threading.Thread:
 
 
 def without_bars(said: str) -> str:
-    """What was said, but for bars of progress, which come after a second."""
+    """What was said, without bars of progress, which come after a second."""
     lines = (line.rpartition("\r")[2] for line in said.splitlines())
     return " ".join(line.strip() for line in lines if line.strip() and "%|" not in line)
 

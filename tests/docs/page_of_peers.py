@@ -23,12 +23,12 @@ def rows(text: str) -> list[list[str]]:
 
 
 def in_backticks(text: str) -> list[str]:
-    """What stands in backticks, each once."""
+    """The texts in backticks, each once."""
     return list(dict.fromkeys(re.findall(r"`([^`]+)`", text)))
 
 
 def at_a_glance() -> Iterator[tuple[str, list[list[str]]]]:
-    """The names in each row of the first table: ours, and those of each system."""
+    """The names in each row of the first table: ours, and each system's."""
     for ours, *cells in rows(chapter("At a glance")):
         yield ours, [in_backticks(cell) for cell in cells]
 

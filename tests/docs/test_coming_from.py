@@ -104,7 +104,7 @@ def shown(default: object) -> str:
 
 
 def parameters_of(kind: Any) -> dict[str, set[str | None]]:
-    """Each parameter of a class and of its methods with its defaults, None if it has none."""
+    """Each parameter of a class and of its methods with its defaults, or None."""
     found: dict[str, set[str | None]] = {}
     for method in (getattr(kind, name) for name in METHODS if hasattr(kind, name)):
         for each in inspect.signature(method).parameters.values():

@@ -187,7 +187,7 @@ def test_what_a_page_links_to_is_there(page: str):
 
 
 def in_the_table() -> list[str]:
-    """The rooms in ARCHITECTURE's table, from the top down; those of a row do not come in any order."""
+    """The rooms in ARCHITECTURE's table, from the top down; rooms of one row have no order."""
     table = (ROOT / "ARCHITECTURE.md").read_text().partition("| room | ")[2].partition("\n\n")[0]
     return [
         name for row in table.splitlines() for name in re.findall(r"`([^`]+)`", row.split("|")[1] if "|" in row else "")

@@ -1,6 +1,6 @@
 """The notebooks run from top to bottom, offline, in an empty folder, and print their stored outputs.
 
-``python -m tests.docs.run_notebooks`` stores anew what they say.
+``python -m tests.docs.run_notebooks`` stores their output again.
 """
 
 import re
@@ -16,7 +16,7 @@ from tests.profiles import quick
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
 SHORTEST_FIRST = sorted(PATHS, key=lambda path: path.stem != "tree")
 MOST_BYTES = 320_000
-# Those of masked documents are other ones in each vault.
+# Ids of masked documents differ in each vault.
 VERSION = re.compile(r"#[0-9a-f]{8}#")
 NOT_READ = re.compile(r"<style>.*?</style>|<[^>]*>", re.DOTALL)
 

@@ -22,7 +22,7 @@ from tools.site.pages import AT_THE_ROOT, ROOT, anchors_of, in_site, links_of, s
 
 DOCS = ROOT / "docs"
 PAGES = [*AT_THE_ROOT, *sorted(str(path.relative_to(ROOT)) for path in DOCS.rglob("*.md"))]
-ON_NO_PAGE = {"Strategy", "HostRetriever"}  # what stands behind all of them
+ON_NO_PAGE = {"Strategy", "HostRetriever"}  # the protocols behind all of them
 
 
 def named_in(folder: str) -> set[str]:

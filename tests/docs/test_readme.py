@@ -71,7 +71,7 @@ def test_pages_give_the_same_figures_for_the_same_measurement():
     )
     assert sentence is not None
     assert [f"0.{share}" for share in sentence.groups()] == [*ours, *theirs]
-    # Of the table above it, the second figure of a set is that of 300 words.
+    # Of the table above it, the second figure of a set is for 300 words.
     sets = re.search(r"^\| RelevantSegments \| \S+ / (\S+) / .*? \| \S+ / (\S+) / ", measured, re.MULTILINE)
     assert sets is not None
     assert [f"{float(share):.2f}" for share in sets.groups()] == ours

@@ -19,7 +19,7 @@ FOLDER = ROOT / "docs" / "strategies"
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[Index]:
-    """A document of six leaves, of which the third answers."""
+    """A document of six leaves; the third answers."""
     with Index.open(tmp_path / "kb", splitter=HierarchicalSplitter(20, (60,))) as index:
         sentences = [
             f"Sentence {number} of this text is about nothing that anybody has ever asked for in all those years."

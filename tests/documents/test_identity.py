@@ -174,7 +174,7 @@ def test_a_made_id_says_the_source_and_the_place_there(tmp_path: Path):
 
 
 def test_hashes_and_made_ids_stay_those_that_are_stored():
-    """They are of JSON in ASCII. Where they change, whatever was added before is added again."""
+    """They are of JSON in ASCII. Where they change, all documents that were added before are added again."""
     document = Document("d", "Grüner Tee", "Getränke", {"k": "ü"})
     assert content_hash(document) == "b0e904faec6a3cb9906df9f5c7607967b17d54021ed1f5b4d3bb4fc0d10d7d33"
     assert made_id("Grüner Tee", {"source": "ü.txt"}) == "ü.txt:4415b05df7868ebc"
@@ -395,7 +395,7 @@ def test_any_grouping_of_adds_gives_the_same_index_as_all_at_once(
 
 
 class WhatWasAddedIsThere(RuleBasedStateMachine):
-    """Documents are added with ids and without, named again, and deleted; whatever was not named again or deleted stays."""
+    """Documents are added with ids and without, named again, and deleted; a document that was not named again or deleted stays."""
 
     def __init__(self) -> None:
         super().__init__()

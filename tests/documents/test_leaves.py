@@ -151,7 +151,7 @@ def test_a_section_goes_to_the_next_heading_of_its_rank_or_a_higher_one():
 
 
 def test_a_heading_without_text_of_its_own_has_the_leaf_that_it_stands_in():
-    # Both stand in leaf 1: the section of the first one ends where the second begins, but not before its own leaf.
+    # Both are in leaf 1: the section of the first one ends where the second begins, but not before its own leaf.
     found = find_sections(leaves_of_ten(3), [heading(10, 1, "A"), heading(15, 1, "B")])
     assert found == [Section(1, 1, 1, "A"), Section(1, 2, 1, "B")]
     found = find_sections(leaves_of_ten(3), [heading(10, 1, "A"), heading(10, 1, "B")])

@@ -17,7 +17,7 @@ from leafspan.documents._metadata import flatten, title_in
 from leafspan.errors import InvalidDocument
 
 
-class Colour(str, enum.Enum):  # noqa: UP042 (a member is to be a str of another type)
+class Colour(str, enum.Enum):  # noqa: UP042 (a member must be a str of another type)
     RED = "red"
 
 

@@ -69,7 +69,7 @@ def die_before_step(number: int) -> None:
 
 
 def die_before_file_step(number: int) -> None:
-    """Kill this process before that step of writing a mirror: begin a file, go on, rename it, or remove one."""
+    """Kill this process before that step of writing segments: begin a file, go on, rename it, or remove one."""
     steps = iter(range(number))
 
     def step() -> None:
@@ -151,10 +151,10 @@ def die_before_write(folder: Path, number: int) -> None:
 
 
 def write(job: dict[str, Any]) -> None:
-    """Add, sync and delete documents, and bring the mirrors up to it (``mirror``); or ``adopt`` a collection of the folder.
+    """Add, sync and delete documents, and bring the segments up to date (``mirror``); or ``adopt`` a collection of the folder.
 
-    With ``repair``, repair it. With ``often``, merge segments and write the catalogue anew at every occasion. With
-    ``handshake``, say when ready and wait to be told; with ``die``, ``die_at_file`` or ``die_at_write``, which has a folder
+    With ``repair``, repair it. With ``often``, merge segments and rewrite the catalogue at every occasion. With
+    ``handshake``, say when ready and wait for an answer; with ``die``, ``die_at_file`` or ``die_at_write``, which has a folder
     and a number, be killed.
     """
     if "die_at_write" in job:

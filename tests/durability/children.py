@@ -13,6 +13,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from tests import warm
+
 _ROOT = Path(__file__).parents[2]
 
 
@@ -21,7 +23,7 @@ class Child:
 
     def __init__(self, job: str, place: dict[str, Any], **options: Any) -> None:
         told = json.dumps({"job": job, "place": place, **options})
-        self.process = subprocess.Popen(
+        self.process = warm.Popen(
             [sys.executable, "-m", "tests.durability.child", told],
             cwd=_ROOT,
             stdin=subprocess.PIPE,
@@ -64,7 +66,7 @@ def child(job: str, place: dict[str, Any], **options: Any) -> Iterator[Child]:
 
 
 class ForkServer:
-    """A process that forks one for each write, since starting one anew takes a second or two."""
+    """A process that forks one for each write."""
 
     def __init__(self) -> None:
         self._parent = Child("fork", {})

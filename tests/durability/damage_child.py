@@ -1,6 +1,6 @@
 """Another process that opens an index whose files were damaged: ``python -m tests.durability.damage_child FOLDER``.
 
-It says as JSON what it met: what was wrong or missing, what it was told, and what was still wrong after ``repair``.
+It prints as JSON what was wrong or missing, the warnings and errors, and what was still wrong after ``repair``.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def build(folder: Path) -> None:
 
 
 def answers(index: Index) -> dict[str, Any]:
-    """All that an index says, by what it was asked: an answer, or what was told instead."""
+    """What an index says, by the request: an answer, or an error."""
     asks: dict[str, Callable[[], Any]] = {"count": index.count}
     for strategy in STRATEGIES:
         for question in QUESTIONS[:2]:

@@ -6,7 +6,6 @@ import json
 import random
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from itertools import product
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from leafspan.engines.chroma import _chroma
+from tests import warm
 from tests.durability.damage_child import DOCUMENTS, build
 from tests.profiles import quick
 from tests.reading import forget_catalogue
@@ -79,7 +79,7 @@ def vectors(folder: Path) -> Path:
 def meet(folder: Path) -> dict[str, dict[str, Any]]:
     """What another process meets; that it neither crashed nor hung."""
     command = [sys.executable, "-m", "tests.durability.damage_child", str(folder)]
-    done = subprocess.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=_SECONDS)
+    done = warm.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=_SECONDS)
     assert done.returncode == 0, f"the process ended with {done.returncode}: {done.stderr[-2000:]}"
     met: dict[str, dict[str, Any]] = {}
     for line in done.stdout.splitlines():
@@ -88,7 +88,7 @@ def meet(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def check(met: dict[str, Any]) -> None:
-    """Nothing is wrong, no error is anybody else's, and what is missing was told."""
+    """Nothing is wrong, no error is from another library, and an error or warning names what is missing."""
     assert met["wrong"] == []
     assert met["raw"] == []
     assert met["missing"] == [] or met["told"]
@@ -116,7 +116,7 @@ def test_damaged_vectors_are_made_anew_with_a_warning(
     place = shutil.copytree(folders[0], tmp_path / "kb")
     file = vectors(place) / name
     whole = file.read_bytes()
-    while file.exists() and file.read_bytes() == whole:  # zeroes may stand there already
+    while file.exists() and file.read_bytes() == whole:  # the bytes there may be zeroes already
         DAMAGES[kind](file, vectors(folders[1]) / name, random.Random(3))
     met = meet(place)
     assert met["first"]["missing"] == met["first"]["wrong"] == met["first"]["raw"] == []

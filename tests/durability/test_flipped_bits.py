@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from leafspan import Index
+from tests import warm
 from tests.durability.flip_child import answers, build, forked
 from tests.durability.versions import EMBEDDER
 
@@ -45,7 +46,7 @@ def outcomes(whole: Path, place: Path, flips: list[Flip]) -> Iterator[dict[str, 
     """What each flip has led to."""
     job = json.dumps({"place": str(place), "flips": flips})
     command = [sys.executable, "-W", "ignore", "-m", "tests.durability.flip_child", str(whole), job]
-    with subprocess.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True) as process:
+    with warm.Popen(command, cwd=_ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield from map(json.loads, process.stdout)
     assert process.returncode == 0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from leafspan import Document, Index
+from tests import warm
 from tests.profiles import quick
 
 if not hasattr(sys.modules["os"], "fork"):
@@ -86,7 +86,7 @@ def test_a_forked_process_is_refused_at_once_what_needs_chroma_and_ends_and_its_
     tmp_path: Path, what: str
 ) -> None:
     command = [sys.executable, "-W", "ignore", "-c", _SCRIPT, what, str(tmp_path / "kb")]
-    done = subprocess.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=90)
+    done = warm.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=90)
     assert done.returncode == 0, done.stderr[-2000:]
     met = [json.loads(line) for line in done.stdout.splitlines()]
     assert met.pop() == ["ended", 7, 0]
@@ -126,7 +126,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 def test_a_forked_process_reads_also_while_a_writer_is_at_work(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "ignore", "-c", _BESIDE_A_WRITER, str(tmp_path / "kb")]
-    done = subprocess.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=90)
+    done = warm.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=90)
     assert (done.stdout, done.returncode) == ("Some text. And more.\n" * 2, 0), done.stderr[-2000:]
 
 
@@ -141,7 +141,7 @@ def test_a_process_forked_before_anything_was_opened_can_open_an_index(tmp_path:
         "nothing",
         str(tmp_path / "kb"),
     ]
-    done = subprocess.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=90)
+    done = warm.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=90)
     assert done.returncode == 0, done.stderr[-2000:]
     met = [json.loads(line) for line in done.stdout.splitlines()]
     assert [said for name, said, _ in met if "open" in name] == ["nothing"] * 3
@@ -172,5 +172,5 @@ def test_a_forked_process_waits_for_no_thread_of_its_parent(tmp_path: Path) -> N
     with Index.open(tmp_path / "kb") as index:
         index.add(Document("a", "Some text. And more."))
     command = [sys.executable, "-W", "ignore", "-c", _BUSY, str(tmp_path / "kb")]
-    done = subprocess.run(command, check=True, cwd=_ROOT, capture_output=True, text=True, timeout=60)
+    done = warm.run(command, check=True, cwd=_ROOT, capture_output=True, text=True, timeout=60)
     assert done.stdout == "0\n"

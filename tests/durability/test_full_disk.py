@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm
+
 _ROOT = Path(__file__).parents[2]
 _SECONDS = 100
 
@@ -58,7 +60,7 @@ assert index.add([*documents(batch), *documents("last"), *documents(0)], progres
 wanted = {each.id: each.text for b in [*stored, batch, "last"] for each in documents(b)}
 assert {each.id for each in index.documents()} == set(wanted)
 assert all(index.get(id_).text == text for id_, text in wanted.items())
-assert all(each.repaired for each in index.repair())  # vectors that Chroma could not write are made anew
+assert all(each.repaired for each in index.repair())  # vectors that Chroma could not write are rebuilt
 assert index.repair() == []
 leaves = len(index.leaves())
 found = len(index.retrieve("sentence", Vector(), k=10_000, candidates=10_000))
@@ -88,7 +90,7 @@ def test_on_a_full_disk_errors_say_so_and_nothing_hangs_or_is_lost(small_disk: P
     fill = small_disk / "fill"
     fill.write_bytes(bytes(int((40 - left) * 2**20)))
     command = [sys.executable, "-W", "ignore", "-c", _SCRIPT, str(small_disk / "kb"), str(fill)]
-    done = subprocess.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=_SECONDS)
+    done = warm.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=_SECONDS)
     assert done.returncode == 0, done.stderr[-3000:]
     met = json.loads(done.stdout)
     assert met["stored"] >= 1

@@ -31,7 +31,7 @@ Texts = dict[str, dict[int | None, str | None]]
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as it was before the add that is to be killed."""
+    """A folder before the add that is killed."""
     place = tmp_path_factory.mktemp("before") / "kb"
     with open_index({"path": str(place)}) as index:
         index.add([document(*each) for each in OLD])

@@ -48,7 +48,7 @@ def fork_server() -> Iterator[ForkServer]:
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with mirrors in several small files, and documents that they do not have yet."""
+    """A folder with several small segments, and documents that are in no segment yet."""
     place = tmp_path_factory.mktemp("before") / "kb"
     with open_index({"path": str(place)}) as index:
         for each in OLD:

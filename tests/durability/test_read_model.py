@@ -36,6 +36,7 @@ from leafspan import (
 from leafspan.errors import StorageReadOnly
 from leafspan.segments import _mirror
 from leafspan.store import _folder
+from tests import warm
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.profiles import paired, quick
 from tests.reading import forget_catalogue
@@ -213,7 +214,7 @@ def test_a_byte_that_has_changed_in_any_of_its_files_changes_no_answer(folder: P
 )
 @pytest.mark.filterwarnings("ignore:.*leafspan rebuilds it:RuntimeWarning")
 def test_bytes_that_change_behind_an_index_that_is_open_change_no_answer(folder: Path, pattern: str, read_only: bool):
-    """They are compared when they are first read. Where nothing can be made anew, an error says so."""
+    """They are compared when they are first read. If nothing can be rebuilt, an error says so."""
     with Index.open(folder) as index:
         expected = everything(index)
     with Index.open(folder, read_only=read_only) as index:
@@ -316,7 +317,7 @@ def test_processes_of_a_pool_search_the_index_of_their_parent(folder: Path, how:
 def write(folder: Path, what: str) -> None:
     """Another process writes."""
     script = f"from leafspan import *\nwith Index.open({str(folder)!r}) as index: {what}"
-    subprocess.run([sys.executable, "-W", "ignore", "-c", script], check=True, cwd=_ROOT, capture_output=True, timeout=120)
+    warm.run([sys.executable, "-W", "ignore", "-c", script], check=True, cwd=_ROOT, capture_output=True, timeout=120)
 
 
 _COLD = """

@@ -30,7 +30,7 @@ def fork_server() -> Iterator[ForkServer]:
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with several segments of each kind, as it was before the add that is to be killed."""
+    """A folder with several segments of each kind, before the add that is killed."""
     place = tmp_path_factory.mktemp("before") / "kb"
     with open_index({"path": str(place)}) as index:
         for each in OLD:

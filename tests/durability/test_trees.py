@@ -21,6 +21,7 @@ import pytest
 from leafspan import Index, WriterBusy
 from leafspan.flows import run
 from leafspan.strategies import Tree
+from tests import warm
 from tests.durability.children import _ROOT, Child, ForkServer
 from tests.durability.tree_child import DIED, build, open_index
 from tests.lateness import ends_within
@@ -36,7 +37,7 @@ class TreeChild(Child):
     """A process of ``tree_child.py``."""
 
     def __init__(self) -> None:
-        self.process = subprocess.Popen(
+        self.process = warm.Popen(
             [sys.executable, "-m", "tests.durability.tree_child"],
             cwd=_ROOT,
             stdin=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Chroma's vectors are rebuilt without embedding, completely or not at all, whatever the state of their files."""
+"""Chroma's vectors are rebuilt without embedding, completely or not at all, in each state of their files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import itertools
 import json
 import shutil
 import signal
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -18,6 +17,7 @@ import pytest
 
 from leafspan import Embedder, Finding, Index, Vector
 from leafspan.engines.chroma import _chroma
+from tests import warm
 from tests.durability.children import ForkServer
 from tests.durability.test_full_disk import small_disk  # noqa: F401 (a fixture)
 from tests.durability.versions import ALL, EMBEDDER, SPLITTER, document, embed, open_index, records
@@ -210,7 +210,7 @@ def test_where_the_disk_is_full_while_vectors_are_made_anew_the_next_repair_goes
     free = shutil.disk_usage(small_disk).free
     fill.write_bytes(bytes(free - left * 1024))
     command = [sys.executable, "-W", "ignore", "-c", _ON_A_FULL_DISK, str(place), str(fill)]
-    done = subprocess.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=_SECONDS)
+    done = warm.run(command, check=False, cwd=_ROOT, capture_output=True, text=True, timeout=_SECONDS)
     assert done.returncode == 0, done.stderr[-3000:]
     assert all("make space on that disk" in each or "disk is full" in each for each in json.loads(done.stdout)), done.stdout
     check_repaired(place, whole[1])

@@ -67,7 +67,7 @@ def records(index: Index, name: str = "kb") -> dict[str, dict[str, Any]]:
 
 
 def text_of(index: Index, name: str) -> str | None:
-    """The document's text, None where there is none."""
+    """The document's text, or None."""
     try:
         return index.get(name).text
     except DocumentNotFound:
@@ -79,7 +79,7 @@ def broken(
 ) -> list[str]:
     """What is wrong with one result list, where ``texts`` are the versions that each document may be seen in.
 
-    Every passage must be a piece of one of these, all those of a document of the same; together they must be the whole
+    Every passage must be a piece of one of these, and all passages of a document pieces of the same one; together they must be the whole
     text, since enough were asked for. Only a document that may be absent (version None) may be missing.
     """
     wrong = []

@@ -35,7 +35,7 @@ MANY = [Document(f"d{number:03}", f"Document number {number}.") for number in ra
 
 
 class Service:
-    """A model that counts what it embeds, and fails when it has embedded so many texts."""
+    """A model that counts what it embeds, and fails after ``fails_after`` texts."""
 
     def __init__(self, *, fails_after: int | None = None) -> None:
         self.embedded: Counter[str] = Counter()
@@ -485,7 +485,7 @@ def test_an_interruption_keeps_what_was_embedded_before(tmp_path: Path, cache):
 
 
 class Truncating(BaseEmbedding):
-    """A model of LlamaIndex that sees only so many words of a text."""
+    """A model of LlamaIndex that sees only the first words of a text."""
 
     max_length: int
 

@@ -49,7 +49,7 @@ class Older(Module):
 
 
 class Tensor:
-    """A tensor of torch on a graphics card, of which numpy can make no array."""
+    """A tensor of torch on a graphics card; numpy can make no array of it."""
 
     def __init__(self, numbers) -> None:
         self.numbers = numbers

@@ -1,7 +1,7 @@
 """Kills writers of an index in PostgreSQL at any moment, with readers beside them, and kills the server.
 
 ``python -m tests.engines.kills --kills 200 --seconds 180 --leaves 100000`` prints what was done and what was found. It
-starts a server. So many leaves are copied there and back, and each copy is killed twice.
+starts a server. ``--leaves`` leaves are copied there and back, and each copy is killed twice.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any
 
 from leafspan import Document, DocumentNotFound, Hybrid, Index, Tree
 from leafspan.errors import ConcurrentUpdate, StorageFailed
+from tests import warm
 from tests.indexing.test_copying import check_equal
 
 _ROOT = Path(__file__).parents[2]
@@ -176,7 +177,7 @@ class Writer:
 
 def started(place: dict[str, Any], *job: Any) -> subprocess.Popen[str]:
     """A process that does a job."""
-    return subprocess.Popen(
+    return warm.Popen(
         [sys.executable, "-m", "tests.engines.kills", "--job", json.dumps([place, *job])],
         cwd=_ROOT,
         stdout=subprocess.PIPE,
@@ -215,7 +216,7 @@ def kill_server(server: Any) -> None:
 
 
 def kill_writers(server: Any, place: dict[str, Any], kills: int, *, writers: int, every: int) -> list[str]:
-    """Kill writers so many times, and the server at each of so many kills. What was found."""
+    """Kill writers, together this number of times, and the server after every few. Returns the faults."""
     numbers = random.Random(7)
     index = opened(place)
     everybody = [Writer(place, f"w{n}") for n in range(writers)]

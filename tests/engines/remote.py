@@ -18,7 +18,7 @@ class RemoteEngine:
     Attributes:
         read: Characters that were read of each table, by its name.
         written: Records that were written to each table, by its name.
-        before: Functions to call before a method of a table: they get its name, and that of the table.
+        before: Functions to call before a method of a table: they get the method's and the table's name.
     """
 
     place = "an engine on another machine"

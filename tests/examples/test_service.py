@@ -164,7 +164,7 @@ def test_workers_of_uvicorn_answer_and_see_what_is_synced(filled: Path):
                 assert time.monotonic() < until
                 time.sleep(0.2)
         assert post("/sync")["added"] == 1
-        for _ in range(6):  # whichever worker answers
+        for _ in range(6):  # any worker may answer
             assert "1850" in post("/ask", {"question": "When was the lighthouse built?", "k": 1})["answer"]
     finally:
         server.terminate()

@@ -394,7 +394,7 @@ OFFICE = {
 
 @pytest.mark.parametrize("suffix", OFFICE)
 def test_a_damaged_entry_of_an_archive_is_a_skipped_file_or_none_of_the_text(tmp_path: Path, suffix: str):
-    """Whichever entry is damaged, as a broken disk or transfer does it: no exception ends the sync."""
+    """An entry is damaged, as by a broken disk or transfer: no exception ends the sync."""
     with zipfile.ZipFile(io.BytesIO(OFFICE[suffix])) as file:
         places = [entry.header_offset + 30 + len(entry.filename) + entry.compress_size // 2 for entry in file.infolist()]
     for number, place in enumerate(places):
@@ -412,7 +412,7 @@ def test_a_damaged_entry_of_an_archive_is_a_skipped_file_or_none_of_the_text(tmp
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("name", hostile.FILES)
 def test_a_small_hostile_file_ends_within_the_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str):
-    """Whatever becomes of it. The process of the caller has little to do with it."""
+    """It may be read or not. The caller's process has little to do with it."""
     monkeypatch.setattr(_reader_process, "LIMITS", Limits(3, 2**31, 2**26))
     suffix, make = hostile.FILES[name]
     data = make()

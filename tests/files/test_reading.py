@@ -200,7 +200,7 @@ def test_a_folder_that_must_not_be_searched_is_skipped_file_by_file(open_folder:
 
 @contextmanager
 def beyond_the_longest_path(folder: Path) -> Iterator[None]:
-    """A folder with folders in each other, of which the innermost have longer paths than the system takes."""
+    """A folder with folders in each other; the innermost have longer paths than the system takes."""
     names = ["deep", *("n" * 25 for _ in range(200))]  # 200 * 26 characters, and Linux takes 4096
     there = Path.cwd()
     os.chdir(folder)

@@ -49,7 +49,7 @@ def cells_of(line: str) -> list[str]:
 
 @st.composite
 def grids(draw: st.DrawFn) -> tuple[int, int, Grid]:
-    """A table's rows, columns, and cells, some of which are merged."""
+    """A table's rows, columns, and cells; some cells are merged."""
     rows, columns = draw(st.integers(1, 4)), draw(st.integers(2, 4))
     free = {(y, x) for y in range(rows) for x in range(columns)}
     cells: Grid = {}

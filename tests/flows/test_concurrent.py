@@ -41,7 +41,7 @@ def failing(error):
 
 
 async def outcome_of_both(make_flows, timeouts=None):
-    """What the blocking driver answers, and asyncio's; the flows are made anew for each."""
+    """What the blocking driver answers, and asyncio's; each gets flows of its own."""
     blocking = await asyncio.to_thread(run, concurrently(make_flows(), timeouts))
     return blocking, await arun(concurrently(make_flows(), timeouts))
 

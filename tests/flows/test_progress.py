@@ -50,7 +50,7 @@ class Terminal(io.TextIOWrapper):
 
 @pytest.fixture
 def terminal_of(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Terminal]]:
-    """Makes standard error a terminal of so many columns."""
+    """Makes standard error a terminal with this number of columns."""
     made = []
 
     def make(columns: int, rows: int = 24) -> Terminal:

@@ -69,7 +69,7 @@ def reported(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) 
 
 
 def late(count: int, ask: Callable[[list[Work], float], object]) -> tuple[list[Work], str]:
-    """So many works, all of which have begun before the one that asked was late; and what the error said."""
+    """Several works, which all begin before the caller is late; and the error's message."""
     for seconds in longer_and_longer(LATE):
         works = [Work() for _ in range(count)]
         with ends_within(seconds + SLACK), pytest.raises(RetrievalTimeout) as caught:

@@ -334,7 +334,7 @@ SCENARIOS = [
         "FollowReferencesRetriever",
         {"base": Vector(), **BY_TOPIC},
         {"k": 5},
-        # The leaves of tea lead to those that match its words best. Those of bees come next, and lead to merged ones.
+        # The leaves of tea lead to those that match its words best. The leaves of bees come next, and lead to merged ones.
         expected=(2, {**at(TEA, dict.fromkeys("340", 0.7840)), **at(BEES, {"0-10": 0.2318}), **at(HARBOUR, {"3": 0.1055})}),
     ),
     Scenario("references beside others", "FollowReferencesRetriever", {**BY_TOPIC, "keep": True, "per_reference": 2}),

@@ -91,7 +91,7 @@ async def test_where_somebody_listens_each_question_is_a_run_of_its_own(shared_i
     assert other.begun == [QUESTIONS[2]]
     assert (one.ended, other.ended, one.failed) == (4, 1, 0)
 
-    # Also where the callbacks are those of what the retriever is called in.
+    # Also with the callbacks of the caller.
     def ask(questions: list[str]) -> Any:
         return retriever.batch(questions)
 

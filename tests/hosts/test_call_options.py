@@ -268,11 +268,11 @@ def test_many_queries_reach_a_base_of_the_hosts_own_each(shared_index: Index):
     assert [len(row) for row in asyncio.run(retriever.aretrieve_many(["a", "b"]))] == [2, 2]
 
 
-# A timeout for the whole call, beside those of parts that an ensemble has.
+# A timeout for the whole call, beside the timeouts of an ensemble's parts.
 
 
 class Slow:
-    """An embedder that takes its time once it is told to."""
+    """An embedder that waits while ``released`` is not set."""
 
     def __init__(self) -> None:
         self.released = threading.Event()

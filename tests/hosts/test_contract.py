@@ -693,7 +693,7 @@ async def test_a_vector_search_of_the_host_over_the_leaves_can_be_the_base(host:
     inside = host.make(name, shared_index, base=Vector(), candidates=8, k=20, **more)
     outside = host.make(name, shared_index, base=host.vector_search(shared_index, 8), candidates=8, k=20, **more)
     for question in QUESTIONS:
-        # The same leaves, scored by rank: what they are merged or widened into is the same, but for the order.
+        # The same leaves, scored by rank: what they are merged or widened into is the same, in another order.
         assert {*ids(await host.both(outside, question))} == {*ids(await host.both(inside, question))}
 
 

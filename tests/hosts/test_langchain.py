@@ -80,7 +80,7 @@ ANIMALS = [
 
 @pytest.fixture(scope="module")
 def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    """Many small documents, so that whatever is merged, enough passages are left."""
+    """Many small documents, so that enough passages are left after merging."""
     with Index.open(tmp_path_factory.mktemp("notes") / "kb") as index:
         index.add(Document(id=animal, page_content=f"The {animal} eats little. It sleeps at noon.") for animal in ANIMALS)
         index.build_tree(across_documents=True)
@@ -173,7 +173,7 @@ def test_a_chain_answers_with_citations_to_character_ranges(shared_index: Index,
         )
 
     def answer_from(prompt) -> str:
-        # A scripted model that answers with the first source it was shown, as a real one is told to.
+        # A scripted model that answers with the first source in the prompt, as the prompt asks for.
         source = re.search(r"\[(\w+:\d+-\d+)\]", prompt.to_string())
         model = GenericFakeChatModel(messages=iter([AIMessage(f"Karl von Frisch [{source[1]}].")]))
         return model.invoke(prompt)
@@ -382,7 +382,7 @@ class Listening(BaseCallbackHandler):
 
 
 async def heard(retriever, *, asynchronous: bool) -> tuple[str, list[str], Listening]:
-    """The name of the outer run of a question, and those of the runs in it."""
+    """The name of the outer run of a question, and the names of the runs in it."""
     listening = Listening()
     config: Any = {"callbacks": [listening]}
     if asynchronous:

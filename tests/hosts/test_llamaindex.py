@@ -52,7 +52,7 @@ PHRASINGS = "1. the dance of the bees\n2. what workers tell each other"
 
 
 class Stub(BaseRetriever):
-    """Returns what it is told to."""
+    """Returns what it was made with."""
 
     def __init__(self, nodes):
         super().__init__()

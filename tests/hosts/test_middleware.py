@@ -41,7 +41,7 @@ class Recording(GenericFakeChatModel):
 
 
 class Listed(BaseRetriever):
-    """A retriever of LangChain that is none of ours: it returns these texts, and keeps the questions."""
+    """Another package's retriever of LangChain: it returns these texts, and keeps the questions."""
 
     texts: list[str]
     asked: list[str]

@@ -118,7 +118,7 @@ SUMMARY = ("layer", "covers")
 
 
 def found_in(metadata: dict[str, Any], keys: tuple[str, ...]) -> tuple[Any, ...] | None:
-    """The values of these keys, of which all are there or none."""
+    """The values of these keys; either all of them exist, or no key does."""
     there = [key in metadata for key in keys]
     assert all(there) or not any(there)
     return tuple(metadata[key] for key in keys) if all(there) else None

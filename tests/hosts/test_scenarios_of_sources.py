@@ -29,7 +29,7 @@ class Source:
 
     Attributes:
         options: Options that name the source.
-        view: The view that is asked, None where there is none.
+        view: The view that is asked, or None.
     """
 
     options: dict[str, Any] = field(default_factory=dict)

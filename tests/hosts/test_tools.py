@@ -216,7 +216,7 @@ def test_what_cannot_become_a_tool_is_refused(shared_index, package):
 
 
 class _Scripted(GenericFakeChatModel):
-    """A model that says what it is told to, whatever tools it is given."""
+    """A model that says what it was made with, for all tools."""
 
     def bind_tools(self, tools: list[BaseTool], **_: Any) -> _Scripted:
         return self

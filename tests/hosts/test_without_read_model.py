@@ -1,6 +1,6 @@
 """The scenarios over an index in a folder without a read model: Chroma gives the same answers.
 
-Behind a server there is none either: see ``test_scenarios``.
+A server has no read model either: see ``test_scenarios``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def bare_index(request: pytest.FixtureRequest, forest: Index, tmp_path_factory: 
     """The corpus with its trees in a folder without a read model.
 
     That was deleted before the index is opened, and is made again (``lost``); it cannot be written, since a file is in its
-    place (``unwritable``); or there is none at all, neither files nor copies in memory (``none``).
+    place (``unwritable``); or it does not exist, neither in files nor in memory (``none``).
     """
     place = tmp_path_factory.mktemp(request.param) / "kb"
     shutil.copytree(forest._store._folder.path, place)  # type: ignore[attr-defined]

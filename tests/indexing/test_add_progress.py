@@ -16,7 +16,7 @@ from leafspan.flows import Progress
 from tests.corpus import DOCUMENTS
 from tests.profiles import examples
 
-LONG = "\n\n".join(f"## Part {n}\n\nSentence number {n} stands here. Another one follows it." for n in range(400))
+LONG = "\n\n".join(f"## Part {n}\n\nSentence number {n} is here. Another one follows it." for n in range(400))
 
 
 class Shown(list):

@@ -19,7 +19,7 @@ PATIENCE = 60  # seconds
 
 
 def documents(count: int) -> list[Document]:
-    """Documents of one leaf each, of which two are a group."""
+    """Documents of one leaf each; a group has two of them."""
     return [Document(f"d{number}", f"Document {number}.") for number in range(count)]
 
 
@@ -27,7 +27,7 @@ class Embedding:
     """An embedder that notes what it embeds, and does something else first.
 
     Attributes:
-        texts: The texts that were embedded so far, but for the probe.
+        texts: The texts that were embedded so far, without the probe.
         before: Function to call with the texts of a batch before they are embedded.
     """
 

@@ -77,7 +77,7 @@ def index(tmp_path: Path) -> Iterator[Index]:
 
 def test_what_is_new_changed_and_gone_is_added_replaced_and_deleted(index: Index, docs: Path):
     other = Document("other", "Not of the folder.", metadata={"source": "docs/other.md"})
-    index.add([other, Document("docs/by-hand.md", "Nor this, whatever its id.")])
+    index.add([other, Document("docs/by-hand.md", "Nor this one.")])
     assert index.sync(docs) == synced(added=["docs/a.md", "docs/deep/b.txt"])
     assert index.sync(docs) == synced(unchanged=["docs/a.md", "docs/deep/b.txt"])
     (docs / "a.md").write_text("# A\n\nMore about a.")

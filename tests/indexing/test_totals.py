@@ -17,7 +17,7 @@ TEXTS = ["Bees dance in the morning.", "Die Bienen tanzen am Morgen auf der Wies
 
 
 def is_right(index: Index) -> None:
-    """Check that counts are those of the list of documents."""
+    """Check that counts agree with the list of documents."""
     documents, stats = index.documents(), index.stats()
     assert index.count() == stats.documents == len(documents)
     assert stats.leaves == sum(each.leaves for each in documents)

@@ -156,7 +156,7 @@ def test_a_doctor_finds_vectors_that_are_gone_from_files_that_nobody_has_recorde
     with monkeypatch.context() as patch:  # as an earlier version, which did not look at the files
         patch.setattr(Files, "_settle", lambda *_, **__: None)
         index = Index.open(tmp_path / "kb", embedder=Counting().embedder)
-        assert len(found(index)) == len(ids)  # since all of them are in the mirror
+        assert len(found(index)) == len(ids)  # since all of them are in segments
         looked = index.check()
         assert {finding.document_id for finding in looked} <= {document.id for document in DOCUMENTS}
         assert all("leaves have no vector; repair() with the embedder" in finding.problem for finding in looked)

@@ -57,7 +57,7 @@ def another_count(arrays: Arrays) -> None:
 
 
 def another_term(arrays: Arrays) -> None:
-    """The first leaf has, in place of its first term, one of the second leaf."""
+    """The first leaf has a term of the second leaf instead of its own first term."""
     place = int(np.flatnonzero(arrays["rows"] == 0)[0])
     other = int(np.flatnonzero(arrays["rows"] == 1)[0])
     arrays["rows"][[place, other]] = arrays["rows"][[other, place]]

@@ -1,4 +1,4 @@
-"""Documents are read in their own language, and questions in those of the documents."""
+"""Documents are read in their own language, and questions in the documents' languages."""
 
 from collections import Counter
 
@@ -167,7 +167,7 @@ def test_the_users_own_value_wins(tmp_path):
         assert [each.language for each in index.documents()] == ["en", "de"]
         assert index.retrieve("delivery", where={"language": "python"})
         assert not index.retrieve("delivery", where={"language": "en"})
-        # The words of one were read as English, and those of the other as German.
+        # The words of one were read as English, and the words of the other as German.
         assert [each.document_id for each in index.retrieve("returning", BM25())] == ["code"]
 
 

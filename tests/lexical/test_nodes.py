@@ -66,7 +66,7 @@ def test_a_node_is_scored_as_a_leaf_with_all_of_its_terms(some, query, cut, sett
 
 @given(documents(), TERMS, st.data())
 def test_only_documents_that_count_make_the_statistics(some, query, data):
-    """Those of a view are its own, at every scale."""
+    """A view has nodes of its own, at every scale."""
     counts = data.draw(st.lists(st.booleans(), min_size=len(some), max_size=len(some)))
     counting = np.repeat(counts, [len(leaves) for leaves in some])
     _, found, _ = Corpus([(postings_of(some), None)]).score_with_nodes(query, settings=BM25Settings(), counting=counting)

@@ -38,7 +38,7 @@ def retriever_over(
 ) -> AutoMergingRetriever:
     """LlamaIndex's retriever over the leaves and their ancestors (``shape``: see ``ancestry``), which finds the hits.
 
-    With ``neighbours``, the leaves of a parent know which comes next. The id of a node is that of ours.
+    With ``neighbours``, the leaves of a parent know which comes next. A node has the id of ours.
     """
     parents, children = families(ancestry(leaf, **shape) for leaf in leaves)
     nodes = {node: TextNode(id_=node.id, text=node.id) for node in parents}

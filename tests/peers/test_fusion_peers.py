@@ -43,7 +43,7 @@ TWO_RANKINGS = weighted_rankings((1, 2))
 
 
 def assert_same(ours, theirs):
-    """The same keys with the same scores but for rounding, and in the same order but for ties by rounding."""
+    """The same keys with the same scores, up to rounding, and in the same order, except ties by rounding."""
     assert dict(ours) == pytest.approx(dict(theirs), rel=1e-12, abs=1e-12)
     by_ours = [dict(ours)[key] for key, _ in theirs]
     assert by_ours == pytest.approx(sorted(by_ours, reverse=True), rel=1e-12, abs=1e-12)

@@ -149,7 +149,7 @@ def test_a_window_within_another_changes_nothing_where_haystack_corrupts_the_tex
 
     # After the second chunk it goes on from character 8, though it had come to 15.
     assert HaystackSentenceWindow.merge_documents_text(chunks) == "abcdefghijklmno" + "klmnopqrst"
-    # At the start of a text, the window of the first leaf lies within that of the second.
+    # At the start of a text, the window of the first leaf lies within the second leaf's.
     theirs, ours = both([hit(PAIRS[0], 0.9), hit(PAIRS[1], 0.7)], 2)
     assert theirs == ["abcdef", "abcdefgh"]
     assert ours == ["abcdefgh"]

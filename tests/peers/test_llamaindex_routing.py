@@ -81,7 +81,7 @@ def test_the_retriever_with_the_nearest_description_is_the_one_that_llamaindex_s
 
 @st.composite
 def webs(draw):
-    """Retrievers by name, of which each but the root is referred to from one node or more of one other retriever."""
+    """Retrievers by name; one or more nodes of one other retriever refer to each of them, except to the root."""
     count = draw(st.integers(1, 6))
     parents = [draw(st.integers(0, number)) for number in range(count)]
     retrievers = {}

@@ -24,7 +24,7 @@ def nodes_of(sentences, size):
 
 
 def replaced(nodes):
-    """The texts that LlamaIndex's postprocessor puts in place of those of the nodes."""
+    """The texts that LlamaIndex's postprocessor puts instead of the nodes' texts."""
     processor = MetadataReplacementPostProcessor(target_metadata_key="window")
     return [item.node.text for item in processor.postprocess_nodes([NodeWithScore(node=node) for node in nodes])]
 

@@ -1,6 +1,6 @@
 """Retrieval from trees against the algorithm of the RAPTOR repository, on the same trees and vectors.
 
-That package is in no registry, and its retriever needs two services to be imported. So its steps are written anew here, from
+That package is in no registry, and its retriever needs two services to be imported. So its steps are written again here, from
 a description of what it does: nodes by cosine distance, the first ``top_k``, up to the first over the budget of tokens; or
 layer by layer the ``top_k`` among the children of those chosen before. Its threshold keeps what is *least* similar, since it
 compares distances as if they were similarities; here it is put right.
@@ -103,7 +103,7 @@ def make(client, seed: int) -> tuple[Index, Peer, list[Passage], np.ndarray, ran
     chance = random.Random(seed)
 
     def cluster(vectors, sizes, max_words) -> list[list[int]]:
-        """Runs of two to four, some of which share a place with the next one."""
+        """Runs of two to four; some share a place with the next one."""
         clusters, first = [], 0
         while first < len(sizes):
             last = min(first + chance.randint(2, 4), len(sizes))

@@ -34,7 +34,7 @@ def leaves(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Pa
 
 
 def without_place(metadata: dict[str, Any]) -> dict[str, Any]:
-    """The user's metadata. The only other key is that of the leaf's place."""
+    """The user's metadata. The only other key is the leaf's place."""
     assert isinstance(metadata["leafspan"], str)
     return {key: value for key, value in metadata.items() if key != "leafspan"}
 

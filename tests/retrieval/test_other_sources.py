@@ -38,7 +38,7 @@ from tests.profiles import examples
 
 
 def source(name: str, *results: HostResult) -> HostRetriever:
-    """A retriever over another store that returns these whatever it is asked."""
+    """A retriever over another store that returns these for every question."""
 
     async def aask(question):
         return list(results)
@@ -136,7 +136,7 @@ def test_results_are_recognised_by_id_else_by_text():
     assert [passage.id for passage in fused][:2] == ["2", "1"]
     assert fused[0].score == pytest.approx((1 / 62 + 1 / 61) / 2)
     assert fused == leafspan.retrieve("q", Ensemble(retrievers=[named, nameless]))
-    # Different ids stay different, whatever their texts.
+    # Different ids stay different, also with equal texts.
     twins = source("rows", result("a", "Same.", 1.0), result("b", "Same.", 1.0))
     assert [passage.id for passage in leafspan.retrieve("q", twins)] == ["a", "b"]
 

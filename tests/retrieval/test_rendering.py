@@ -19,7 +19,7 @@ from tests.word_trees import trees_with_hits
 
 @dataclass(frozen=True)
 class Canned(Strategy):
-    """A base that finds what it is told to."""
+    """A base that finds these leaves."""
 
     found: tuple
 

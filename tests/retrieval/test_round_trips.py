@@ -1,4 +1,4 @@
-"""Results and merged nodes need one fetch each, whatever the depth of the tree; behind a client, one search."""
+"""Results and merged nodes need one fetch each, for each depth of the tree; behind a client, one search."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ COSTS = [
     (Rerank(base=BM25(), diversity=0.5), 1),
     (Decay(base=Vector(), key="year"), 1),
     (SentenceWindow(base=BM25()), 2),
-    # The leaves around and above what is found are among those whose words are compared with those of the question.
+    # The leaves around and above what is found are among the leaves whose words are compared with the question's.
     (SentenceWindow(), 1),
     (ParentDocument(level=None), 1),
     (AutoMerging(threshold=0.2), 1),

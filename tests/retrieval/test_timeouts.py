@@ -1,4 +1,4 @@
-"""A retrieval's timeout: it ends in time, whatever it waits for, holds no lock, and the next retrieval works."""
+"""A retrieval's timeout: it ends in time during each kind of wait, holds no lock, and the next retrieval works."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def index(index: Index) -> Index:
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> Counter:
-    """Counts what mirrors read of the store, by their names."""
+    """Counts what segments read of the store, by their names."""
     counted: Counter = Counter()
     for recipe in (WordPostings, VectorCopy):
 

@@ -11,7 +11,7 @@ from leafspan.store import Catalogue, Row, Scope
 
 TITLES = st.sampled_from(["Ada", "Bo (town)", "Bo", None])
 IDS = [f"d{number}" for number in range(40)] + ["x.md", "docs/x.md", "y.md"]
-# None for a document that is deleted. Few changes bring a table up to date, and many make it anew.
+# None for a document that is deleted. Few changes bring a table up to date, and many rebuild it.
 CHANGES = st.dictionaries(st.sampled_from(IDS), st.one_of(st.none(), st.tuples(TITLES)), max_size=3)
 
 

@@ -65,7 +65,7 @@ def test_all_that_reach_the_lowest_score_are_found(where, equal, tmp_path):
 
 
 class Reader:
-    """A reader of an index with so many leaves."""
+    """A reader of an index with this number of leaves."""
 
     def __init__(self, leaves):
         self._leaves = leaves

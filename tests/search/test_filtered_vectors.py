@@ -110,7 +110,7 @@ def check_vector(index, query, where, k):
 
 
 def check_words(index, query, where, k):
-    """Scores do not depend on the filter, so that those of a search without one, of the documents that match, are right."""
+    """Scores do not depend on the filter, so that the scores of a search without filter are right for the documents that match."""
     everything = index.retrieve(query, BM25(), k=10_000, candidates=10_000)
     expected = [passage for passage in everything if where.matches(passage.metadata, passage.document_id)][:k]
     found = index.retrieve(query, BM25(), k=k, candidates=k, where=where)
@@ -129,7 +129,7 @@ def check_pages(index, where, k, offset):
 @given(where=filters, query=queries, k=st.sampled_from([1, 5, 30, 1000]), offset=st.integers(0, 40), few=st.booleans())
 def test_a_filter_gives_what_looking_at_every_document_gives(filled, where, query, k, offset, few):
     with pytest.MonkeyPatch.context() as patch:
-        if not few:  # as if there were so many leaves that Chroma is asked for more instead
+        if not few:  # as if the index were so large that Chroma is asked for more instead
             patch.setattr(vector_search, "_FEW_FETCHED", 0)
         check_vector(filled, query, where, k)
     check_words(filled, query, where, k)

@@ -32,7 +32,7 @@ chance = np.random.default_rng(3)
 
 
 class Copy:
-    """A mirror with a vector for each leaf of some documents, in segments."""
+    """Segments with a vector for each leaf of some documents, in segments."""
 
     def __init__(self, *segments: dict[str, np.ndarray]) -> None:
         rows = {id_: Row(id_, "", V, len(vectors)) for each in segments for id_, vectors in each.items()}
@@ -79,7 +79,7 @@ def leaf(document_id: str, ordinal: int) -> str:
 
 
 def exact_cosine(one, other) -> float:
-    """The cosine, without any rounding but that of the root."""
+    """The cosine; only the root is rounded."""
     a, b = [Fraction(float(x)) for x in one], [Fraction(float(x)) for x in other]
     dot = sum(x * y for x, y in zip(a, b, strict=True))
     return float(dot) / sqrt(float(sum(x * x for x in a)) * float(sum(x * x for x in b)))

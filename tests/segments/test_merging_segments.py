@@ -44,7 +44,7 @@ class Reader:
 
 
 def dead_after_each_change(changes: int, *, is_stale: bool | None) -> list[int]:
-    """The number of dead leaves in the mirror after each change, which replaces the one document there is."""
+    """The number of dead leaves in the segments after each change, which replaces the one document there is."""
     mirror = Mirror(None, Recipe())
     dead = []
     for change in range(changes):

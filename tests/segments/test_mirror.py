@@ -135,7 +135,7 @@ def test_after_any_changes_the_answers_are_those_of_a_fresh_index(tmp_path, monk
         if step % 3 or step > 10:
             assert answers(index) == answers_of_fresh(there.values())
             for recipe in ("words", "vectors"):
-                # Three, and at most those of one group more that were made in one go.
+                # Three, and at most one more group's, which were made in one go.
                 assert len(segments(tmp_path / "kb", recipe)) <= 3
     index.delete(list(there))
     assert answers(index) == [[] for _ in QUERIES * 2]
@@ -225,7 +225,7 @@ DAMAGES = {
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory):
-    """A folder of four documents with its mirrors, and what it answers."""
+    """A folder of four documents with its segments, and its answers."""
     path = tmp_path_factory.mktemp("original") / "kb"
     with open_at(path) as index:
         index.add(some_documents(1, 2, 3, 4))
@@ -306,7 +306,7 @@ def test_files_deleted_while_open_go_on_and_are_written_anew_at_the_next_change(
 
 
 def answers_after_the_loss_of_a_file(place, lose):
-    """The answers of an index that has one of its files written anew at the second change after it was lost."""
+    """The answers of an index that rewrites one of its files at the second change after it was lost."""
     with open_at(place) as index:
         index.add(some_documents(5))
         answers(index)
@@ -653,7 +653,7 @@ def test_an_empty_index_and_one_of_a_single_document_can_be_searched(tmp_path):
 def test_documents_without_words_can_be_indexed_beside_others(tmp_path):
     with open_at(tmp_path / "kb") as index:
         index.add([Document("signs", "!!! ... ???"), Document("empty", ""), Document("title", "", "Oxygen")])
-        assert index.retrieve("oxygen", BM25()) == []  # a title is found by the text that it stands above
+        assert index.retrieve("oxygen", BM25()) == []  # a title is found by the text below it
         index.add([Document("gas", "Oxygen is a gas."), Document("titled", "!!!", "Oxygen")])
         assert {passage.document_id for passage in index.retrieve("oxygen", BM25())} == {"gas"}
     with open_at(tmp_path / "kb") as index:

@@ -241,7 +241,7 @@ def test_where_nothing_can_be_kept_a_client_reads_the_leaves(engine: RemoteEngin
 
 @pytest.mark.parametrize("moment", range(1, 8))
 def test_what_writers_merge_while_a_reader_fetches_it_is_no_damage(engine: RemoteEngine, tmp_path: Path, moment: int):
-    """Whichever request of the reader they come before. Nothing is said to be damaged, and nobody writes it again."""
+    """They may come before each request of the reader. No warning names damage, and nobody writes a file again."""
     others = RemoteEngine()
     others.inner = engine.inner
     with opened(others, tmp_path / "writer") as writer, opened(engine, tmp_path / "reader") as reader:

@@ -47,7 +47,7 @@ def test_leaves_are_numbered_through_all_segments_dead_ones_included():
 
 @pytest.mark.parametrize("leaf", [("a", 2), ("a", 9), ("b", 1), ("unknown", 0)])
 def test_reading_starts_again_for_a_leaf_that_is_not_current(leaf):
-    """Such as the one behind a document's last, whose row is that of the next document."""
+    """Such as the one behind a document's last, whose row belongs to the next document."""
     with pytest.raises(StaleRead):
         MirrorSnapshot(CURRENT, [ONE, OTHER]).rows([leaf])
 
@@ -57,7 +57,7 @@ def test_a_document_counts_in_the_first_of_the_segments_that_have_it():
     snapshot = MirrorSnapshot(CURRENT, [ONE, twin, OTHER])
     assert snapshot.live == [2, 2, 1]
     assert snapshot.rows([("a", 0), ("c", 0)]) == [0, 7]
-    # And in another one as soon as the first is gone, whatever was found before: segments are shared by snapshots.
+    # And in another one as soon as the first is gone, even if it was found before: segments are shared by snapshots.
     assert MirrorSnapshot(CURRENT, [twin, OTHER]).live == [4, 1]
     assert MirrorSnapshot(CURRENT, [twin, ONE, OTHER]).live == [4, 0, 1]
 

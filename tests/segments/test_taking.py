@@ -64,7 +64,7 @@ def test_whenever_a_change_is_counted_there_is_all_that_a_reader_needs(tmp_path:
 
     def with_a_question(self: Folder, *arguments: Any, **options: Any) -> int:
         count = advance(self, *arguments, **options)
-        with Index.open(tmp_path / "kb", read_only=True) as other:  # with mirrors of its own, as in another process
+        with Index.open(tmp_path / "kb", read_only=True) as other:  # with segments of its own, as in another process
             met.append({passage.text for passage in other.retrieve("drunk", BM25(), k=50)})
         return count
 

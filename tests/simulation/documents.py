@@ -1,6 +1,6 @@
 """Small documents in several versions, in the whole index and in two scoped views, and what must be stored of each.
 
-The first word of each leaf says of which document, version and place it is. A summary is the first words of all leaves that
+The first word of each leaf names its document, version and place. A summary is the first words of all leaves that
 it covers. So every text shows whether it is what it should be.
 """
 

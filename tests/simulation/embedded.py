@@ -349,7 +349,7 @@ class EmbeddedHandle:
             world.happen(action, number, f"after {what}")
 
     def _failure(self) -> Exception:
-        """The error of a disk that has failed. Whoever else works in the process at that moment may be told of it."""
+        """The error of a disk that has failed. Others who work in the process at that moment may get it."""
         world = self._client.disk.world
         if world.current is not None:
             world.current.process.memory["failed"] = world.step

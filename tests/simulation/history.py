@@ -21,7 +21,7 @@ class Change:
     Attributes:
         step: When.
         version: The version.
-        announced: When a writer next said that there are changes. None if none has.
+        announced: When a writer next said that there are changes. None before the first time.
     """
 
     step: int
@@ -109,11 +109,11 @@ class History:
         sights.append(Sight(self._world.step, min(later)))
 
     def begins(self, operation: int) -> None:
-        """Note that an operation begins now, by its number; and for now that it has read its source."""
+        """Record that an operation begins now, by its number; and for now that it has read its source."""
         self._sources[operation] = (self._world.step, self._world.step)
 
     def reads_source(self, operation: int) -> None:
-        """Note that an operation begins to read its source now, by its number."""
+        """Record that an operation begins to read its source now, by its number."""
         self._sources[operation] = (self._sources[operation][0], self._world.step)
 
     def may_sync_away(self, operation: int, document: str) -> bool:

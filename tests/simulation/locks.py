@@ -62,7 +62,7 @@ class Threading:
 
 
 class FileLocks:
-    """The locks on files in this world, of which a process loses its own when it dies."""
+    """The locks on files in this world; a process loses its own when it dies."""
 
     def __init__(self, world: World) -> None:
         self._world = world

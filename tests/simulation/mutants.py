@@ -21,7 +21,7 @@ MOST_SEEDS = 1_000
 
 @dataclass(frozen=True)
 class Mutant:
-    """A fault: a piece of a module's source in place of another one.
+    """A fault: a piece of a module's source instead of another one.
 
     Attributes:
         name: What is wrong then.
@@ -396,15 +396,15 @@ MUTANTS = (
         "    rows = yield from read_consistently(store, Reader.rows, scope)\n"
         "    kept = {*ingested.added, *ingested.replaced, *unchanged}\n",
     ),
-    # Mirrors: mirror/_mirror.py, mirror/_snapshot.py
+    # Segments: segments/_mirror.py, segments/_snapshot.py
     Mutant(
-        "a mirror does not follow the catalogue",
+        "segments do not follow the catalogue",
         "segments._mirror",
         "        if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:\n            return known\n        yield from self._lock()\n        try:\n            self._went_on = time.monotonic()\n            if",
         "        if (known := self._snapshot) is not None:\n            return known\n        yield from self._lock()\n        try:\n            self._went_on = time.monotonic()\n            if",
     ),
     Mutant(
-        "dead leaves of a mirror are found",
+        "dead leaves of segments are found",
         "store._stored_rows",
         "(row := rows.get(id_)) is not None and row.version == version and row.leaves == leaves\n",
         "(row := rows.get(id_)) is not None\n",
@@ -524,7 +524,7 @@ def _constants(function: types.FunctionType) -> object:
 
 
 def seed_that_finds(mutant: Mutant, seeds: int = MOST_SEEDS) -> tuple[int | None, str]:
-    """The first seed whose run finds a fault, and what it found; None if none of so many does."""
+    """The first seed whose run finds a fault, and what it found; None if no seed's run does."""
     for seed in range(seeds):
         scenario = scenario_of(seed, mutant.store)
         with planted(mutant):

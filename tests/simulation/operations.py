@@ -78,7 +78,7 @@ class Actor:
         history: The history of the index.
         open_index: Function that opens the index.
         native: Whether the process runs in an event loop.
-        opens_once: Whether its threads share one index. If not, each thread opens one if none is open yet.
+        opens_once: Whether its threads share one index. If not, each thread opens its own.
     """
 
     def __init__(
@@ -458,7 +458,7 @@ def _query(operation: Operation) -> str:
 
 
 def _nearness(query: str) -> Callable[[Sequence[float]], float]:
-    """A function from a vector to its cosine similarity to that of a query."""
+    """A function from a vector to its cosine similarity to a query's vector."""
     (one,) = embed([query]).tolist()
 
     def near(other: Sequence[float]) -> float:

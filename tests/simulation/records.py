@@ -53,7 +53,7 @@ class Records:
         self.by_id: dict[str, Record] = {}
 
     def add(self, ids: Sequence[str], columns: Mapping[str, Any]) -> list[str]:
-        """Add records, but for those that are there. Returns the ids of those that were not."""
+        """Add the records that do not exist yet. Returns their ids."""
         new = []
         for id_, document, metadata, vector in _rows(ids, columns):
             if id_ not in self.by_id:

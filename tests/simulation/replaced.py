@@ -130,13 +130,13 @@ class ShutilWithPoints:
 
 
 class OsWithPoints:
-    """Stands for the module ``os`` where mirrors write files: others can come before a file gets its name."""
+    """Stands for the module ``os`` where segments write files: others can come before a file gets its name."""
 
     def __init__(self, world: World) -> None:
         self._world = world
 
     def replace(self, source: Any, target: Any) -> None:
-        self._world.point("before a file of a mirror gets its name")
+        self._world.point("before a segment's file gets its name")
         os.replace(source, target)
 
     def __getattr__(self, name: str) -> Any:

@@ -49,7 +49,7 @@ class Server:
         self.collections: dict[str, Collection] = {}
 
     def make(self, name: str, metadata: Mapping[str, Any] | None) -> Collection:
-        """The collection with this name, made if there is none."""
+        """The collection with this name, made if it does not exist."""
         if name not in self.collections:
             self.collections[name] = Collection(name, len(self.collections) + 1, metadata)
         return self.collections[name]

@@ -261,7 +261,7 @@ class World:
         self._to_hub()
 
     def wait_for(self, condition: Callable[[], bool], seconds: float | None = None) -> bool:
-        """Wait until a condition holds, at most for so many seconds (None for ever). Says whether it holds."""
+        """Wait until a condition holds, at most for this number of seconds (None: for ever). Returns whether it holds."""
         if self.over:
             raise Over
         task = self.current
@@ -290,7 +290,7 @@ class World:
         return task
 
     def run(self) -> None:
-        """Run all tasks until none is left that can go on."""
+        """Run all tasks until no task can go on."""
         while not self.over:
             task = self._choose_task()
             if task is None:

@@ -159,7 +159,7 @@ def test_a_first_passage_of_several_leaves_is_cut_around_its_best_hit(best, limi
     run, texts = found("a b c ", "d e ", "f ", "g h ", "i j k l", best=best)
     [cut], full = within_budget([run], Budget(limit), texts)
     assert (cut.span.first, cut.span.last, full) == (*kept, True)
-    assert cut.words is None  # no longer those of the run
+    assert cut.words is None  # no longer the run's words
     assert cut.span.anchor == (kept[0], len("".join(list(texts.values())[: kept[0]])))
     lengths = [count_words(text) for text in texts.values()]
     assert cut.trace.cut == CutToBudget(*kept, 0, 4, sum(lengths[kept[0] : kept[1] + 1]), sum(lengths))

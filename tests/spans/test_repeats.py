@@ -128,7 +128,7 @@ def test_the_input_is_not_changed():
         # What two summaries share goes with neither of them, and a leaf of another document is another.
         ([summary(0, (0, 1)), summary(1, (1, 2)), leaf(1)], {}, ["S0", "S1", "1"]),
         ([summary(0, (0, 0)), leaf(0, document_id="e")], {}, ["S0", "0"]),
-        # A summary above another goes by its leaves, too.
+        # A summary above another is compared by its leaves, too.
         ([summary(1, (0, 1)), summary(0, (0, 0)), leaf(0)], {}, ["S1", "0"]),
         # The second result is the last: leaf 1 is cut off, and S0 stays.
         ([summary(0, (0, 1)), leaf(0), leaf(1)], {"results": 2}, ["S0", "0", "1"]),
@@ -150,7 +150,7 @@ def test_the_input_is_not_changed():
             {"words": 12},
             ["0", "1", "2", "S1", "3", "4"],
         ),
-        # S0 frees 2 of 6 words, of which leaf 2 takes 1 and S1 the other: 2 + 2 + 1 + 1 = 6
+        # S0 frees 2 of 6 words: leaf 2 takes 1 and S1 the other: 2 + 2 + 1 + 1 = 6
         (
             [summary(0, (0, 1), words=2), leaf(0, 2), leaf(1, 2), leaf(2), summary(1, (3, 3)), leaf(3)],
             {"words": 6},

@@ -66,7 +66,7 @@ def test_gaps_are_bridged_where_all_scores_are_equal():
 def test_of_equal_scores_the_runs_come_that_fit_and_then_the_hits_that_fit():
     found, between = every_second([1.0] * 13)
     runs, others = runs_within_budget(found, 10, max_words=None, run_cost=2, between=between)
-    # Nine leaves to the hit 8, since a run of ten would end in a gap; the word that is left is that of the next hit.
+    # Nine leaves to the hit 8, since a run of ten would end in a gap; the word that is left is the next hit's.
     assert (spans(runs), len(others)) == ([(0, 8, 1.0), (10, 10, 1.0)], 13 - 5 - 1)
     runs, _ = runs_within_budget(found, 25, max_words=None, run_cost=2, between=between)
     assert spans(runs) == [(0, 24, 1.0)]
@@ -79,7 +79,7 @@ def test_a_better_or_a_worse_hit_does_not_keep_the_others_from_being_bridged():
         found, between = every_second([1.0, 1.0, changed, 1.0, 1.0])
         runs, _ = runs_within_budget(found, 9, max_words=None, run_cost=2, between=between)
         assert spans(runs) == [(0, 8, max(changed, 1.0))]
-    # In seven words, the better hit stands in the run that is chosen, and the worse one in none.
+    # In seven words, the run that is chosen has the better hit, and no run has the worse one.
     found, between = every_second([1.0, 1.0, 3.0, 1.0, 1.0])
     assert spans(runs_within_budget(found, 7, max_words=None, run_cost=2, between=between)[0])[0][2] == 3.0
 

@@ -231,7 +231,7 @@ def test_what_is_longer_than_a_thousand_characters_is_no_heading():
 
 
 def test_parents_end_at_headings_and_paragraphs_where_these_allow():
-    paragraph = "Ten words stand in this sentence, as you can count. " * 5
+    paragraph = "Ten words are in this sentence, as you can count. " * 5
     text = "\n\n".join(["# One\n\n" + paragraph, paragraph, "# Two\n\n" + paragraph, paragraph])
     leaves = leaves_of(text, HierarchicalSplitter(leaf_words=20, parent_words=(120,)))
     parents = sorted({leaf.ancestors[0] for leaf in leaves})

@@ -170,7 +170,7 @@ def test_code_tables_html_and_headings_stay_as_they_are(block):
     "text",
     [
         "Alpha\nBeta\nGamma",
-        "A paragraph that is written in one long line, whatever the width of anybody's window is, ends here.\n"
+        "A paragraph that is written in one long line, wider than the widest window of anybody, ends here.\n"
         "A second one of another length, which has not been wrapped either, ends here.\n\nA third one.",
         "(name)      value       unit of the value that is in this column\n(length)    3           metres\n(mass)      4",
         "As follows:\n- a first item that is as long as any line of this text could be\n- a second item",

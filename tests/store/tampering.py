@@ -110,7 +110,7 @@ class Tampered:
         self.notice()
 
     def restore(self) -> None:
-        """Write everything as it was, whatever others have written."""
+        """Write everything as it was, over what others have written."""
         for name, answer in self.whole.items():
             handle = self._collection(name)
             if extra := set(handle.get(include=[])["ids"]) - set(answer["ids"]):
@@ -136,7 +136,7 @@ def retrievals(index: Index, *, trees: bool) -> Iterator[Callable[[], list[Passa
 
 
 def check_exact(passages: list[Passage]) -> None:
-    """Each piece of a document is that of the text that was added."""
+    """Each piece of a document is in the text that was added."""
     for passage in passages:
         if passage.summary is None:
             assert passage.text == TEXTS[passage.document_id][passage.start : passage.end], passage
@@ -168,7 +168,7 @@ def check_same(found: Document, added: Document) -> None:
 
 
 def check_reading(tampered: Tampered, victim: str, *, trees: bool = False) -> bool:
-    """Whatever is asked, the answer is exact, or an error that names the damaged document, or says that it was left out.
+    """Each answer is exact, or an error that names the damaged document, or says that it was left out.
 
     Returns:
         Whether anything was noticed.

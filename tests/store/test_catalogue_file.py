@@ -1,4 +1,4 @@
-"""The file that lists an index's content without Chroma: it is right or ignored, whatever happens to it."""
+"""The file that lists an index's content without Chroma: it is right or ignored, also when it is damaged."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_a_count_of_the_database_that_is_not_as_it_was_written_is_not_known(tmp_
     assert ChangeFile(path).database == 7
     with path.open("r+b") as file:
         file.seek(3 * 8)
-        file.write(bytes([8]))  # of the count; the checksum is that of 7
+        file.write(bytes([8]))  # of the count; the checksum belongs to 7
     assert changes.database is None
 
 

@@ -41,7 +41,7 @@ def open_files(folder: Path) -> list[str]:
         try:
             paths.append(os.readlink(f"/proc/self/fd/{name}"))
         except OSError:
-            continue  # that of the list itself
+            continue  # the reference of the list itself
     return [path for path in paths if path.startswith(str(folder))]
 
 

@@ -42,7 +42,7 @@ def open_index(place: dict[str, Any], **options: Any) -> Index:
 def index(place: dict[str, Any]) -> Index:
     index = open_index(place)
     index.add([document(name, 1) for name in NAMES])
-    index.retrieve("sentence", Hybrid())  # makes the mirrors
+    index.retrieve("sentence", Hybrid())  # makes the segments
     return index
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import sqlite3
-import subprocess
 import sys
 from contextlib import closing
 from dataclasses import replace
@@ -16,6 +15,7 @@ import pytest
 from leafspan import DamagedIndex, Document, Index, StorageFailed
 from leafspan.engines.chroma import _files
 from leafspan.engines.chroma._database_facts import check_pages, count_missing, stored_vectors
+from tests import warm
 
 
 def test_the_collections_of_an_index_are_told_from_others(tmp_path: Path):
@@ -67,7 +67,7 @@ def test_what_a_killed_writer_has_begun_is_undone_to_read_the_database(tmp_path:
         index.add([Document(str(number), "Text.") for number in range(20)])
     gc.collect()
     database = tmp_path / "chroma.sqlite3"
-    subprocess.run([sys.executable, "-c", KILLED_WITHIN_A_WRITE, str(database)], check=True)
+    warm.run([sys.executable, "-c", KILLED_WITHIN_A_WRITE, str(database)], check=True)
     assert (tmp_path / "chroma.sqlite3-journal").stat().st_size > 0
     with database.open("rb"), database.open("rb"):  # as if Chroma had it open here
         [folder] = [name for name, each in (stored_vectors(tmp_path) or {}).items() if each.collection == "kb.leaves"]

@@ -207,7 +207,7 @@ async def test_a_cancelled_call_is_cancelled_and_not_failed():
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, method: str, times: int, error: Exception) -> list[str]:
-    """The first so many calls of this method of Chroma fail."""
+    """The first ``times`` calls of this method of Chroma fail."""
     failed: list[str] = []
     original = Collection._call
 

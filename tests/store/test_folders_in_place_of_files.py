@@ -19,7 +19,7 @@ COLOURS = ("blue", "green", "red")
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of an index with all that stands beside the database."""
+    """The folder of an index with all files beside the database."""
     path = tmp_path_factory.mktemp("whole") / "kb"
     with Index.open(path) as index:
         index.add([Document(colour, f"This one is {colour}.") for colour in COLOURS])
@@ -55,7 +55,7 @@ def only_read(path: Path) -> list[str]:
 
 
 def made_anew(use: Callable[[Path], list[str]], path: Path) -> list[str]:
-    """What a use gives that makes something anew. Who only reads is told that nothing can be."""
+    """The result of a use that rebuilds something. Who only reads gets an error."""
     if use is only_read:
         with pytest.raises(StorageReadOnly, match="only Chroma has what is asked for"):
             use(path)
@@ -83,7 +83,7 @@ def test_whatever_of_an_index_is_a_folder_or_a_file_by_mistake_the_answer_is_rig
         path = copied(whole, tmp_path / "kb")
         (put_a_file if each.is_dir() else put_a_folder)(path / each.relative_to(whole))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of what is made anew
+            warnings.simplefilter("ignore", RuntimeWarning)  # about rebuilding
             try:
                 answer = use(path)
             except LeafspanError:
@@ -104,7 +104,7 @@ def test_a_fifo_in_the_place_of_any_file_of_leafspan_or_beside_it_is_never_waite
         (path / each).unlink(missing_ok=True)
         os.mkfifo(path / each)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of what is made anew
+            warnings.simplefilter("ignore", RuntimeWarning)  # about rebuilding
             try:
                 answer = use(path)
             except LeafspanError:

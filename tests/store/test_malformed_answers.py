@@ -106,7 +106,7 @@ def use(index: Index, chance: random.Random, calls: int = 5) -> None:
 @pytest.fixture(autouse=True)
 def _no_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of damage and of what is made anew
+        warnings.simplefilter("ignore")  # of damage and rebuilding
         yield
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from leafspan import Document, Index
 from leafspan.engines.local._open_files import too_many_files
+from tests import warm
 from tests.durability.versions import EMBEDDER
 from tests.profiles import quick
 
@@ -20,7 +20,7 @@ pytest.importorskip("resource", reason="this system has no limit that could be s
 
 DOCUMENTS = [Document(f"d{number}", f"Bees make honey in hive {number}.") for number in range(5)]
 
-# Leaves a growing number of descriptors free, and uses the index with so many. Prints what became of each try.
+# Leaves a growing number of descriptors free, and uses the index with them. Prints the outcome of each try.
 TRIES = """
 import json, os, resource, sys, warnings
 from leafspan import Document, Index, LeafspanError
@@ -59,7 +59,7 @@ for free in range(most):
 def tries(path: Path, use: str, most: int) -> list[tuple[str, str, list[str]]]:
     """What became of using an index with 0, 1, 2 and more files that can be opened, and the warnings of each."""
     root = Path(__file__).parents[2]
-    done = subprocess.run(
+    done = warm.run(
         [sys.executable, "-c", TRIES, str(path), use, str(most)], cwd=root, capture_output=True, text=True, check=True
     )
     return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
@@ -80,7 +80,9 @@ def test_too_many_open_files_are_an_error_about_the_limit_and_nothing_counts_as_
             assert "this process has as many files open as it may have (256); raise the limit (`ulimit -n`), or" in said
         else:
             assert said == "5"
-        assert not [each for each in warned if "anew" in each and "embedding cache" not in each]  # texts embedded anew are
+        assert not [
+            each for each in warned if "anew" in each and "embedding cache" not in each
+        ]  # texts that are embedded again are
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with Index.open(tmp_path / "kb", embedder=EMBEDDER) as index:  # what was written is whole

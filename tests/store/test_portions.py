@@ -20,7 +20,7 @@ SERVER = Caller("the Chroma server at http://here", timeout=5)
 
 
 class Sizes(Records):
-    """Records, with the number of those of each write."""
+    """Records, with the number of records of each write."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []

@@ -105,7 +105,7 @@ def test_reading_starts_again_where_a_text_or_a_vector_is_gone_with_its_version(
     index = Index(a=OLD)
     index.write("a", NEW)
     index.leaves.delete(ids=IDS)
-    index.changed = changed  # the version is not damaged, whatever is known of other changes: it is not current
+    index.changed = changed  # the version is not damaged, since it is not current
     with pytest.raises(StaleRead):
         run(index.reader().fetch(IDS))
     with pytest.raises(StaleRead):
@@ -174,7 +174,7 @@ def test_a_leaf_that_a_host_has_is_doubted_once():
 
 
 def test_where_the_nearest_leaves_are_not_current_more_are_asked_for():
-    """Leaf n has the vector (n, 1), so that of each version the last one is nearest to (1, 0)."""
+    """Leaf n has the vector (n, 1), so that the last leaf of each version is nearest to (1, 0)."""
     index = Index(a=OLD)
     index.write("a", NEW, leaves=9)
     index.write("a", OLD)  # current again: of ten leaves at its angle or a smaller one, one is current

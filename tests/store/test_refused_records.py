@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from leafspan import Chunk, Document, F, Files, Index, StorageFailed
 from leafspan.documents import _accepting, _metadata
 from leafspan.engines.local._change_file import ChangeFile
 from leafspan.errors import InvalidDocument
+from tests import warm
 from tests.durability.versions import EMBEDDER, SPLITTER
 from tests.profiles import examples, paired
 
@@ -161,7 +161,7 @@ with Index.open(sys.argv[1], name="leafspan", embedder=EMBEDDER, splitter=SPLITT
 
 def add_elsewhere(folder: Path, id_: str) -> str:
     command = [sys.executable, "-c", ADD_ELSEWHERE, str(folder), id_]
-    return subprocess.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[2]).stdout
+    return warm.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[2]).stdout
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -198,7 +198,7 @@ except Exception:
     raise SystemExit(0)
 raise SystemExit(1)
 """
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    warm.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 @pytest.mark.parametrize("collection", ["leafspan.leaves", "leafspan.manifest"])

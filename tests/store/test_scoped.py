@@ -452,7 +452,7 @@ def test_what_is_done_to_a_result_changes_nothing_for_others(tmp_path, client, k
 
 
 def outside(*results) -> HostRetriever:
-    """A retriever that returns leaves of these ids whatever it is asked."""
+    """A retriever that returns leaves of these ids for every question."""
     answers = [HostResult(id_, "", None) for id_ in results]
 
     async def aask(question):
@@ -781,7 +781,7 @@ wheres = st.none() | trees | st.sampled_from(DIALECTS)
 
 
 def _refer(_query: str) -> list[HostResult]:
-    """A passage of another source that refers to whatever may be there."""
+    """A passage of another source that refers to documents that may exist."""
     return [HostResult("n", "", None, {"tenant": "a", "reference": [*NAMES, "plan#00000000#0"]})]
 
 
@@ -941,7 +941,7 @@ def surroundings(view) -> object:
 
 
 def nearly(one: object, other: object) -> bool:
-    """Equal, but for the last digits of numbers, and for the ranks in traces, which hang on these."""
+    """Equal, except for the last digits of numbers, and for the ranks in traces, which depend on these."""
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, abs_tol=1e-6)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
@@ -980,7 +980,7 @@ def attack(mixed: Index, alone: Index, own, others, raw, others_first, work, ask
 
     def add_others():
         b.add(others)
-        # A whole index can overwrite everybody's documents; those of a are left alone.
+        # A whole index can overwrite everybody's documents; the documents of a stay as they are.
         spared = [(each, values) for each, values in raw if each.id not in shown(mixed) and not (tells and AT_A in each.id)]
         mixed.add([dataclasses.replace(each, metadata={**each.metadata, **values}) for each, values in spared])
 

@@ -182,7 +182,7 @@ def test_late_requests_leave_no_thread_behind_for_long(index: Index, proxy: Host
         with pytest.raises(ServerTimeout):
             index.count()
     deadline = time.monotonic() + PATIENCE
-    # Those of the proxy wait on; ours are idle, or have ended.
+    # The proxy's threads wait on; ours are idle, or have ended.
     while any(_is_in_a_request(each) for each in _stacks()) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(_is_in_a_request(each) for each in _stacks())

@@ -107,7 +107,7 @@ def keys(request: pytest.FixtureRequest) -> Iterator[None]:
 def test_after_any_changes_they_are_those_of_a_dict(tmp_path_factory, first, several, small):
     path = tmp_path_factory.mktemp("rows") / "catalogue"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("leafspan.store._catalogue_file._SMALL", small)  # so that the file is written anew now and then
+        patch.setattr("leafspan.store._catalogue_file._SMALL", small)  # so that the file is rewritten now and then
         patch.setattr(stored_rows, "_CACHED", 2)
         patch.setattr(row_block, "_PORTION", 300)
         written = Written(path, {id_: replace(row, document_id=id_) for id_, row in first.items()})
@@ -190,7 +190,7 @@ def test_not_more_rows_are_kept_than_so_many(tmp_path: Path, monkeypatch: pytest
 def test_a_row_that_is_not_as_it_was_written_is_an_error_once_and_from_then_on_the_file_does_not_count(tmp_path: Path):
     written = Written(tmp_path / "catalogue", {id_: Row(id_, "hash", VERSIONS[0], 2, title="A title") for id_ in "ab"})
     content = written.path.read_bytes()
-    written.path.write_bytes(content[::-1].replace(b"eltit A", b"eltit B", 1)[::-1])  # that of the last one
+    written.path.write_bytes(content[::-1].replace(b"eltit A", b"eltit B", 1)[::-1])  # the last one's
     file = CatalogueFile(written.path)
     known = file.read("kb", 0)
     assert known is not None
@@ -290,7 +290,7 @@ def test_a_table_finds_each_of_its_documents_and_no_other(several):
     table = DocumentTable.of(several)
     assert list(table) == several
     assert [table.find(id_) for id_, _, _ in several] == list(range(len(several)))
-    assert table.find("an id that none has") is None
+    assert table.find("an id that no document has") is None
     assert np.array_equal(table.sizes, [leaves for _, _, leaves in several])
     assert sum(each.nbytes for each in table.columns.values()) <= sum(4 * len(id_) + 32 for id_, _, _ in several)
 
@@ -306,7 +306,7 @@ def test_what_has_changed_since_is_among_what_is_said_to_have(tmp_path_factory, 
     earlier, before = states[min(since, len(states) - 2)]
     now, after = states[-1]
     said = now.changed_since(earlier)
-    if said is not None:  # or the file was written anew meanwhile
+    if said is not None:  # or the file was rewritten meanwhile
         assert {id_ for id_ in before.keys() | after.keys() if before.get(id_) != after.get(id_)} <= said
     assert now.changed_since(now) == set()
 

@@ -31,7 +31,7 @@ def tampered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tampered]:
 
 @st.composite
 def places(draw: st.DrawFn) -> Any:
-    """A function from the packed places of two leaves to one in place of the first."""
+    """A function from the packed places of two leaves to one instead of the first."""
     field, value = draw(st.integers(0, 40)), draw(st.integers(-3, 400) | st.sampled_from(["", "x", "1.5", "٣", " 2"]))
     kind = draw(st.sampled_from(["field", "field", "field", "other", "cut", "none", "number"]))
 

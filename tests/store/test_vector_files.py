@@ -139,7 +139,7 @@ def test_what_is_set_aside_is_kept_and_chroma_does_not_find_it(files: VectorFile
 
 
 def test_a_record_is_before_a_change_that_came_after_it(files: VectorFiles):
-    assert not files.is_before(7)  # there is none
+    assert not files.is_before(7)  # it does not exist
     files.record()
     assert not files.is_before(7)  # it does not say
     files.record(6)

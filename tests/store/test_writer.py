@@ -71,7 +71,7 @@ def document(name: str, version: str, leaves: int) -> DocumentToWrite:
 
 
 def filled(leaves: dict[str, int], **options) -> Disk:
-    """Documents in their old version, with so many leaves each."""
+    """Documents in their old version, with this number of leaves each."""
     disk = Disk()
     run(disk.writer().replace([document(name, OLD, number) for name, number in leaves.items()]))
     disk.events.clear()
@@ -176,7 +176,7 @@ def test_all_leaves_of_a_damaged_document_go_with_it_whatever_their_numbers(monk
     assert disk.leaves.records.keys() == {f"b#{OLD}#0"}
 
 
-# What readers are told
+# What readers get
 
 
 def moments(disk: Disk, what: str, method: str) -> list[int]:

@@ -14,7 +14,7 @@ def test_results_of_at_least_the_score_are_those_of_the_strategy(shared_index: I
     third = every[2].score
     assert (
         shared_index.retrieve(QUESTIONS[0], at_least(Vector(), third), k=10) == every[:3]
-    )  # that of exactly the score too
+    )  # the leaf with exactly the score, too
     assert shared_index.retrieve(QUESTIONS[0], Vector(), k=10, min_score=third) == every[:3]
     assert shared_index.retrieve(QUESTIONS[0], at_least(Vector(), 1.1), k=10) == []
 

@@ -23,7 +23,7 @@ def test_it_finds_what_its_base_does_with_that_filter(shared_index: Index, base)
 def test_the_filter_of_the_call_holds_beside_its_own(shared_index: Index):
     two = F("doc_id").in_(["bees", "tea"])
     found = shared_index.retrieve(QUESTIONS[0], Filtered(Vector(), two), where=F("year").exists(), k=50)
-    assert {passage.document_id for passage in found} == {"bees"}  # harbour has a year too, and tea has none
+    assert {passage.document_id for passage in found} == {"bees"}  # harbour has a year too, and tea has no year
 
 
 def test_each_leg_has_its_own(shared_index: Index):

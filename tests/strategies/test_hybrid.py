@@ -285,7 +285,7 @@ def test_every_leaf_below_one_of_the_best_summaries_gets_its_bonus(tmp_path):
         below = covered(best)
         assert below <= leaves.keys()
         assert min(leaves[id_].trace.fused[0].summary_bonus for id_ in below) > 0
-        # A leaf has summaries of several layers above it, of which the best counts.
+        # A leaf has summaries of several layers above it; the best one counts.
         above = {id_: [p.score for p in every if p.layer and id_ in covered(p)] for id_ in leaves}
         assert max(map(len, above.values())) > 1
         for id_, scores in above.items():

@@ -77,7 +77,7 @@ def test_probabilities_stay_probabilities_and_keep_the_order_of_the_sums(words, 
 
 @pytest.fixture(scope="module")
 def mentioning(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
-    """Two documents that answer a question together, the first of which mentions the second, and others."""
+    """Two documents that answer a question together (the first mentions the second), and others."""
     pages = [Document(f"page{number}", f"A city of water, number {number}. The bees left it.") for number in range(20)]
     with Index.open(tmp_path_factory.mktemp("mentioning") / "kb", splitter=HierarchicalSplitter(12, (40,))) as index:
         index.add(
@@ -124,7 +124,7 @@ def test_scores_are_those_of_all_results_whatever_the_limits(mentioning: Index, 
 
 @pytest.mark.parametrize("options", [{}, {"calibrate": False}, {"fusion": "rrf"}, {"min_score": 0.01}, {"summaries": True}])
 def test_nothing_changes_where_nothing_is_mentioned(tmp_path, options):
-    """The corpus mentions none of its titles, but for Tea, which is no rare word there."""
+    """The only title that the corpus mentions is Tea, which is no rare word there."""
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         index.add(DOCUMENTS)
         index.build_tree()

@@ -248,7 +248,7 @@ def test_gaps_are_bridged_over_the_scores_of_bm25_which_lie_close_together(tmp_p
         index.add([Document("plain", "".join(sentences)), Document("other", "Here is another animal.")])
         thirteen = RelevantSegments(base=BM25())
         assert len({hit.score for hit in index.retrieve("zebra", BM25(), k=20)}) == 1
-        (run,) = index.retrieve("zebra", thirteen, k=5)  # 5 * 75 words, of which all take 25 * 10
+        (run,) = index.retrieve("zebra", thirteen, k=5)  # 5 * 75 words; all leaves take 25 * 10 of them
         assert (run.start, run.end) == (0, len("".join(sentences)))
         first, second = index.retrieve("zebra", thirteen, budget=80)  # 7 * 10 words, and a hit of 10
         assert first.text.split() == "".join(sentences[:7]).split()

@@ -127,7 +127,7 @@ def test_a_base_is_asked_again_only_where_it_may_have_more_and_windows_are_missi
 @pytest.mark.parametrize("base", [Vector(), Hybrid(), BM25()])
 def test_windows_around_the_hits_that_are_needed_are_those_around_the_first_of_all(shared_index: Index, base: Strategy):
     class All(Strategy):
-        """Finds all hits of the base, whatever is needed."""
+        """Finds all hits of the base, even if fewer are needed."""
 
         def retrieve(self, queries, context):
             return (yield from base.retrieve(queries, context.for_base))

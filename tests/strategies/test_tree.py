@@ -35,7 +35,7 @@ from leafspan.values import Covered, Hit, LeafId
 
 
 def cosine(text: str) -> float:
-    """That of the text with the query ``?``, in hundredths after its letters."""
+    """The similarity of the text to the query ``?``, in hundredths after its letters."""
     found = re.search(r"\d+", text)
     return int(found[0]) / 100 if found else 0.0
 
@@ -355,7 +355,7 @@ def test_the_budget_is_inclusive_and_summaries_that_do_not_fit_are_passed_over(t
 
 
 def test_what_a_removed_summary_frees_is_there_for_others(four):
-    # one word each: a90 cd70 abcd60 c50, then d40 in place of cd70, then b10 in place of abcd60
+    # one word each: a90 cd70 abcd60 c50, then d40 instead of cd70, then b10 instead of abcd60
     assert names(four.retrieve("?", Tree(base=Vector()), budget=5)) == ["a90", "abcd60", "c50", "d40", "ab30"]
 
 
@@ -395,7 +395,7 @@ def test_expanding_gives_three_leaves_by_default(four):
 
 
 def test_a_leaf_that_is_cut_off_is_still_there_to_expand_into(four):
-    # c50 comes after cd70, as the fourth of which two are wanted
+    # c50 comes after cd70, as the fourth; two are wanted
     assert names(four.retrieve("?", Tree(base=Vector(), expand=1), k=2)) == ["a90", "c50"]
 
 

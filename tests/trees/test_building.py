@@ -278,7 +278,7 @@ def test_what_is_over_the_limit_alone_is_a_root(index):
     assert (built.summaries, check_laws(index)) == (0, 6)
 
 
-# --- what is built anew
+# --- what is built again
 
 
 def test_only_what_changed_in_a_document_is_asked_for(index):
@@ -360,7 +360,7 @@ def test_a_dry_run_changes_nothing_and_says_what_the_build_will_do(index):
     assert index.client.list_collections() == before
     assert asked.calls == []
     assert (planned.built, planned.summaries, planned.asked, planned.reused) == (("a", "b", "c"), 6, 6, 0)
-    # 3 words of the prompt in each of 6 calls; 20 sentences of 11 words; 4 summaries, for which 44 words of theirs stand in
+    # 3 words of the prompt in each of 6 calls; 20 sentences of 11 words; 4 summaries, counted as 44 words of the sentences
     assert planned.words_sent == 6 * 3 + 20 * 11 + 4 * 44
     assert planned.words_received == 6 * 75
     built = index.build_tree(summarizer=summarizer, clusterer=fours)
@@ -560,7 +560,7 @@ def test_views_that_show_the_same_documents_have_layers_of_their_own(index):
     assert building(view, asked, across_documents=True).summaries == 0
     assert [each.stats().layers for each in (view, index)] == [2, 2]
     index.build_tree(summarizer=asked.summarizer(), clusterer=fours, partition_by="none")
-    assert [each.stats().layers for each in (view, index)] == [2, 2]  # the index shows those of the view too
+    assert [each.stats().layers for each in (view, index)] == [2, 2]  # the index shows the view's layers, too
     view.delete(["a"])
     assert [each.stats().layers for each in (view, index)] == [1, 1]
 
@@ -759,7 +759,7 @@ def test_a_build_does_not_forget_what_another_one_has_just_kept(index):
     other = Asked(rotten=["b15"])
 
     def happen():
-        # Keeps texts of trees that it then does not write, with other clusters than those of this build.
+        # Keeps texts of trees that it then does not write, with other clusters than this build's.
         index.build_tree(summarizer=other.summarizer(), clusterer=Bisecting(size=3))
 
     index.build_tree(summarizer=Meanwhile(happen).summarizer(), clusterer=fours)

@@ -221,7 +221,7 @@ def test_a_place_between_two_clusters_is_in_both_within_the_margin():
     vectors = directions(0, 2, 4, 24, 46, 48, 50)
     hard = Bisecting(size=4, margin=0)(vectors, [10] * 7, NO_LIMIT)
     assert hard in ([[0, 1, 2, 3], [4, 5, 6]], [[0, 1, 2], [3, 4, 5, 6]])
-    # To the centroid of one it stands at cos(16.5), to that of the other at cos(24).
+    # Its similarity to the centroid of one is cos(16.5), to the other's cos(24).
     assert np.cos(np.radians(16.5)) - np.cos(np.radians(24)) < 0.05
     assert Bisecting(size=4, margin=0.05)(vectors, [10] * 7, NO_LIMIT) == [[0, 1, 2, 3], [3, 4, 5, 6]]
     assert Bisecting(size=4, margin=0.04)(vectors, [10] * 7, NO_LIMIT) == hard

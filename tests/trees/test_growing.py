@@ -145,7 +145,7 @@ def test_where_a_summary_that_two_trees_need_fails_both_say_so_and_neither_grows
     summarizer, *_ = grow(one, other, sound)
     for tree in (one, other):
         assert [(layer, str(error)) for layer, error in tree.failures] == [(1, "no route for rotten")]
-    assert [node.layer for node in one.summaries] == [1]  # that of c and d, which is kept; nothing above it
+    assert [node.layer for node in one.summaries] == [1]  # the summary of c and d, which is kept; nothing above it
     assert other.summaries == []
     assert (sound.failures, [node.layer for node in sound.summaries]) == ([], [1, 2])
     assert summarizer.asked.count(("rotten", "b")) == 1

@@ -53,7 +53,7 @@ class Embedding:
 
 
 class Kept:
-    """Remembers what it is told, and in which thread."""
+    """Remembers the messages and their threads."""
 
     def __init__(self):
         self.texts = {}
@@ -81,7 +81,7 @@ def summaries(summarizer, groups, embed=None):
 
 
 async def of_both(make_summarizer, groups):
-    """The summaries and errors of the blocking driver, which must be those of asyncio's too."""
+    """The summaries and errors of the blocking driver, which must be the same under asyncio."""
     flow, kept = flowing(make_summarizer(), groups)
     errors = await asyncio.to_thread(run, flow)
     aflow, akept = flowing(make_summarizer(), groups)
@@ -165,7 +165,7 @@ def test_few_vectors_are_held_however_many_groups_there_are(monkeypatch):
     embed = Embedding()
     groups = [[f"The fire number {n % 1_100} was seen here."] for n in range(2_200)]
     assert summaries(Extractive(), groups, embed) == [group[0] for group in groups]
-    # After every 1,024 none are held any more: so the sentences are embedded a second time.
+    # After every 1,024 the cache is empty: so the sentences are embedded a second time.
     assert [len(batch) for batch in embed.batches] == [512, 512, 512, 512, 152]
 
 
@@ -325,7 +325,7 @@ async def test_a_model_is_given_the_prompt_with_the_texts_set_apart():
     summarizer = Abstractive(generate=generate, prompt="{max_words} words {{of}}: {texts}", max_words=9)
     assert await of_both(lambda: summarizer, [["{a}", "b"]]) == ({0: "It burnt."}, {})
     assert prompts == ["9 words {of}: {a}\n\nb"] * 2
-    # 3 words of the template and those of the texts, of which no more than 2,500 are sent
+    # 3 words of the template and the words of the texts; no more than 2,500 are sent
     assert (summarizer.prompt_words(0), summarizer.prompt_words(7), summarizer.prompt_words(9_999)) == (3, 10, 2_503)
     assert "75 words" in DEFAULT_PROMPT.format(max_words=75, texts="")
 
@@ -501,7 +501,7 @@ PATIENCE = 60.0  # seconds
 
 
 class Watching:
-    """Counts how many calls are under way. The first ones wait until so many of them are."""
+    """Counts how many calls are under way. The first ones wait until ``together`` of them are."""
 
     def __init__(self, together=1):
         self.lock = threading.Lock()

@@ -102,7 +102,7 @@ def test_a_summary_above_one_that_is_not_visible_is_not_either():
         above("y", summary("x"), leaf("a", 0)),
     ]
     assert sorted(trees(BOTH, *rows).rows) == ["a"]
-    assert sorted(trees(BOTH, *rows[::-1]).rows) == ["a"]  # in whatever order they are looked at
+    assert sorted(trees(BOTH, *rows[::-1]).rows) == ["a"]  # in each order
 
 
 def test_a_filter_takes_the_highest_summaries_that_cover_only_what_matches():

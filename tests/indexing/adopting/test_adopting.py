@@ -53,7 +53,7 @@ def kb(tmp_path: Path) -> Path:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """The files of a Chroma but for those of SQLite's, which it may write whenever it is opened."""
+    """The files of a Chroma without SQLite's, which Chroma may write whenever it is opened."""
     found = {path: path for path in folder.rglob("*") if path.is_file()}
     return {str(path.relative_to(folder)): path.read_bytes() for path in found if "sqlite3" not in path.name}
 
@@ -512,7 +512,7 @@ def test_records_that_differ_where_they_should_be_the_same_become_documents_of_t
         ids=["a", "b", "c"],
         documents=texts,
         embeddings=vectors(texts),
-        metadatas=[{"start_index": start} for start in (0, 7, 0)],  # of two texts, and nothing says of which
+        metadatas=[{"start_index": start} for start in (0, 7, 0)],  # of two texts, and nothing says which one
     )
     report = leafspan.adopt(collection, kb)
     assert (set(report.added), report.alone) == ({"a", "b", "c"}, 3)

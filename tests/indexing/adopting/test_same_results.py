@@ -1,6 +1,6 @@
 """Vector search finds the same in a collection and in the index that adopted it.
 
-Both Chroma collections are searched by an approximate index (HNSW), each built anew and in another order. So a result that
+Both Chroma collections are searched by an approximate index (HNSW), each built by itself and in another order. So a result that
 is among the nearest can be missing in either. What is returned is compared exactly: the scores of both are those that numpy
 computes from the vectors, and the lists differ only where one of them misses a record that the exact list has. The exact
 search of the index, which a filter brings about, must give the exact list itself.
@@ -116,7 +116,7 @@ def test_vector_results_are_equal_before_and_after(tmp_path: Path, make: Any, ch
 
 
 def nearest_of(scores: dict[str, float], ids: set[str]) -> set[str]:
-    """Those of the records that have the best scores."""
+    """The records with the best scores."""
     return set(sorted(ids, key=lambda id_: -scores[id_])[:K])
 
 

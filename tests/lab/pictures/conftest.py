@@ -9,7 +9,7 @@ from tests.chromium import NoChromium, program
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """The path of Chromium. The test is skipped where there is none."""
+    """The path of Chromium. The test is skipped where it is not installed."""
     try:
         return program()
     except NoChromium as reason:

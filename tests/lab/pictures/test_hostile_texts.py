@@ -245,7 +245,7 @@ def test_a_report_of_hostile_documents_is_harmless(tmp_path: Path, chromium: str
 
 
 def test_a_passage_is_what_it_was(tmp_path: Path):
-    """Only the picture shows something in place of control characters."""
+    """Only the picture shows something instead of control characters."""
     with Index.open(tmp_path / "kb") as index:
         index.add(Document("a", f"Honey {ANSI}"))
         found: Passage = index.retrieve("honey")[0]

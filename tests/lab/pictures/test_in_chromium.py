@@ -36,7 +36,7 @@ READ = [
     ".ls-merge",
     ".ls-foot",
 ]
-"""What must be read, as selectors. The background of each is its own or that of what it is in."""
+"""What must be read, as selectors. The background of each is its own or its parent's."""
 
 BACKGROUND = """
 function background(element) {

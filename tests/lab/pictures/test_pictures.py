@@ -48,7 +48,7 @@ def test_a_leaf_is_found_by_several():
         3: "leaf 3 was found; vector: rank 2, score 0.500; bm25: rank 1, score 7.000",
         4: "leaf 4 was found; vector: score 0.100",
     }
-    assert found_leaves(Trace(hits=(TracedHit(3, 0.5),), layer=1)) == {}  # numbers of summaries are not those of leaves
+    assert found_leaves(Trace(hits=(TracedHit(3, 0.5),), layer=1)) == {}  # summaries are numbered by themselves
 
 
 def test_lists_have_the_ranks_of_what_was_returned():

@@ -12,13 +12,13 @@ from leafspan.values import Covered, Outline, Section, Summary
 
 
 def outline(leaves: int = 10, **options: Any) -> Outline:
-    """A document of this many leaves, of which the piece is the leaves 2 to 4, of five characters each."""
+    """A document of this many leaves of five characters each; the piece is the leaves 2 to 4."""
     given = {"sections": (), "runs": ((2, 4),), "ends": (5, 10, 15), **options}
     return Outline(leaves, 5 * leaves, **given)
 
 
 def passage(text: str = "one, two, three", **options: Any) -> Passage:
-    """A passage of three leaves, of which the one in the middle was found."""
+    """A passage of three leaves; the middle one was found."""
     trace = Trace(hits=(TracedHit(3, 0.75, "vector", 1),))
     given = {"score": 0.5, "metadata": {}, "trace": trace, "title": "A title", "outline": outline(), **options}
     return Passage(given.pop("id", "doc#00000000#2-4"), "doc", 10, 25, text, **given)

@@ -116,7 +116,7 @@ class Browser:
         self._client.close()
 
     def open(self, address: str = "", fields: Any = None, method: str = "GET", **headers: str) -> Page:
-        """The page at an address, which can be that of a link."""
+        """The page at an address, such as a link's."""
         answer = self._client.request(
             method, urljoin(HOME, address), params=fields, headers=headers, follow_redirects=False
         )

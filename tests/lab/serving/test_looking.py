@@ -116,7 +116,7 @@ def test_a_passage_that_was_replaced_meanwhile_is_not_marked(tmp_path: Path):
         index.add(Document("a", "Honey is made by bees."))
         link = browser.ask("honey", "hybrid").links["in its document"]
         index.add(Document("a", "Wax is made by bees, too, and honey is sweet."))
-        assert browser.open(link).marked == ["Wax is made by bees, too, and honey is sweet."]  # asked anew
+        assert browser.open(link).marked == ["Wax is made by bees, too, and honey is sweet."]  # asked again
 
 
 def test_a_summary_leads_to_its_tree(tmp_path: Path):

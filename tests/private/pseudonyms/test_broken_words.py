@@ -1,4 +1,4 @@
-"""What a line's end breaks is masked like what stands in one line, since a search index joins the halves."""
+"""What a line's end breaks is masked like text in one line, since a search index joins the halves."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_masking_a_masked_text_again_changes_nothing(case: tuple[str, list[Found
 
 @st.composite
 def documents(draw: Any) -> tuple[Document, list[str]]:
-    """A document, with terms that are to be found in all of its parts."""
+    """A document, with terms that must be found in all of its parts."""
     terms = draw(st.lists(st.text(ALPHABET, min_size=1, max_size=5).filter(str.strip), min_size=1, max_size=4))
     texts = st.lists(st.sampled_from(terms) | st.text(ALPHABET, max_size=6), max_size=8).map("".join)
     values = texts | st.integers(-9, 9) | st.booleans() | st.floats(0, 1) | st.lists(texts, min_size=1, max_size=3)

@@ -392,7 +392,7 @@ def test_after_a_rotation_only_the_new_key_opens_and_pseudonyms_stay(vault: Vaul
     again = Vault.open(path, TWO)
     assert again.pseudonym("PERSON", "Alice") == word
     assert set(again.notes(["record1", "record2", "record3"])) == {"record1", "record2", "record3"}
-    assert not rows & _rows(path)  # everything was encrypted anew, with another key
+    assert not rows & _rows(path)  # everything was encrypted again, with another key
     assert Vault.open(copy, ONE).notes(["record1"])  # a copy of before opens with the old key, as is documented
 
 

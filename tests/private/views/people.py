@@ -69,7 +69,7 @@ def fixed_vault(path: Path) -> Vault:
 
 
 def write_files(folder: Path) -> Path:
-    """A folder of files, some of which have names that must not be known."""
+    """A folder of files; the names of some must stay secret."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "Alice Smith.md").write_text("# Alice Smith\n\nShe was born near the harbour.\n", encoding="utf-8")
     (folder / "harbour.md").write_text("# The harbour\n\nAlice Smith and Zoë Łuczak came by ship.\n", encoding="utf-8")
@@ -104,6 +104,6 @@ def opened(folder: Path, **options: object) -> tuple[Index, PrivateView]:
 
 
 def is_in_the_clear(content: bytes | str) -> list[str]:
-    """The secrets that stand in something."""
+    """The secrets in a value."""
     text = content if isinstance(content, str) else content.decode(errors="replace")
     return [secret for secret in SECRETS if secret.casefold() in text.casefold()]

@@ -89,7 +89,7 @@ class Witness:
         while error is not None:
             self.errors += [str(error), repr(error), *getattr(error, "__notes__", ())]
             error = error.__cause__ or error.__context__
-        # Of the lines of a traceback, those of this file quote what the test itself calls.
+        # A traceback's lines of this file quote what the test itself calls.
         self.errors += traceback.format_exception_only(caught.value)
 
 

@@ -233,7 +233,7 @@ def test_a_killed_writer_leaves_what_the_documents_need(tmp_path: Path):
         with index:
             for info in (
                 each for each in view.documents() if each.id != "last"
-            ):  # whatever is there is readable, before anything is repaired
+            ):  # each document is readable before anything is repaired
                 assert "PERSON0" not in view.get(info.id).text
                 assert f"has {info.id}" in view.get(info.id).text
             view.delete(["nobody"])

@@ -18,7 +18,7 @@ def table_of(called) -> NameTable:
 
 
 def scanned(called, words) -> dict[int, list[str]]:
-    """Where names stand in the words, longest first, by looking for each."""
+    """The places of names in the words, longest first, by looking for each."""
     keys = {key for names in called.values() for key in names}
     found = {}
     for start in range(len(words)):
@@ -29,7 +29,7 @@ def scanned(called, words) -> dict[int, list[str]]:
 
 
 def found_in(names: Names, words) -> dict[int, list[str]]:
-    """What is found, without the names that none has: a table knows how names begin, and how long they are."""
+    """What is found, without names that no document has: a table knows how names begin, and how long they are."""
     kept = {start: [key for key in keys if names.called(key)] for start, keys in names.find(words)}
     return {start: sorted(keys, key=len, reverse=True) for start, keys in kept.items() if keys}
 

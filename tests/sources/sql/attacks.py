@@ -1,7 +1,7 @@
 """Queries that must never run: writes, files, the network, settings, waiting, and reading what is not allowed.
 
 Each has a name, a dialect, SQL, and what it tries. Those in ``HIDDEN`` try to read what ``ALLOWED`` does not have; all others
-are refused whatever is allowed.
+are refused even if everything is allowed.
 """
 
 from __future__ import annotations

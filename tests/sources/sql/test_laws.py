@@ -86,7 +86,7 @@ def pieces():
 
 @pytest.fixture(scope="module")
 def unrestricted():
-    """A database that does whatever it is told."""
+    """A database that does all that it is asked for."""
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     connection.executescript(SQLITE)
     yield connection

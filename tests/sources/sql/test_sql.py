@@ -32,7 +32,7 @@ from leafspan.sources.sql._values import plain
 
 
 class Model:
-    """A language model that says what it was told to say, and remembers what it was asked."""
+    """A language model that says what it was made with, and remembers the prompts."""
 
     def __init__(self, *answers):
         self.answers = list(answers)

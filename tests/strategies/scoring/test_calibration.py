@@ -18,7 +18,7 @@ fused_scores = st.lists(scores, min_size=1, max_size=20)
 shares = st.floats(0, 1)
 sizes = st.integers(1, 10**8)
 
-# The fitted numbers. Whoever fits them anew (benchmarks/answerable.py --fit) changes them here, too.
+# The fitted numbers. After fitting them again (benchmarks/answerable.py --fit), change them here, too.
 A, B, C, D = 0.9, 4.95, 0.54, 9.0
 
 

@@ -35,7 +35,7 @@ def model(prompt: str) -> str:
         names = names_in(sentence)
         lines += [f"entity<|#|>{name}<|#|>name<|#|>{name} is named." for name in names]
         lines += [
-            f"relation<|#|>{one}<|#|>{other}<|#|>named together<|#|>{one} and {other} stand in one sentence."
+            f"relation<|#|>{one}<|#|>{other}<|#|>named together<|#|>{one} and {other} are in one sentence."
             for one, other in itertools.pairwise(names)
         ]
     return "\n".join([*lines, "<|COMPLETE|>"])
