@@ -258,11 +258,7 @@ def _listed(sizes: Mapping[str, int], path: str) -> list[FileInfo]:
 
 
 def _matching(sizes: Mapping[str, int], pattern: str | None, path: str | None) -> list[FileInfo]:
-    """The file at the path, or the files below it, with matching names; without a pattern, all files.
-
-    Raises:
-        InvalidGlobPatternError: if the pattern is invalid.
-    """
+    """The file at the path, or the files below it, with matching names; without a pattern, all files."""
     matches = compile_grep_include_glob(pattern) if pattern else lambda name: True
     folder = _folder(path)
     alone = folder.removesuffix("/")

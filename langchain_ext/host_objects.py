@@ -33,9 +33,6 @@ def as_strategy(
     """A strategy unchanged, or a LangChain retriever as a strategy, called ``name`` in errors.
 
     ``elsewhere`` says whether the retriever's results come from another index, whose ids do not exist in this one.
-
-    Raises:
-        InvalidArgument: if it is neither.
     """
     if not isinstance(thing, Runnable) or isinstance(thing, BaseLanguageModel):
         return check_base_retriever(name, thing, "LangChain")
@@ -62,11 +59,7 @@ def as_transformation(how: Any, child: BaseCallbackManager | None = None) -> dic
 
 
 def as_generate(llm: Any, child: BaseCallbackManager | None = None) -> GenerateOptions:
-    """Options that ask ``llm``; empty without one.
-
-    Raises:
-        InvalidArgument: if ``llm`` is not a Runnable.
-    """
+    """Options that ask ``llm``; empty without one."""
     if llm is None:
         return {}
     if not isinstance(llm, Runnable):
@@ -79,9 +72,6 @@ def as_reranker(thing: Any, child: BaseCallbackManager | None = None) -> Any:
 
     The compressor gets Documents as the retriever would return them. It returns its scores in the metadata
     ``relevance_score``, or else the base's scores in ``score``.
-
-    Raises:
-        InvalidArgument: if it is neither.
     """
     if thing is None or (callable(thing) and not isinstance(thing, BaseDocumentCompressor)):
         return thing

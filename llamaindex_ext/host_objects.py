@@ -34,9 +34,6 @@ def as_strategy(thing: Any, bundle: QueryBundle | None = None, *, name: str = "b
 
     The retriever gets the whole ``bundle`` for the bundle's own question, and other phrasings as texts. ``elsewhere`` says
     whether the retriever's results come from another index, whose ids do not exist in this one.
-
-    Raises:
-        InvalidArgument: if it is neither.
     """
     if not isinstance(thing, BaseRetriever):
         return check_base_retriever(name, thing, "LlamaIndex")
@@ -66,9 +63,6 @@ def as_reranker(thing: Any, bundle: QueryBundle | None = None) -> Any:
     """A function unchanged, or a node postprocessor as a reranker, which gets the whole ``bundle``, or another phrasing.
 
     The postprocessor gets nodes as the retriever would return them, with the base's scores.
-
-    Raises:
-        InvalidArgument: if it is neither.
     """
     if thing is None or (callable(thing) and not isinstance(thing, BaseNodePostprocessor)):
         return thing
@@ -111,11 +105,7 @@ def _given(scored: NodeWithScore) -> Given:
 
 
 def as_generate(llm: Any) -> GenerateOptions:
-    """Options that ask ``llm``; empty without one, and never LlamaIndex's default LLM.
-
-    Raises:
-        InvalidArgument: if ``llm`` is not a LlamaIndex LLM.
-    """
+    """Options that ask ``llm``; empty without one, and never LlamaIndex's default LLM."""
     if llm is None:
         return {}
     if not isinstance(llm, LLM):

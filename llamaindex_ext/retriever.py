@@ -146,11 +146,7 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
         return f"{type(self).__name__}({', '.join(f'{each.name}={shown(getattr(self, each.name))}' for each in given)})"
 
     def with_options(self, **options: Any) -> Self:
-        """A copy of this retriever with other options. Its ``filter_policy`` says how a ``where`` joins its own.
-
-        Raises:
-            InvalidArgument: if an option is unknown or out of its range.
-        """
+        """A copy of this retriever with other options. Its ``filter_policy`` says how a ``where`` joins its own."""
         known = [each.name for each in fields(self)]
         check_option_names(f"with_options of {type(self).__name__}", options, known)
         if "where" in options:
@@ -189,11 +185,7 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
     def _many(
         self, queries: Sequence[QueryType]
     ) -> tuple[list[QueryBundle], tuple[list[str | Query], Strategy, CallOptions]]:
-        """Several queries as bundles, with the core's queries, strategy and options.
-
-        Raises:
-            InvalidArgument: if a query has its own filter.
-        """
+        """Several queries as bundles, with the core's queries, strategy and options."""
         if isinstance(queries, str | QueryBundle) or not isinstance(queries, Sequence):
             raise InvalidArgument(f"queries must be a list of questions or QueryBundles, got {shown(queries)}")
         bundles = [each if isinstance(each, QueryBundle) else QueryBundle(each) for each in queries]

@@ -47,11 +47,7 @@ _KINDS_OF_SEARCH = ("search_type", "vector_store_query_mode")
 def check_option_names(
     owner: str, given: Collection[str], known: Collection[str], *, of_a_call: Collection[str] = ()
 ) -> None:
-    """Check that ``owner`` has the given options.
-
-    Raises:
-        InvalidArgument: if it does not have one; the message suggests the right name.
-    """
+    """Check that ``owner`` has the given options."""
     for name in given:
         if name not in known:
             raise InvalidArgument(f"{owner} has no option {name!r}{_hint(owner, name, known, of_a_call)}")

@@ -63,11 +63,7 @@ def check_whole(name: str, value: object, least: int) -> int:
 
 
 def keep_whole(owner: object, name: str, least: int) -> None:
-    """Check an option of a frozen dataclass as ``check_whole`` does, and keep it as a plain int.
-
-    Raises:
-        InvalidArgument: if it is not such a number.
-    """
+    """Check an option of a frozen dataclass as ``check_whole`` does, and keep it as a plain int."""
     object.__setattr__(owner, name, check_whole(name, getattr(owner, name), least))
 
 
@@ -124,9 +120,6 @@ def check_functions(
     """Check that ``function`` is a normal function, and ``coroutine_function`` a coroutine function or None.
 
     Both must take this number of arguments.
-
-    Raises:
-        InvalidArgument: if they are not.
     """
     if not callable(function):
         raise InvalidArgument(f"{name} must be {rule}, got {shown(function)}")
@@ -144,11 +137,7 @@ def check_functions(
 
 
 def check_optional_functions(name: str, function: object, coroutine_function: object, rule: str) -> None:
-    """Like ``check_functions``, but both may be None.
-
-    Raises:
-        InvalidArgument: if they are not.
-    """
+    """Like ``check_functions``, but both may be None."""
     if function is not None:
         check_functions(name, function, coroutine_function, rule)
     elif coroutine_function is not None:
@@ -156,11 +145,7 @@ def check_optional_functions(name: str, function: object, coroutine_function: ob
 
 
 def check_model(generate: object, agenerate: object) -> None:
-    """Check that these are None, or a function from a prompt to a text, with or without its coroutine function.
-
-    Raises:
-        InvalidArgument: if they are not.
-    """
+    """Check that these are None, or a function from a prompt to a text, with or without its coroutine function."""
     check_optional_functions("generate", generate, agenerate, "a function from a prompt to a text")
 
 
@@ -195,22 +180,14 @@ def is_unicode(text: str) -> bool:
 
 
 def checked_id(name: str, value: object) -> str:
-    """The id of a document, as a plain str. The id may be impossible for a document.
-
-    Raises:
-        InvalidArgument: if it is not a string.
-    """
+    """The id of a document, as a plain str. The id may be impossible for a document."""
     if not isinstance(value, str):
         raise InvalidArgument(f"{name} must be the id of a document, a string, got {shown(value)}")
     return str.__str__(value)
 
 
 def check_path(name: str, path: object) -> None:
-    """Check that ``path`` is possible in a file system, and no address, whose password would be the name of a folder.
-
-    Raises:
-        InvalidArgument: if it is not.
-    """
+    """Check that ``path`` is possible in a file system, and no address, whose password would be the name of a folder."""
     if not isinstance(path, str | Path):
         raise InvalidArgument(f"{name} must be a string or a pathlib.Path, got {shown(path)}")
     if _ADDRESS.match(str(path)):

@@ -60,12 +60,7 @@ def is_missing(value: object) -> bool:
 
 
 def stored_value(value: object) -> object:
-    """The value of a field as it is stored, or None for a missing value.
-
-    Raises:
-        NotStorable: if metadata cannot have the value.
-        UnicodeEncodeError: if a text has half of a surrogate pair.
-    """
+    """The value of a field as it is stored, or None for a missing value."""
     if not isinstance(value, list | tuple):
         return None if is_missing(value) or is_missing(plain := plain_value(value)) else _stored_scalar(plain)
     items = [_stored_scalar(plain_value(item)) for item in value]

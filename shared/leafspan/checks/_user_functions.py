@@ -18,11 +18,7 @@ _SHOWN = 60  # characters of a text in a message
 
 @contextmanager
 def calling(role: str, function: object, given: object = None, *, of: str = "") -> Iterator[None]:
-    """A context for calling a user's function.
-
-    Raises:
-        FunctionFailed: for any Exception raised inside, which becomes its cause.
-    """
+    """A context for calling a user's function."""
     try:
         yield
     except LeafspanError:
@@ -51,11 +47,7 @@ def unusable(role: str, function: object, rule: str, got: object, given: object 
 
 
 def refuse_coroutine(name: str, answer: object) -> None:
-    """Check that a function did not return a coroutine.
-
-    Raises:
-        UnusableResult: if it did.
-    """
+    """Check that a function did not return a coroutine."""
     if isawaitable(answer):
         if iscoroutine(answer):
             answer.close()  # otherwise Python warns that it was never awaited

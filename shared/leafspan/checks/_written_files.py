@@ -11,11 +11,7 @@ from leafspan.errors import InvalidArgument
 
 
 def check_can_be_written(path: str | Path) -> None:
-    """Check that a file can be written, as far as possible without writing it.
-
-    Raises:
-        InvalidArgument: if it is a folder, its folder does not exist, or this process may not write it.
-    """
+    """Check that a file can be written, as far as possible without writing it."""
     check_path("a file that is written", path)
     file = Path(path)
     if file.is_dir():
@@ -29,11 +25,7 @@ def check_can_be_written(path: str | Path) -> None:
 
 
 def write_file(path: str | Path, text: str) -> None:
-    """Write a text to a file in UTF-8. An existing file is replaced.
-
-    Raises:
-        InvalidArgument: if it cannot be written.
-    """
+    """Write a text to a file in UTF-8. An existing file is replaced."""
     check_can_be_written(path)
     try:
         Path(path).write_text(text, encoding="utf-8")

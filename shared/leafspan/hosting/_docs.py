@@ -18,29 +18,17 @@ F = TypeVar("F", bound=Callable[..., object])
 
 @dataclass(frozen=True, slots=True)
 class HostWords:
-    """A host's descriptions of the options that it adds, or that take other values there.
-
-    Attributes:
-        name: Name of the host.
-        k: Its name for ``k``.
-        llm: Its description of a language model; ``{task}`` is what leafspan asks the model for.
-        chooser: Other choosers in this host.
-        transformer: Other ways to rewrite a query in this host.
-        reranker: Its kind of reranker.
-        own: Entries of the options that only its retrievers have.
-        prompts: Another way to read and change a prompt in this host. Default: no other way.
-        raises: What a wrong option raises in this host.
-    """
+    """A host's descriptions of the options that it adds, or that take other values there."""
 
     name: str
-    k: str
-    llm: str
+    k: str  # its name for ``k``
+    llm: str  # its description of a language model; ``{task}`` is what leafspan asks the model for
     chooser: str
-    transformer: str
-    reranker: str
-    own: Mapping[str, str]
-    raises: str
-    prompts: str = ""
+    transformer: str  # other ways to rewrite a query in this host
+    reranker: str  # its kind of reranker
+    own: Mapping[str, str]  # entries of the options that only its retrievers have
+    raises: str  # what a wrong option raises in this host
+    prompts: str = ""  # another way to read and change a prompt in this host
 
 
 _WIDTH = 120

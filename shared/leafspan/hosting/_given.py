@@ -14,14 +14,7 @@ _PLACE = ("doc_id", "start", "end")
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A Document or node of a host.
-
-    Attributes:
-        thing: The object.
-        id: Its id, None without one.
-        text: Its text.
-        metadata: Its metadata.
-    """
+    """A Document or node of a host."""
 
     thing: object
     id: str | None
@@ -54,11 +47,7 @@ def _place(given: Given) -> tuple[object, ...] | None:
 def recognised(
     name: str, things: str, given: Sequence[Given], returned: Iterable[tuple[Given, float | None]]
 ) -> list[Reranked]:
-    """The results of a host's reranker called ``name``, with its scores, as places among the given ``things``.
-
-    Raises:
-        InvalidArgument: if a result is not one of the given ``things``.
-    """
+    """The results of a host's reranker called ``name``, with its scores, as places among the given ``things``."""
     results = []
     for each, score in returned:
         place = place_among(given, each)

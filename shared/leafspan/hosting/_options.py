@@ -23,11 +23,7 @@ CALL_OPTIONS = (*LIMITS, "min_score", "per_document")
 
 
 def make_strategy(kind: type[S], retriever: object, converted: Mapping[str, object]) -> S:
-    """The strategy of a retriever.
-
-    Raises:
-        InvalidArgument: if an option is out of its range.
-    """
+    """The strategy of a retriever."""
     options = {name: getattr(retriever, name) for name in _plain_names(kind, retriever, converted)}
     given = {name: value for name, value in converted.items() if value is not None or name in _required(kind)}
     return kind(**options, **given)
@@ -74,11 +70,7 @@ def to_named_strategies(one: str, given: object, to_strategy: Callable[[str, obj
 
 
 def check_index(index: object, strategy: Strategy | None = None) -> None:
-    """Check that an option is an index, a view or None, and that the strategy can search it.
-
-    Raises:
-        InvalidArgument: if it is not.
-    """
+    """Check that an option is an index, a view or None, and that the strategy can search it."""
     check_view = getattr(strategy, "check_view", None)
     if check_view is not None and isinstance(index, View):
         check_view(index)
@@ -87,11 +79,7 @@ def check_index(index: object, strategy: Strategy | None = None) -> None:
 
 
 def check_base_retriever(name: str, thing: object, host: str) -> Strategy:
-    """A base that must be a strategy, since it is not a retriever of the host.
-
-    Raises:
-        InvalidArgument: if it is not a strategy.
-    """
+    """A base that must be a strategy, since it is not a retriever of the host."""
     if not isinstance(thing, Strategy):
         hint = what_makes_one(thing, ["as_strategy", "as_retriever"])
         raise InvalidArgument(f"{name} must be a strategy or a {host} retriever, got {shown(thing)}{hint}")

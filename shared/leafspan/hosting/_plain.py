@@ -20,11 +20,7 @@ _TYPE, _OPTIONS = "type", "init_parameters"
 def write_options(
     kind: type[Strategy] | None, options: Mapping[str, object], given: Mapping[str, object] | None, *, strict: bool = True
 ) -> dict[str, Any]:
-    """The options of a retriever as plain values.
-
-    Raises:
-        InvalidArgument: if an option cannot be written, and ``strict``.
-    """
+    """The options of a retriever as plain values."""
     written: dict[str, Any] = dict(options)
     for name, value in options.items():
         try:
@@ -38,11 +34,7 @@ def write_options(
 def read_options(
     kind: type[Strategy] | None, options: Mapping[str, Any], given: Mapping[str, object] | None = None
 ) -> dict[str, Any]:
-    """A retriever's options, made from plain values. Values that are not plain stay unchanged.
-
-    Raises:
-        InvalidArgument: if a name is unknown, or an option is out of its range; the message says where.
-    """
+    """A retriever's options, made from plain values. Values that are not plain stay unchanged."""
     # The call itself checks options such as a filter, unless ``write_options`` wrote them.
     hints = ({} if kind is None else hints_of(kind)) if given is None else _hints(kind)
     return {name: read_option(value, hints.get(name, Any), given, Place((name,))) for name, value in options.items()}
@@ -66,11 +58,7 @@ def write_retriever(
 def read_retriever(
     retriever: type, kind: type[Strategy] | None, data: object, given: Mapping[str, object] | None
 ) -> dict[str, Any]:
-    """The options from the plain values that ``write_retriever`` made of a retriever of this class.
-
-    Raises:
-        InvalidArgument: if ``data`` is anything else, belongs to another class, or has an error in it.
-    """
+    """The options from the plain values that ``write_retriever`` made of a retriever of this class."""
     options = data.get(_OPTIONS) if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or not isinstance(options, Mapping) or data.get(_TYPE) != _name(retriever):
         rule = f"data must be what to_dict of {retriever.__qualname__} gives, with type {_name(retriever)!r} and {_OPTIONS}"

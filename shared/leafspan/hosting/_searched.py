@@ -11,11 +11,7 @@ from leafspan.view import View
 
 
 def search(index: View | None, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str) -> Passages:
-    """The result of ``View.retrieve``, or of ``leafspan.retrieve`` without an index.
-
-    Raises:
-        InvalidArgument: if ``query`` is not a query; for a list, the message suggests ``for_several``.
-    """
+    """The result of ``View.retrieve``, or of ``leafspan.retrieve`` without an index."""
     query = query if index is None else index._readable(query)
     to_query(query, needed=strategy.needs_query, for_several=for_several)
     return (retrieve if index is None else index.retrieve)(query, strategy, **options)
@@ -46,11 +42,7 @@ def as_base(strategy: Strategy, where: object, min_score: float | None) -> Strat
 
 
 def searched_index(index: View | None) -> View:
-    """The index of a retriever that becomes a tool.
-
-    Raises:
-        InvalidArgument: if ``index`` is None, since the retriever searches other sources only.
-    """
+    """The index of a retriever that becomes a tool."""
     if index is None:
         raise InvalidArgument("retriever must have an index to become a tool, got one that searches other sources only")
     return index
@@ -67,11 +59,7 @@ def searches_the_same(own: View | None, other: View | None) -> bool:
 
 
 def strategy_of(index: View | None, strategy: object) -> Strategy:
-    """The strategy from a strategy, a name or a configuration, or the index's own strategy for None.
-
-    Raises:
-        InvalidArgument: if ``strategy`` is anything else.
-    """
+    """The strategy from a strategy, a name or a configuration, or the index's own strategy for None."""
     if strategy is None and index is not None:
         return index.default_strategy
     return DEFAULT if strategy is None else to_strategy("strategy", strategy)

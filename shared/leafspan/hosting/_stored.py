@@ -24,12 +24,7 @@ def to_documents(
     flatten_metadata: bool,
     volatile_keys: Collection[str] = (),
 ) -> list[Document]:
-    """The documents to store for what a host adds.
-
-    Raises:
-        InvalidArgument: if there are more or fewer ids than documents.
-        InvalidDocument: if leafspan cannot store a document.
-    """
+    """The documents to store for what a host adds."""
     check_flag("flatten_metadata", flatten_metadata)
     things = [given] if is_single(given) else list(given)
     listed = [None] * len(things) if ids is None else _listed(ids)
@@ -44,11 +39,7 @@ def to_documents(
 
 
 def with_ids(view: View, ids: Iterable[str]) -> list[Document | Passage]:
-    """The existing documents and passages with these ids, in the order of the ids.
-
-    Raises:
-        InvalidArgument: if ``ids`` is not a list of strings.
-    """
+    """The existing documents and passages with these ids, in the order of the ids."""
     found = [_with_id(view, id_) for id_ in _distinct(ids)]
     return [each for each in found if each is not None]
 
@@ -84,12 +75,7 @@ async def _awith_id(view: View, id_: str) -> Document | Passage | None:
 
 
 def delete(view: View, ids: Iterable[str] | None, where: object) -> None:
-    """Delete documents by their ids or by a filter. Missing ids are ignored.
-
-    Raises:
-        InvalidArgument: if not exactly one of the two is given, ``ids`` is not a list of strings, or an id is the id of a
-            passage: then leafspan deletes no document.
-    """
+    """Delete documents by their ids or by a filter. Missing ids are ignored."""
     listed = None if ids is None else _distinct(ids)
     if passages := [id_ for id_ in listed or () if _is_of_leaves(id_)]:
         _check_are_documents(passages, view.delete(passages, dry_run=True))

@@ -23,11 +23,7 @@ _NUMBER = re.compile(r"^\W*\d{1,2}[.)]\s+")
 
 
 def check_choosing_prompt(prompt: object) -> None:
-    """Check that a prompt is a template with ``{retrievers}``, ``{question}`` and ``{count}``.
-
-    Raises:
-        InvalidArgument: if it is not. Other braces in it must be doubled.
-    """
+    """Check that a prompt is a template with ``{retrievers}``, ``{question}`` and ``{count}``."""
     check_template(prompt, _FIELDS)
 
 

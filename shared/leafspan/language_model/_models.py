@@ -12,15 +12,10 @@ from leafspan.language_model._identity import identity_of
 
 
 class GenerateOptions(TypedDict, total=False):
-    """The options that pass a language model to a strategy.
+    """The options that pass a language model to a strategy."""
 
-    Attributes:
-        generate: Function from a prompt to a text.
-        agenerate: Coroutine function like ``generate``, or None.
-    """
-
-    generate: Callable[[str], str]
-    agenerate: Callable[[str], Awaitable[str]] | None
+    generate: Callable[[str], str]  # function from a prompt to a text
+    agenerate: Callable[[str], Awaitable[str]] | None  # coroutine function like ``generate``, or None
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,7 @@ _QUOTES = [('"', '"'), ("'", "'"), ("“", "”"), ("„", "“"), ("‘", "’"
 
 
 def check_prompt(prompt: object, *, needs_count: bool = True) -> None:
-    """Check that a prompt is a template with ``{question}`` and ``{count}``.
-
-    Raises:
-        InvalidArgument: if it is not. Other braces in it must be doubled.
-    """
+    """Check that a prompt is a template with ``{question}`` and ``{count}``."""
     check_template(prompt, {"question": "a question", "count": 1}, optional=() if needs_count else ("count",))
 
 

@@ -10,12 +10,7 @@ from leafspan.errors import InvalidArgument
 
 
 def check_template(prompt: object, fields: Mapping[str, object], *, optional: Collection[str] = ()) -> None:
-    """Check that a prompt is a template with these fields, and no others.
-
-    Raises:
-        InvalidArgument: if it is not a text, a field is missing, it has other fields, or an example does not fit. Other
-            braces in it must be doubled.
-    """
+    """Check that a prompt is a template with these fields, and no others."""
     names = " and ".join(f"{{{field}}}" for field in fields if field not in optional)
     names += "".join(f", if wanted {{{field}}}" for field in fields if field in optional)
     rule = f"prompt must be a text with {names}, and no other fields (braces of its own doubled)"

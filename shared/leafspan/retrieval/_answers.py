@@ -49,18 +49,11 @@ class QuestionEmbedder(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answered:
-    """An answered request of a strategy.
-
-    Attributes:
-        request: The request.
-        answer: Its answer.
-        seconds: How long the answer took. The functions in a tuple of requests are called together, and so are host
-            retrievers: each of these requests has the time of all of them.
-    """
+    """An answered request of a strategy."""
 
     request: Request
     answer: Any
-    seconds: float
+    seconds: float  # how long the answer took
 
 
 class Answers:
@@ -302,11 +295,7 @@ class Answers:
         return answers
 
     def _checked_results(self, strategy: Retrieves, results: Any, queries: int) -> list[list[Candidate]]:
-        """Check the results of a strategy, which a user may have written.
-
-        Raises:
-            InvalidArgument: if they are not a list of Candidates for each query.
-        """
+        """Check the results of a strategy, which a user may have written."""
         rows = results if isinstance(results, list) and len(results) == queries else None
         if rows is None or not all(
             isinstance(row, list) and all(isinstance(each, Candidate) for each in row) for row in rows

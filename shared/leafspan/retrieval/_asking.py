@@ -12,11 +12,7 @@ from leafspan.strategies import AskHost, Generate
 
 
 def ask_call(request: AskHost) -> Call:
-    """The call that asks a host's retriever a question.
-
-    Raises:
-        SourceFailed: when the call is made, if the retriever raises an Exception, which is then its cause.
-    """
+    """The call that asks a host's retriever a question."""
 
     def ask(question: str) -> Any:
         try:

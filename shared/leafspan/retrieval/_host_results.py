@@ -22,11 +22,7 @@ _VERSION = re.compile(r"[0-9a-f]{8}")
 
 
 def outside_results(request: AskHost, results: Any, scope: Scope | None = None) -> list[Candidate]:
-    """Make passages of results from other sources, if their own metadata match the call's filter and the view's filter.
-
-    Raises:
-        InvalidArgument: if the retriever did not return a list of HostResults.
-    """
+    """Make passages of results from other sources, if their own metadata match the call's filter and the view's filter."""
     filters = [where for where in (request.where, scope.where if scope else None) if where is not None]
     wanted = [each for each in _checked(request, results) if all(_matches(each, where) for where in filters)]
     scores = scores_in_order([each.score for each in wanted])
@@ -42,11 +38,6 @@ def recognise(
     Results that do not match the filter are left out: leaves by their document's metadata, others by their own. A scoped
     view also leaves out what it does not show. It does not distinguish hidden documents from missing ones, and no rank or
     score of other results reveals hidden documents.
-
-    Raises:
-        InvalidArgument: if the retriever did not return a list of HostResults.
-        NotALeaf: if a result is a leaf of a document that was replaced.
-        StaleRead: if a leaf is missing that a writer may just have replaced.
     """
     checked = _checked(request, results)
     runs = [_run(result.id) for result in checked]
@@ -94,12 +85,7 @@ def _run(id_: str | None) -> list[str] | None:
 def _check_not_replaced(
     request: AskHost, run: list[str] | None, stored: Mapping[str, StoredLeaf], rows: Mapping[str, Row], reader: Reader
 ) -> None:
-    """Refuse a former leaf of a document in the index: the host's own index is out of date.
-
-    Raises:
-        NotALeaf: if the result is one.
-        StaleRead: if a writer may just have replaced it.
-    """
+    """Refuse a former leaf of a document in the index: the host's own index is out of date."""
     missing = next((id_ for id_ in run or () if id_ not in stored), None)
     if missing is not None and LeafId.parse(missing).document_id in rows:
         reader.doubt(missing)

@@ -136,11 +136,7 @@ class IndexAnswers:
         return [to_passage(found, texts, rows) for found in request.candidates]
 
     def _check_vectors(self, vectors: Any) -> Flow[None]:
-        """Check that search vectors, which a strategy may have made, have the index's dimension.
-
-        Raises:
-            InvalidArgument: if they have another dimension.
-        """
+        """Check that search vectors, which a strategy may have made, have the index's dimension."""
         identity = yield from self._embedder.identity()
         if identity is not None and len(vectors) and len(vectors[0]) != identity.dimension:
             raise InvalidArgument(f"a query's vector must have {identity.dimension} dimensions, got {len(vectors[0])}")

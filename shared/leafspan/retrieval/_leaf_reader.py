@@ -132,11 +132,7 @@ class LeafReader:
         return leaf_vectors(self._reader, self._indexes.vectors, ids)
 
     def load(self, ids: Sequence[str]) -> Flow[dict[str, Candidate]]:
-        """Load leaves with their stored data, by id, without those that do not exist.
-
-        Raises:
-            StaleRead: if a writer may just have replaced one of the leaves.
-        """
+        """Load leaves with their stored data, by id, without those that do not exist."""
         missing = [id_ for id_ in ids if id_ not in self._loaded]
         stored: dict[str, StoredLeaf] = {}
         if missing:

@@ -24,11 +24,7 @@ _WORDS_A_LEAF = 30  # for the default splitter; if leaves are shorter, a second 
 
 
 def check_timeout(timeout: float | None, name: str = "timeout") -> None:
-    """Check the timeout of a retrieval; ``name`` is the option's name.
-
-    Raises:
-        InvalidArgument: if it is neither None nor a number of seconds > 0.
-    """
+    """Check the timeout of a retrieval; ``name`` is the option's name."""
     if timeout is not None:
         check_number(name, timeout, above=0, unit="seconds")
 
@@ -51,25 +47,15 @@ takes_call_options = partial(with_option_names, more=tuple(CallOptions.__annotat
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one call: see ``Index.retrieve``.
+    """The limits of one call: see ``Index.retrieve``."""
 
-    Attributes:
-        k: Most passages, or None if it was not given.
-        candidates: Number of leaves to read, or None if it was not given.
-        budget: Most words or tokens, or None if it was not given.
-        where: Filter on the documents, or None for all.
-        min_score: Lowest score of a passage, or None for any.
-        per_document: Most passages of one document, or None for any number.
-        private: Whether the call is on a private view. Default: False.
-    """
-
-    k: int | None
-    candidates: int | None
-    budget: Budget | None
-    where: Where | None
-    min_score: float | None = None
-    per_document: int | None = None
-    private: bool = False
+    k: int | None  # most passages, or None if it was not given
+    candidates: int | None  # number of leaves to read, or None if it was not given
+    budget: Budget | None  # most words or tokens, or None if it was not given
+    where: Where | None  # filter on the documents, or None for all
+    min_score: float | None = None  # lowest score of a passage, or None for any
+    per_document: int | None = None  # most passages of one document, or None for any number
+    private: bool = False  # whether the call is on a private view
 
     @classmethod
     def of(
@@ -81,11 +67,7 @@ class Limits:
         min_score: float | None = None,
         per_document: int | None = None,
     ) -> Limits:
-        """Check the limits that a user gave.
-
-        Raises:
-            InvalidArgument: if one is out of its range.
-        """
+        """Check the limits that a user gave."""
         if k is not None:
             k = check_whole("k", k, 1)
         if candidates is not None:
@@ -136,38 +118,21 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """A strategy and limits for calls without their own: see ``Config``.
-
-    Attributes:
-        strategy: The strategy.
-        k: Most passages, or None for no limit.
-        candidates: Number of leaves to read, or None for automatic.
-        budget: Most words or tokens, or None for no limit.
-        min_score: Lowest score of a passage, or None for any.
-        per_document: Most passages of one document, or None for any number.
-    """
+    """A strategy and limits for calls without their own: see ``Config``."""
 
     strategy: Strategy = DEFAULT
-    k: int | None = None
-    candidates: int | None = None
-    budget: int | Budget | None = None
-    min_score: float | None = None
-    per_document: int | None = None
+    k: int | None = None  # most passages, or None for no limit
+    candidates: int | None = None  # number of leaves to read, or None for automatic
+    budget: int | Budget | None = None  # most words or tokens, or None for no limit
+    min_score: float | None = None  # lowest score of a passage, or None for any
+    per_document: int | None = None  # most passages of one document, or None for any number
 
     def strategy_of(self, strategy: object) -> Strategy:
-        """The strategy of a call, or the default one.
-
-        Raises:
-            InvalidArgument: if it is not a strategy, nor a strategy's name or configuration.
-        """
+        """The strategy of a call, or the default one."""
         return self.strategy if strategy is None else to_strategy("strategy", strategy)
 
     def limits_of(self, options: CallOptions) -> Limits:
-        """The limits of a call. ``k`` and ``budget`` belong together: a call that gives one gets no default for the other.
-
-        Raises:
-            InvalidArgument: if one is out of its range.
-        """
+        """The limits of a call. A call that gives one of ``k`` and ``budget`` gets no default for the other."""
         given: dict[str, Any] = {name: value for name, value in options.items() if value is not None and name != "timeout"}
         own: dict[str, Any] = {name: getattr(self, name) for name in ("candidates", "min_score", "per_document")}
         if "k" not in given and "budget" not in given:

@@ -22,11 +22,7 @@ _MOST_NEAREST = 3  # documents that a sentence names
 
 
 def to_passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Row]) -> Passage:
-    """Make a passage of a candidate with its text and data from its document's row.
-
-    Raises:
-        StaleRead: if the document was replaced in between.
-    """
+    """Make a passage of a candidate with its text and data from its document's row."""
     if found.outside is not None:
         return replace(found.outside, score=found.score, trace=found.trace)
     row = rows.get(document_of(found))

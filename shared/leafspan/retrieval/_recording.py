@@ -42,15 +42,10 @@ REDACTED = "__REDACTED__"
 
 @dataclass(frozen=True, slots=True)
 class Hiding:
-    """What to leave out of spans.
+    """What to leave out of spans."""
 
-    Attributes:
-        inputs: Whether to hide questions, and everything that may quote one.
-        outputs: Whether to hide the texts and metadata of passages.
-    """
-
-    inputs: bool
-    outputs: bool
+    inputs: bool  # whether to hide questions, and everything that may quote one
+    outputs: bool  # whether to hide the texts and metadata of passages
 
     @classmethod
     def of_environment(cls) -> Hiding:
@@ -125,10 +120,6 @@ class Recording:
     """The record of one call of ``retrieve``. The flow that retrieves fills it, and the span gets it at the end.
 
     So an abandoned flow does not touch a span that has ended.
-
-    Attributes:
-        is_on: Whether to record anything.
-        several: Whether the call has several queries.
     """
 
     def __init__(self, *, is_on: bool, several: bool = False) -> None:

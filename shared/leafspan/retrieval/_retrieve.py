@@ -30,13 +30,7 @@ from leafspan.values import Candidate, Passage, Query
 def retrieve_from_index(
     sources: Sources, asked: Any, strategy: Strategy, limits: Limits, scope: Scope | None = None
 ) -> Flow[list[Passages]]:
-    """The passages for each query.
-
-    Raises:
-        InvalidArgument: if ``asked`` is not a list of queries, a vector has another length than the index's vectors, or
-            ``strategy`` is not a strategy.
-        ConcurrentUpdate: if documents were replaced during each of ten attempts to read them.
-    """
+    """The passages for each query."""
     queries = yield from checked_queries(sources, asked, strategy)
     if not queries:
         return []
@@ -61,12 +55,7 @@ def retrieve_from_index(
 
 
 def checked_queries(sources: Sources, asked: Any, strategy: Strategy) -> Flow[list[Query]]:
-    """Convert ``asked`` to queries.
-
-    Raises:
-        InvalidArgument: if it is not a list of queries, a vector has another length than the index's vectors, or
-            ``strategy`` is not a strategy.
-    """
+    """Convert ``asked`` to queries."""
     check_strategy("strategy", strategy)
     queries = to_queries(asked, needed=strategy.needs_query)
     vectors = [each.vector for each in queries if each.vector is not None]

@@ -21,11 +21,7 @@ from leafspan.values import Query
 
 
 def retrieve_outside(embedder: QuestionEmbedder, asked: Any, strategy: Strategy, limits: Limits) -> Flow[list[Passages]]:
-    """The passages for each query, from a strategy that needs no index.
-
-    Raises:
-        InvalidArgument: if ``asked`` is not a list of queries, or ``strategy`` is not a strategy, or needs an index.
-    """
+    """The passages for each query, from a strategy that needs no index."""
     check_strategy("strategy", strategy)
     queries = to_queries(asked, needed=strategy.needs_query)
     if not queries:

@@ -16,23 +16,14 @@ from leafspan.trees import Trees
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The parts of an open index.
+    """The parts of an open index."""
 
-    Attributes:
-        indexes: The store of the documents, and the indexes that search it.
-        embedder: Embeds queries and texts.
-        trees: The trees of the documents.
-        defaults: Strategy and limits for calls without their own.
-        reopen: Function that opens the same index again, even in another process; it can be pickled. None behind a client.
-        unicode_errors: How to treat documents and questions with half of a surrogate pair.
-    """
-
-    indexes: SearchIndexes
+    indexes: SearchIndexes  # the store of the documents, and the indexes that search it
     embedder: CheckedEmbedder
     trees: Trees
-    defaults: Defaults
+    defaults: Defaults  # strategy and limits for calls without their own
     reopen: Callable[[], Any] | None = None
-    unicode_errors: UnicodeErrors = "strict"
+    unicode_errors: UnicodeErrors = "strict"  # how to treat documents and questions with half of a surrogate pair
 
     @property
     def store(self) -> Store:

@@ -21,12 +21,7 @@ def import_numpy() -> None:
 
 
 def warm(sources: Sources) -> Flow[None]:
-    """Load the embedder, and the segments of the documents and of the trees.
-
-    Raises:
-        IndexMismatch: if the index was made with another embedder.
-        ConcurrentUpdate: if documents were replaced during each of ten attempts to read them.
-    """
+    """Load the embedder, and the segments of the documents and of the trees."""
     identity = yield from sources.embedder.warm()
     if identity is None:  # the index is empty
         return

@@ -14,21 +14,12 @@ _WIDER = 4
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one look for a query.
+    """The result of one look for a query."""
 
-    Attributes:
-        found: The strategy's results.
-        passages: The passages to return.
-        more: Whether to read more candidates: there is room for more results, and more candidates may give some.
-        too_low: The strategy's results below the call's lowest score.
-        left_out: Whether a result was left out that another one may replace: a leaf without a word, or one that exceeds
-            ``per_document``. Default: False.
-    """
-
-    found: Sequence[Candidate]
+    found: Sequence[Candidate]  # the strategy's results
     passages: list[Passage]
-    more: bool
-    too_low: Sequence[Candidate]
+    more: bool  # whether to read more candidates: there is room for more results, and more candidates may give some
+    too_low: Sequence[Candidate]  # the strategy's results below the call's lowest score
     left_out: bool = False
 
     def has_more_than(self, other: Result) -> bool:

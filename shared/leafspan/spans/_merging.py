@@ -18,17 +18,11 @@ SCORES: dict[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "max": m
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A hit, leaves that fill a gap, or a merged parent.
+    """A hit, leaves that fill a gap, or a merged parent."""
 
-    Attributes:
-        found: The node as a candidate.
-        leaf: Any of its leaves, to get its ancestors.
-        children: Number of its parent's children that it covers.
-    """
-
-    found: Candidate
-    leaf: Leaf
-    children: int = 1
+    found: Candidate  # the node as a candidate
+    leaf: Leaf  # any of its leaves
+    children: int = 1  # number of its parent's children that it covers
 
 
 class _Finished(NamedTuple):

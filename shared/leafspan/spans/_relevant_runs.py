@@ -14,18 +14,11 @@ from leafspan.errors import InvalidArgument
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run of leaves of one document.
-
-    Attributes:
-        first: Its first leaf.
-        last: Its last leaf, included.
-        value: Its relevance less its costs, > 0.
-        words: Its length in words.
-    """
+    """A run of leaves of one document."""
 
     first: int
-    last: int
-    value: float
+    last: int  # its last leaf, included
+    value: float  # its relevance less its costs, > 0
     words: int
 
 
@@ -33,11 +26,7 @@ class RelevantLeaves:
     """A document's leaves with their relevance and words; chooses runs for any price of a word."""
 
     def __init__(self, values: Sequence[float], words: Sequence[int]) -> None:
-        """Keep the leaves.
-
-        Raises:
-            InvalidArgument: if ``values`` and ``words`` differ in length, or a number is out of its range or not finite.
-        """
+        """Keep the leaves."""
         if len(values) != len(words):
             raise InvalidArgument(f"words must be one number a value, got {len(words)} for {len(values)} values")
         for value in values:
@@ -65,9 +54,6 @@ class RelevantLeaves:
         The value of a run is the relevance of its leaves, less ``cost`` for each of its words, less ``run_cost``. Runs do
         not overlap, and no other choice of runs has a higher total value. A run starts and ends with a leaf that is worth
         more than its cost. Other leaves join a run only if bridging this gap costs less than a further run.
-
-        Raises:
-            InvalidArgument: if a number is out of its range or not finite.
 
         Among choices with the same total value, fewer words win, then fewer runs (so only ``max_words``
         keeps touching runs apart), then earlier starts, then longer runs.

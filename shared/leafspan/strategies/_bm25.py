@@ -106,10 +106,6 @@ class BM25(Strategy):
 
 
 def check_bm25(bm25: object) -> None:
-    """Check that an option is ``BM25Settings`` or None.
-
-    Raises:
-        InvalidArgument: if it is not.
-    """
+    """Check that an option is ``BM25Settings`` or None."""
     if bm25 is not None and not isinstance(bm25, BM25Settings):
         raise InvalidArgument(f"bm25 must be BM25Settings, got {shown(bm25)}")

@@ -16,11 +16,7 @@ from leafspan.values import Candidate, Query
 def diversify(
     queries: Sequence[Query], instruction: str, rows: Rows, diversity: float, *, by_score: bool, count: int | None
 ) -> StrategyFlow[Rows]:
-    """The results of each query by maximal marginal relevance: see ``maximal_marginal_relevance``.
-
-    Raises:
-        InvalidArgument: if a query's vector is longer or shorter than the results' vectors.
-    """
+    """The results of each query by maximal marginal relevance: see ``maximal_marginal_relevance``."""
     if not any(rows):
         return rows
     of_queries = [None] * len(rows) if by_score else (yield from query_vectors(queries, instruction))

@@ -18,11 +18,7 @@ ON_FAILURE: tuple[OnFailure, ...] = ("raise", "skip")
 def split_failures(
     names: Sequence[str], answers: Sequence[StrategyResults], *, on_failure: OnFailure, owner: str
 ) -> tuple[list[list[list[Candidate]] | None], dict[str, Exception]]:
-    """The results of each strategy, None if it failed, and the errors by strategy name.
-
-    Raises:
-        Exception: the first failure with ``on_failure="raise"``, or if a failure is an InvalidArgument.
-    """
+    """The results of each strategy, None if it failed, and the errors by strategy name."""
     failed = {name: each for name, each in zip(names, answers, strict=True) if isinstance(each, Exception)}
     if failed and (on_failure == "raise" or any(isinstance(error, InvalidArgument) for error in failed.values())):
         raise noted(failed, owner)

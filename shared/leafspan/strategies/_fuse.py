@@ -32,11 +32,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 def to_fusion(name: object, choices: Sequence[Fusion] = FUSIONS) -> Fusion:
-    """The fusion with this name; names and enums of LlamaIndex (``"reciprocal_rerank"``) and Haystack work, too.
-
-    Raises:
-        InvalidArgument: if no fusion has this name.
-    """
+    """The fusion with this name; names and enums of LlamaIndex (``"reciprocal_rerank"``) and Haystack work, too."""
     plain = name.value if isinstance(name, Enum) else name
     found = _OTHER_NAMES.get(plain, plain) if isinstance(plain, str) else plain
     check_choice("fusion", found, choices)

@@ -64,23 +64,14 @@ class LeafNumbers:
 
 @dataclass(frozen=True, slots=True)
 class FusedLeaves:
-    """Leaves with a fused score, and their neighbours, in the order of documents and positions.
+    """Leaves with a fused score, and their neighbours, in the order of documents and positions."""
 
-    Attributes:
-        known_as: The meaning of the numbers.
-        numbers: The number of each leaf.
-        fused: Its fused score, or 0 for a leaf without one.
-        are_found: Whether the leaf has a fused score. A leaf without one is a neighbour, or has a bonus for another reason.
-        bonuses: The bonus for the better neighbour.
-        sums: The leaf's score with all bonuses.
-    """
-
-    known_as: LeafNumbers
+    known_as: LeafNumbers  # the meaning of the numbers
     numbers: Numbers
-    fused: NDArray[np.float64]
-    are_found: NDArray[np.bool_]
-    bonuses: NDArray[np.float64]
-    sums: NDArray[np.float64]
+    fused: NDArray[np.float64]  # its fused score, or 0 for a leaf without one
+    are_found: NDArray[np.bool_]  # whether the leaf has a fused score
+    bonuses: NDArray[np.float64]  # the bonus for the better neighbour
+    sums: NDArray[np.float64]  # the leaf's score with all bonuses
 
     @classmethod
     def of(

@@ -102,40 +102,22 @@ class SearchShares:
 
 @dataclass(slots=True)
 class Pool:
-    """What was found for one query.
+    """What was found for one query."""
 
-    Attributes:
-        absence: The weight of the case that the index holds no answer.
-        fusion: How the scores of BM25 and of vectors become one.
-        leaves: The leaves with their fused scores, and the bonuses from neighbours and summaries.
-        words: The words of the question for soft matches, each with its weight.
-        summaries: Fused score of each summary.
-        summary_bonuses: The bonus of each leaf for the best summary above it.
-        found: What BM25 and vectors found.
-        nodes: The larger nodes that match, None if larger nodes have no weight.
-        in_nodes: The leaves whose scores include the larger nodes.
-        soft: What soft matches add to the best leaves: the rank, the score and the share of each.
-        soft_weight: The share of the best soft match.
-        scales: The share of the best node of each scale.
-        unit: The share for a weight of 1, after the weights of all parts that count are scaled to a sum of 1.
-        neighbour_bonus: Share of the better neighbour's score to add.
-        references: What a leaf gets because other leaves mention its document.
-    """
-
-    absence: float
-    fusion: Fusion = "relative_score"
+    absence: float  # the weight of the case that the index holds no answer
+    fusion: Fusion = "relative_score"  # how the scores of BM25 and of vectors become one
     leaves: FusedLeaves = field(init=False)
     words: Mapping[str, float] = field(default_factory=dict)
-    summaries: dict[LeafId, float] = field(default_factory=dict)
+    summaries: dict[LeafId, float] = field(default_factory=dict)  # the fused scores
     summary_bonuses: Mapping[LeafId, float] = field(default_factory=dict)
     found: list[SearchShares] = field(default_factory=list)
-    nodes: MatchingNodes | None = None
-    in_nodes: FusedLeaves | None = None
+    nodes: MatchingNodes | None = None  # the larger nodes that match, None if larger nodes have no weight
+    in_nodes: FusedLeaves | None = None  # the leaves whose scores include the larger nodes
     soft: dict[LeafId, tuple[int, float, float]] = field(default_factory=dict)
-    soft_weight: float = 0.0
-    scales: Sequence[float] = ()
-    unit: float = 1.0
-    neighbour_bonus: float = 0.0
+    soft_weight: float = 0.0  # the share of the best soft match
+    scales: Sequence[float] = ()  # the share of the best node of each scale
+    unit: float = 1.0  # the share for a weight of 1, after the weights of all parts that count are scaled to a sum of 1
+    neighbour_bonus: float = 0.0  # share of the better neighbour's score to add
     references: Mapping[LeafId, Reference] = field(default_factory=dict)
 
     @property

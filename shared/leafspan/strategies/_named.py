@@ -44,11 +44,7 @@ def _stands_alone(name: str) -> bool:
 
 
 def check_named_strategies(option: str, one: str, value: object) -> dict[str, Strategy]:
-    """A checked copy of the strategies by name.
-
-    Raises:
-        InvalidArgument: if it is not a mapping from texts that are not blank to strategies.
-    """
+    """A checked copy of the strategies by name."""
     if not isinstance(value, Mapping):
         raise InvalidArgument(f"{option} must be a mapping from names to strategies, got {shown(value)}")
     for name, each in value.items():

@@ -21,17 +21,11 @@ THE_QUERY = "the query"
 
 @dataclass(frozen=True, slots=True)
 class Phrased:
-    """A query with its phrasings.
+    """A query with its phrasings."""
 
-    Attributes:
-        phrasings: The phrasings, each with its name in the trace.
-        notes: Remarks for the trace. Default: none.
-        is_fused: Whether the results of the phrasings are fused. If not, there is one phrasing. Default: True.
-    """
-
-    phrasings: Sequence[tuple[str, Query]]
+    phrasings: Sequence[tuple[str, Query]]  # each with its name in the trace
     notes: tuple[str, ...] = ()
-    is_fused: bool = True
+    is_fused: bool = True  # whether the results of the phrasings are fused. If not, there is one phrasing
 
 
 def search_phrasings(
@@ -90,11 +84,7 @@ def ask_for_each(
     *,
     name: str,
 ) -> StrategyFlow[list[tuple[Any, str]]]:
-    """For each query what a function returns, and the reason if it returned no value, else "".
-
-    Raises:
-        UnusableResult: if the function returns a coroutine.
-    """
+    """For each query what a function returns, and the reason if it returned no value, else ""."""
     questions = {number: query.text for number, query in enumerate(queries) if query.text and query.text.strip()}
     prompts = tuple(prompt(question) for question in questions.values())
     given = dict(zip(questions, (yield Generate(prompts, function, native)) if prompts else (), strict=True))

@@ -22,26 +22,15 @@ _VAIN = "FollowReferences: other passages already led to everything that its ref
 
 @dataclass(slots=True, eq=False)
 class Referring:
-    """A passage with what its references have led to.
+    """A passage with what its references have led to."""
 
-    Attributes:
-        found: The passage.
-        query: Number of the question that it was found for.
-        names: The referenced names, without the passage's own and those that led to it.
-        origins: The passage's own names, and the names that were followed to find it.
-        way: The notes on the references that led to it.
-        led_to: What its references have led to, in their order.
-        elsewhere: Whether another passage's same reference was followed, and led to something there.
-        notes: Remarks for the trace.
-    """
-
-    found: Candidate
-    query: int
-    names: tuple[str, ...]
-    origins: frozenset[str] = frozenset()
-    way: tuple[str, ...] = ()
-    led_to: list[Referring] = field(default_factory=list)
-    elsewhere: bool = False
+    found: Candidate  # the passage
+    query: int  # number of the question that it was found for
+    names: tuple[str, ...]  # the referenced names, without the passage's own and those that led to it
+    origins: frozenset[str] = frozenset()  # the passage's own names, and the names that were followed to find it
+    way: tuple[str, ...] = ()  # the notes on the references that led to it
+    led_to: list[Referring] = field(default_factory=list)  # what its references have led to, in their order
+    elsewhere: bool = False  # whether another passage's same reference was followed, and led to something there
     notes: list[str] = field(default_factory=list)
 
     @classmethod

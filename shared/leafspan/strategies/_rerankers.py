@@ -21,11 +21,7 @@ def call_for_each(
     jobs: Sequence[tuple[Any, ...]],
     keys: Sequence[Hashable],
 ) -> StrategyFlow[list[Any]]:
-    """A function's answer or Exception for each of several arguments; in an event loop all calls run at once.
-
-    Raises:
-        InvalidArgument: if the function raised it.
-    """
+    """A function's answer or Exception for each of several arguments; in an event loop all calls run at once."""
 
     def call(*arguments: Any) -> Any:
         try:
@@ -95,11 +91,7 @@ def rerank_by_scores(
     *,
     keeps_on_failure: bool,
 ) -> StrategyFlow[Rows]:
-    """The results of each question with the function's scores, best first.
-
-    Raises:
-        InvalidArgument: if the function does not return a finite number for each text.
-    """
+    """The results of each question with the function's scores, best first."""
     asked = [number for number, row in enumerate(rows) if row]
     ids = (id_ for row in rows for found in row if found.outside is None for id_ in found.span.leaf_ids)
     loaded: dict[str, str] = yield LoadTexts(tuple(dict.fromkeys(ids)))
@@ -128,11 +120,7 @@ def moved(found: Candidate, score: float, old: int, new: int, remark: str = "") 
 def as_they_are(
     row: Sequence[Candidate], error: Exception, name: str, question: str, *, keeps_on_failure: bool
 ) -> list[Candidate]:
-    """The results as they were found, with a note on the failed reordering.
-
-    Raises:
-        LeafspanError: for the failure, with a note on its origin, unless the results are kept.
-    """
+    """The results as they were found, with a note on the failed reordering."""
     if not keeps_on_failure:
         failed = function_failed("the reranker", name, question, error)
         failed.add_note(f"{name} of Rerank failed; with on_failure='keep' the results stay in the order of the base")
@@ -174,11 +162,7 @@ def _refusal(count: int, got: object) -> UnusableResult:
 def rerank_by_host(
     reranker: HostReranker, questions: Sequence[str], rows: Rows, *, keeps_on_failure: bool
 ) -> StrategyFlow[Rows]:
-    """The results of each question that a reranker keeps, in its order.
-
-    Raises:
-        InvalidArgument: if the reranker returns a result that it was not given.
-    """
+    """The results of each question that a reranker keeps, in its order."""
     asked = [number for number, row in enumerate(rows) if row]
     if not asked:
         return rows

@@ -176,11 +176,7 @@ def _in_its_place(query: Query, found: Sequence[Query], keeps: bool, is_fused: b
 
 
 def _queries_in(answer: object) -> list[Query]:
-    """The queries in a function's answer; an empty list for None or only blank texts.
-
-    Raises:
-        InvalidArgument: if the answer is anything else.
-    """
+    """The queries in a function's answer; an empty list for None or only blank texts."""
     several = answer if isinstance(answer, list | tuple) else [answer]
     queries = []
     for each in several:

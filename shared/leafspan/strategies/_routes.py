@@ -17,14 +17,9 @@ _COMPARED = 5  # similarities in a note
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """The retrievers that were chosen for a question.
+    """The retrievers that were chosen for a question."""
 
-    Attributes:
-        names: Their names, best first; empty if no retriever was chosen.
-        reason: The reason.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # their names, best first; empty if no retriever was chosen
     reason: str
 
 
@@ -39,11 +34,7 @@ def nearest_route(similarities: Sequence[float], names: Sequence[str], most: int
 
 
 def answered_route(answer: object, names: Sequence[str], most: int) -> Route:
-    """The retrievers that a language model named.
-
-    Raises:
-        InvalidArgument: if it is a coroutine.
-    """
+    """The retrievers that a language model named."""
     if isinstance(answer, Exception):
         return Route((), went_on_without("the model", answer))
     refuse_coroutine("generate", answer)
@@ -56,11 +47,7 @@ def answered_route(answer: object, names: Sequence[str], most: int) -> Route:
 
 
 def ruled_route(answer: Any, names: Sequence[str], most: int | None) -> Route:
-    """The retrievers that a user's function named.
-
-    Raises:
-        InvalidArgument: if it is a coroutine, or names a retriever that does not exist.
-    """
+    """The retrievers that a user's function named."""
     if isinstance(answer, Exception):
         return Route((), went_on_without("choose", answer))
     refuse_coroutine("choose", answer)

@@ -7,17 +7,11 @@ from typing import Any, NamedTuple
 
 
 class Chosen(NamedTuple):
-    """A result in its new place.
+    """A result in its new place."""
 
-    Attributes:
-        place: Its place in the given results, from 0.
-        score: Its marginal relevance. No score is higher than the one before it.
-        similarity: Its cosine similarity to the most similar result before it. 0 for the first result.
-    """
-
-    place: int
-    score: float
-    similarity: float
+    place: int  # its place in the given results, from 0
+    score: float  # its marginal relevance. No score is higher than the one before it
+    similarity: float  # its cosine similarity to the most similar result before it. 0 for the first result
 
 
 def maximal_marginal_relevance(

@@ -72,9 +72,6 @@ def reciprocal_rank_fusion(
 
     With normalised weights, scores are in (0, 1 / (rank_constant + 1)]. The scores in the rankings are ignored.
 
-    Raises:
-        InvalidArgument: if there is not one weight > 0 for each ranking, or ``rank_constant`` is negative or not finite.
-
     Source: Cormack et al., SIGIR 2009.
     """
     if not is_number(rank_constant) or rank_constant < 0:
@@ -99,10 +96,6 @@ def relative_score_fusion(
 
     With normalised weights, scores are in [0, 1], and 1 means best in every ranking. The last key of a ranking gets 0 from
     it.
-
-    Raises:
-        InvalidArgument: if there is not one weight > 0 for each ranking, a score is not finite, or ``equal_scores`` is
-            not one of its values.
     """
     scaled = [min_max(ranking, equal_scores=equal_scores) for ranking in rankings]
     return sum_fusion(scaled, weights=weights, normalize_weights=normalize_weights)
@@ -120,10 +113,6 @@ def distribution_based_fusion(
     Unlike in ``relative_score_fusion``, one outlier does not press the other scores together, the last key of a ranking
     still gets something from it, and scores may lie outside of [0, 1].
 
-    Raises:
-        InvalidArgument: if there is not one weight > 0 for each ranking, a score is not finite, or ``equal_scores`` is
-            not one of its values.
-
     Source: distribution-based score fusion (Mazzeschi 2023).
     """
     scaled = [three_sigma(ranking, equal_scores=equal_scores) for ranking in rankings]
@@ -138,9 +127,6 @@ def sum_fusion(
 ) -> list[tuple[K, float]]:
     """Each key with the weighted sum of its scores, for rankings whose scores mean the same.
 
-    Raises:
-        InvalidArgument: if there is not one weight > 0 for each ranking, or a score is not finite.
-
     Source: CombSUM (Fox and Shaw, TREC-2, 1994).
     """
     shares = _shares(weights, len(rankings), normalize_weights)
@@ -152,9 +138,6 @@ def maximum_fusion(
 ) -> list[tuple[K, float]]:
     """Each key with the best of its weighted scores, for rankings whose scores mean the same.
 
-    Raises:
-        InvalidArgument: if there is not one weight > 0 for each ranking, or a score is not finite.
-
     Source: CombMAX (Fox and Shaw, TREC-2, 1994).
     """
     shares = _shares(weights, len(rankings), normalize=False)
@@ -162,11 +145,7 @@ def maximum_fusion(
 
 
 def min_max(ranking: Sequence[tuple[K, float | None]], *, equal_scores: EqualScores = 1.0) -> list[tuple[K, float]]:
-    """The ranking in its order, scaled so that its lowest score is 0 and its highest 1.
-
-    Raises:
-        InvalidArgument: if a score is not finite, or ``equal_scores`` is not one of its values.
-    """
+    """The ranking in its order, scaled so that its lowest score is 0 and its highest 1."""
     scores = _scores(ranking)
     return _scaled(scores, min(scores.values(), default=0.0), max(scores.values(), default=0.0), equal_scores)
 
@@ -176,9 +155,6 @@ def three_sigma(ranking: Sequence[tuple[K, float | None]], *, equal_scores: Equa
 
     Scores that are further away from the mean lie outside of [0, 1]: with n scores, between 0.5 - sqrt(n - 1) / 6 and
     0.5 + sqrt(n - 1) / 6. The deviation is the standard deviation of a population.
-
-    Raises:
-        InvalidArgument: if a score is not finite, or ``equal_scores`` is not one of its values.
     """
     scores = _scores(ranking)
     values = scores.values()
