@@ -57,7 +57,7 @@ PHRASES = {  # a phrase, and what to write instead
 PATTERN = re.compile("|".join(f"({phrase})" for phrase in PHRASES).replace(" ", r"\s+"), re.IGNORECASE)
 
 ALLOWED = {
-    ("shared/leafspan/language_model/_transforming.py", "whatever"),  # a prompt
+    ("shared/leafspan/language_model/_prompts.py", "whatever"),  # a prompt
     ("shared/leafspan/index.py", "anew"),  # a key of stored vectors
     ("shared/leafspan/store/_folder_store.py", "anew"),  # the name of an argument
     ("shared/leafspan/segments/__init__.py", "mirror"),  # the name of a class

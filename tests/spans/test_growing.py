@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from leafspan.spans._growing import grown_within
+from leafspan.spans._windows import grown_within
 
 WORDS = {1: 5, 2: 3, 3: 1, 4: 2, 5: 9}
 

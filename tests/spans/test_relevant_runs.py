@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
-from leafspan.spans._relevant_runs import RelevantLeaves, Run
+from leafspan.spans._word_budget import RelevantLeaves, Run
 from tests.profiles import examples
 
 ONE_WORD = [1] * 100

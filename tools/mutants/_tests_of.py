@@ -46,7 +46,7 @@ _ABOUT = {
     "lexical/_posting_merge.py": ("ranking",),
     "lexical/_tokens.py": ("analysis",),
     "spans/_word_budget.py": ("relevant_runs",),
-    "spans/_cutting.py": ("packing",),
+    "spans/_packing.py": ("packing",),
     "strategies/scoring/_ranked_scores.py": ("neighbours",),
     "store/_scope.py": ("scoped",),
     "store/_consistent_reading.py": ("reader",),

@@ -1,8 +1,8 @@
 """Checks of users' options, and of calls of their functions."""
 
-from leafspan.checks._changed_options import changed_options, short_repr
-from leafspan.checks._option_names import check_option_names, with_option_names
+from leafspan.checks._option_names import changed_options, check_option_names, short_repr, with_option_names
 from leafspan.checks._options import (
+    check_can_be_written,
     check_choice,
     check_flag,
     check_functions,
@@ -17,21 +17,25 @@ from leafspan.checks._options import (
     is_number,
     is_unicode,
     keep_whole,
+    reason_of,
     shown,
     what_makes_one,
     whole_number,
+    write_file,
 )
-from leafspan.checks._reasons import reason_of
-from leafspan.checks._reserved import (
+from leafspan.checks._stored_values import (
     GENERATOR,
     RESERVED_ID_PREFIX,
     RESERVED_KEYS,
     STRUCTURE_KEY,
+    NotStorable,
+    is_missing,
     is_reserved,
+    plain_value,
+    storable_fields,
+    stored_value,
 )
-from leafspan.checks._stored_values import NotStorable, is_missing, plain_value, storable_fields, stored_value
 from leafspan.checks._user_functions import beginning, calling, function_failed, name_of, refuse_coroutine, unusable
-from leafspan.checks._written_files import check_can_be_written, write_file
 
 __all__ = [
     "GENERATOR",

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from difflib import get_close_matches
 from inspect import iscoroutinefunction, signature
+from json import JSONDecodeError
 from math import isfinite
 from numbers import Real
 from operator import index
@@ -251,3 +252,48 @@ def what_makes_one(value: object, methods: Iterable[str]) -> str:
     """The end of an error about a value of a wrong type, such as ``; its as_strategy() makes one``."""
     makers = [] if isinstance(value, type) else [name for name in methods if callable(getattr(value, name, None))]
     return f"; its {makers[0]}() makes one" if makers else ""
+
+
+def reason_of(error: BaseException) -> str:
+    """The end of an error message: why a file cannot be read, or a text is not JSON."""
+    if isinstance(error, OSError) and error.strerror:
+        return _lower(error.strerror)
+    if isinstance(error, UnicodeDecodeError):
+        return f"the byte at place {error.start} is no {error.encoding.upper()}"
+    if isinstance(error, JSONDecodeError):
+        line = "" if error.lineno == 1 else f" of line {error.lineno}"
+        return f"{_lower(error.msg)} at character {error.colno}{line}"
+    if isinstance(error, SyntaxError):
+        return _lower(error.msg)
+    return str(error)
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]
+
+
+def check_can_be_written(path: str | Path) -> None:
+    """Check that a file can be written, as far as possible without writing it."""
+    check_path("a file that is written", path)
+    file = Path(path)
+    if file.is_dir():
+        raise _unwritable(file, "it is a folder")
+    if file.is_symlink() and not file.exists():  # otherwise the link's author would choose the file to create
+        raise _unwritable(file, "it is a link to a file that does not exist")
+    if not file.parent.is_dir():
+        raise _unwritable(file, "its folder does not exist; create it first")
+    if not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise _unwritable(file, "permission denied")
+
+
+def write_file(path: str | Path, text: str) -> None:
+    """Write a text to a file in UTF-8. An existing file is replaced."""
+    check_can_be_written(path)
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise _unwritable(Path(path), reason_of(error)) from error
+
+
+def _unwritable(file: Path, why: str) -> InvalidArgument:
+    return InvalidArgument(f"cannot write to {str(file)!r}: {why}")

@@ -13,7 +13,23 @@ from typing import Any
 from uuid import UUID
 
 from leafspan.checks._options import shown
-from leafspan.checks._reserved import is_reserved
+
+STRUCTURE_KEY = "leafspan"
+"""The metadata key for the place of a leaf, or for the record of a summary."""
+
+RESERVED_KEYS = frozenset({"doc_id", "start", "end", "layer", "covers", "score", "trace", STRUCTURE_KEY})
+"""The metadata keys that leafspan sets itself, on stored leaves or on results in LangChain and LlamaIndex."""
+
+RESERVED_ID_PREFIX = "leafspan:"
+"""The first characters of the ids of leafspan's own records."""
+
+GENERATOR = "leafspan"
+"""The generator that leafspan's HTML pages name, which distinguishes them from users' documents."""
+
+
+def is_reserved(key: str) -> bool:
+    """Whether a metadata key is reserved by leafspan or Chroma, so that a document cannot have it."""
+    return key in RESERVED_KEYS or key.startswith(("chroma:", "#", "$"))
 
 
 class NotStorable(Exception):

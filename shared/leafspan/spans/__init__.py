@@ -1,14 +1,10 @@
 """Arithmetic on spans of leaves: merging, windows, growing, parents, relevant runs, uniting and keeping to a budget."""
 
 from leafspan.spans._citation import SHOWN_TO_MODELS, citation, shown_text
-from leafspan.spans._cutting import best_hit
-from leafspan.spans._growing import grown_within
-from leafspan.spans._merging import SCORES, auto_merge
-from leafspan.spans._packing import Budget, few_of_each, joined, longest_prefix, shortlist, within_budget
-from leafspan.spans._parents import parents_of
-from leafspan.spans._repeats import without_repeats
-from leafspan.spans._uniting import one_of, overlapping, unite
-from leafspan.spans._windows import neighbours_of, windows_around
+from leafspan.spans._merging import SCORES, auto_merge, parents_of
+from leafspan.spans._packing import Budget, best_hit, few_of_each, joined, longest_prefix, shortlist, within_budget
+from leafspan.spans._uniting import one_of, overlapping, unite, without_repeats
+from leafspan.spans._windows import grown_within, neighbours_of, windows_around
 from leafspan.spans._word_budget import runs_within_budget, short_gaps
 
 __all__ = [

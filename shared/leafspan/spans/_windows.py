@@ -128,3 +128,26 @@ def neighbours_of(hits: Sequence[Candidate], *, before: int, after: int) -> list
             found.update(dict.fromkeys(replace(hit.span, first=first, last=last).leaf_ids))
     own = {hit.id for hit in hits}
     return [id_ for id_ in found if id_ not in own]
+
+
+def grown_within(first: int, last: int, lowest: int, highest: int, words: Mapping[int, int], limit: int) -> tuple[int, int]:
+    """The leaves from ``first`` to ``last``, grown on both sides for as long as they fit into a number of words.
+
+    The side that has grown by fewer words grows next; if both are equal, the side before the span. A side ends at the first
+    leaf that does not fit.
+    """
+    left = limit - sum(words[each] for each in range(first, last + 1))
+    before = after = 0
+    while True:
+        fits_before = first > lowest and words[first - 1] <= left
+        fits_after = last < highest and words[last + 1] <= left
+        if fits_before and (before <= after or not fits_after):
+            first -= 1
+            before += words[first]
+            left -= words[first]
+        elif fits_after:
+            last += 1
+            after += words[last]
+            left -= words[last]
+        else:
+            return first, last
