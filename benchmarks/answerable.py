@@ -37,8 +37,7 @@ from results import Figure, add_json_option, all_passed, print_figures, write_re
 from rules import FOREIGN, QUESTIONS, RULES
 
 from leafspan import BM25, Document, Hybrid, Index
-from leafspan.strategies.scoring import absence_weight, answer_probability, total_weight
-from leafspan.strategies.scoring._calibration import COVERAGE, ODDS, SIZE
+from leafspan.strategies.scoring import COVERAGE, ODDS, SIZE, absence_weight, answer_probability, total_weight
 
 SETS = {
     "squad": "",

@@ -20,8 +20,14 @@ from llama_index.core.retrievers import BaseRetriever as LlamaRetriever
 from llama_index.core.retrievers import QueryFusionRetriever
 from llama_index.core.schema import NodeWithScore, TextNode
 
-from leafspan.strategies.scoring import maximum_fusion, reciprocal_rank_fusion, sum_fusion, three_sigma
-from leafspan.strategies.scoring._fusion import distribution_based_fusion, relative_score_fusion
+from leafspan.strategies.scoring import (
+    distribution_based_fusion,
+    maximum_fusion,
+    reciprocal_rank_fusion,
+    relative_score_fusion,
+    sum_fusion,
+    three_sigma,
+)
 from tests.profiles import examples
 
 KEYS = st.sampled_from("abcdefghij")

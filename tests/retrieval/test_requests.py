@@ -10,7 +10,7 @@ from chromadb.config import Settings
 from leafspan import Hybrid, Index, InvalidArgument, SentenceWindow, Strategy, Vector, retrieve
 from leafspan.embedding import default_embedder
 from leafspan.flows import in_thread
-from leafspan.retrieval import _leaf_reader
+from leafspan.retrieval import _index_answers
 from leafspan.search import _bounds
 from leafspan.strategies import CallFunction, LoadPassages, LoadVectors, RetrievalContext
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
@@ -120,5 +120,5 @@ def test_searches_one_after_the_other_find_what_searches_at_the_same_time_find(s
     monkeypatch.setattr(_bounds, "_BLOCK", 256)
     monkeypatch.setattr(_bounds, "on_other_core", in_thread)
     assert shared_index.retrieve_many(QUESTIONS, Hybrid(), k=30) == one_by_one  # with vectors that another thread compares
-    monkeypatch.setattr(_leaf_reader, "_FEW", 0)
+    monkeypatch.setattr(_index_answers, "_FEW", 0)
     assert shared_index.retrieve_many(QUESTIONS, Hybrid(), k=30) == one_by_one

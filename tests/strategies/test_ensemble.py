@@ -21,8 +21,12 @@ from leafspan import (
 from leafspan.spans import parents_of
 from leafspan.strategies import Ensemble, RetrievalContext, RunStrategies, StrategyRun
 from leafspan.strategies._fuse import FUSIONS, Ranked, fuse, shares_of
-from leafspan.strategies.scoring import maximum_fusion, reciprocal_rank_fusion
-from leafspan.strategies.scoring._fusion import distribution_based_fusion, relative_score_fusion
+from leafspan.strategies.scoring import (
+    distribution_based_fusion,
+    maximum_fusion,
+    reciprocal_rank_fusion,
+    relative_score_fusion,
+)
 from leafspan.trace import Contribution, Fused, TracedHit, United
 from leafspan.values import Query
 from tests.corpus import QUESTIONS

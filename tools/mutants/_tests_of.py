@@ -47,7 +47,7 @@ _ABOUT = {
     "lexical/_tokens.py": ("analysis",),
     "spans/_word_budget.py": ("relevant_runs",),
     "spans/_packing.py": ("packing",),
-    "strategies/scoring/_ranked_scores.py": ("neighbours",),
+    "strategies/scoring.py": ("neighbours",),
     "store/_scope.py": ("scoped",),
     "store/_consistent_reading.py": ("reader",),
     "store/_current_leaves.py": ("reader",),
@@ -56,9 +56,9 @@ _ABOUT = {
     "segments/_vector_copy.py": ("mirror",),
     "segments/_segment_folder.py": ("mirror",),
     "strategies/_hybrid_pool.py": ("hybrid",),
-    "strategies/_phrasings.py": ("multi_query", "rewrite_query"),
-    "strategies/_references.py": ("follow_references",),
-    "strategies/_routes.py": ("router",),
+    "strategies/_multi_query.py": ("multi_query", "rewrite_query"),
+    "strategies/_follow_references.py": ("follow_references",),
+    "strategies/_router.py": ("router",),
     "strategies/_over_base.py": ("rerank", "decay"),
 }
 # Tests in other rooms that also test a module.

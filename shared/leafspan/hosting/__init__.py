@@ -18,18 +18,19 @@ from leafspan.documents import with_any_metadata
 from leafspan.filters import FilterPolicy, apply_policy, to_filter
 from leafspan.flows import Call, Flow, arun, run
 from leafspan.hosting._docs import HostWords, described, described_as
-from leafspan.hosting._given import Given, recognised
 from leafspan.hosting._options import (
     CALL_OPTIONS,
     check_base_retriever,
     check_index,
     is_plain,
+    read_options,
     to_named_strategies,
     to_strategies,
+    write_options,
 )
-from leafspan.hosting._plain import read_options, write_options
-from leafspan.hosting._retriever import NamedStrategyRetriever, StrategyRetriever
-from leafspan.hosting._searched import (
+from leafspan.hosting._retriever import (
+    NamedStrategyRetriever,
+    StrategyRetriever,
     as_base,
     asearch,
     asearch_many,
@@ -40,8 +41,16 @@ from leafspan.hosting._searched import (
     searches_the_same,
     strategy_of,
 )
-from leafspan.hosting._split import split_into_leaves
-from leafspan.hosting._stored import adelete, awith_ids, delete, to_documents, with_ids
+from leafspan.hosting._stored import (
+    Given,
+    adelete,
+    awith_ids,
+    delete,
+    recognised,
+    split_into_leaves,
+    to_documents,
+    with_ids,
+)
 from leafspan.language_model import (
     CHOOSING_PROMPT,
     DEFAULT_PROMPT,

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from leafspan.checks import check_flag, shown
-from leafspan.documents import checked_keys, is_single, to_document
+from leafspan.documents import IndexSettings, OpenOptions, checked_keys, content_hash, is_single, to_document
 from leafspan.errors import DocumentNotFound, InvalidArgument
-from leafspan.values import Chunk, Document, Passage, run_of_id
+from leafspan.indexing import split_document
+from leafspan.splitting import Splitter
+from leafspan.strategies import Reranked
+from leafspan.values import Chunk, Document, Leaf, Passage, run_of_id
 from leafspan.view import View
 
 T = TypeVar("T")
@@ -117,3 +120,58 @@ def _listed(ids: Iterable[T]) -> list[T]:
         meant = f"; did you mean [{shown(ids)}]?" if isinstance(ids, str) else ""
         raise InvalidArgument(f"ids must be a list of strings, got {shown(ids)}{meant}")
     return list(ids)
+
+
+def split_into_leaves(document: Document, splitter: Splitter) -> list[Leaf]:
+    """The leaves that an index with this splitter would make, with the same texts, places and ids."""
+    settings = IndexSettings.made(OpenOptions(splitter))
+    return list(split_document(document, content_hash(document), settings).leaves)
+
+
+_PLACE = ("doc_id", "start", "end")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A Document or node of a host."""
+
+    thing: object
+    id: str | None
+    text: str
+    metadata: Mapping[str, object]
+
+
+def place_among(given: Sequence[Given], returned: Given) -> int | None:
+    """The place in ``given``, from 0, of a returned thing, which may be a copy with more metadata or another text.
+
+    It is the same object, or has the same id, place in a document, text or metadata. None if ``given`` does not have it.
+    """
+    same: list[Callable[[Given], bool]] = [
+        lambda each: each.thing is returned.thing,
+        lambda each: each.id is not None and each.id == returned.id,
+        lambda each: (place := _place(each)) is not None and place == _place(returned),
+        lambda each: each.text == returned.text,
+        lambda each: bool(each.metadata) and each.metadata == returned.metadata,
+    ]
+    return next((place for is_same in same for place, each in enumerate(given) if is_same(each)), None)
+
+
+def _place(given: Given) -> tuple[object, ...] | None:
+    """Its place in a document of an index, or None without one."""
+    if not all(key in given.metadata for key in _PLACE):
+        return None
+    return tuple(given.metadata[key] for key in _PLACE)
+
+
+def recognised(
+    name: str, things: str, given: Sequence[Given], returned: Iterable[tuple[Given, float | None]]
+) -> list[Reranked]:
+    """The results of a host's reranker called ``name``, with its scores, as places among the given ``things``."""
+    results = []
+    for each, score in returned:
+        place = place_among(given, each)
+        if place is None:
+            raise InvalidArgument(f"{name} must return {things} that it was given, got the text {shown(each.text)}")
+        note = "" if each.text == given[place].text else "the text that it changed stays as it is"
+        results.append(Reranked(place, score, note))
+    return results

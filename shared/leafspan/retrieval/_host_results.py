@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from leafspan.checks import shown
@@ -11,12 +11,22 @@ from leafspan.engines import MOST_RESULTS
 from leafspan.errors import InvalidArgument, NotALeaf
 from leafspan.filters import Where
 from leafspan.flows import Flow
-from leafspan.retrieval._leaf_reader import LeafReader
 from leafspan.store import Reader, Row, Scope, StoredLeaf
 from leafspan.strategies import HOW_TO_FIND_LEAVES, AskHost, HostResult
 from leafspan.strategies.scoring import scores_in_order
 from leafspan.trace import Trace, TracedHit
-from leafspan.values import Candidate, LeafId, Passage, Span, id_of_text, leaf_ids, outside_candidate, run_of_id, scored
+from leafspan.values import (
+    Candidate,
+    Leaf,
+    LeafId,
+    Passage,
+    Span,
+    id_of_text,
+    leaf_ids,
+    outside_candidate,
+    run_of_id,
+    scored,
+)
 
 _VERSION = re.compile(r"[0-9a-f]{8}")
 
@@ -31,7 +41,7 @@ def outside_results(request: AskHost, results: Any, scope: Scope | None = None) 
 
 
 def recognise(
-    request: AskHost, results: Any, reader: Reader, leaves: LeafReader, scope: Scope | None
+    request: AskHost, results: Any, reader: Reader, scope: Scope | None, candidate: Callable[[StoredLeaf], Candidate]
 ) -> Flow[list[Candidate]]:
     """Make leaves and spans of results that have ids of the index, and passages of another kind of all others.
 
@@ -61,7 +71,7 @@ def recognise(
     return _once(
         _outside(request, result, score, rank)
         if run is None
-        else _inside(request, [stored[id_] for id_ in run], score, rank, leaves)
+        else _inside(request, [stored[id_].leaf for id_ in run], [candidate(stored[id_]) for id_ in run], score, rank)
         for rank, ((result, run), score) in enumerate(zip(wanted, scores, strict=True), start=1)
     )
 
@@ -105,16 +115,14 @@ def matches_outside(metadata: Mapping[str, object], id_: str | None, where: Wher
     return where.matches(metadata, str(metadata.get("doc_id", id_ or "")))
 
 
-def _inside(request: AskHost, run: Sequence[StoredLeaf], score: float, rank: int, leaves: LeafReader) -> Candidate:
+def _inside(request: AskHost, run: Sequence[Leaf], leaves: Sequence[Candidate], score: float, rank: int) -> Candidate:
     """The candidate for a leaf, or for several leaves as one span."""
-    found = [leaves.candidate(each) for each in run]
-    if len(found) == 1:
-        return scored(found[0], score, request.name, rank)
-    first = run[0].leaf
-    span = Span(first.document_id, first.version, first.ordinal, run[-1].leaf.ordinal, (first.ordinal, first.start))
-    words = sum(each.leaf.words for each in run)
+    if len(leaves) == 1:
+        return scored(leaves[0], score, request.name, rank)
+    first = run[0]
+    span = Span(first.document_id, first.version, first.ordinal, run[-1].ordinal, (first.ordinal, first.start))
     trace = Trace(hits=(TracedHit(first.ordinal, score, request.name, rank),))
-    return Candidate(span, score, trace, found[0].metadata, words=words)
+    return Candidate(span, score, trace, leaves[0].metadata, words=sum(leaf.words for leaf in run))
 
 
 def _outside(request: AskHost, result: HostResult, score: float, rank: int) -> Candidate:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, SupportsIndex, overload
+from typing import Any, NamedTuple, SupportsIndex, overload
 
 from leafspan.checks import shown
 from leafspan.engines import StaleRead
 from leafspan.lexical import Analysis, Analyzer, matching_words
-from leafspan.retrieval._empty_results import WhyEmpty
 from leafspan.store import Row, leaf_passage
 from leafspan.text import display
 from leafspan.trees import document_of, summary_passage
@@ -19,6 +18,20 @@ LEAST_PROBABILITY = 0.0005
 """The lowest probability worth showing: a lower one would be shown as 0.000."""
 
 _MOST_NEAREST = 3  # documents that a sentence names
+
+INDEX_IS_EMPTY = "the index is empty"
+"""The reason for an empty result from an index without documents."""
+
+
+NO_ANSWER = "nothing in the index answers this"
+"""The beginning of the sentence that ends with ``Passages.why_no_answer``."""
+
+
+class WhyEmpty(NamedTuple):
+    """Why a result is empty, as the end of a sentence, and the ids of the nearest documents, best first."""
+
+    why_empty: str
+    nearest: Sequence[str] = ()
 
 
 def to_passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Row]) -> Passage:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, filterfalse
 from typing import Any
 
@@ -11,16 +11,14 @@ from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
 from leafspan.flows import Flow
 from leafspan.retrieval._answers import Answers
-from leafspan.retrieval._empty_results import WhyEmpty, why_empty
 from leafspan.retrieval._host_results import matches_outside
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._limits import Limits
-from leafspan.retrieval._passages import Passages, to_passage, to_results, without_damaged
+from leafspan.retrieval._passages import INDEX_IS_EMPTY, Passages, WhyEmpty, to_passage, to_results, without_damaged
 from leafspan.retrieval._sources import Sources
-from leafspan.retrieval._widening import Result, look_until_full, may_widen
 from leafspan.spans import shortlist, within_budget
 from leafspan.store import Met, Reader, Scope, read_consistently
-from leafspan.strategies import RetrievalContext, Strategy, at_least, check_strategy, to_queries
+from leafspan.strategies import NoteWhyEmpty, RetrievalContext, Strategy, at_least, check_strategy, to_queries
 from leafspan.text import has_word
 from leafspan.trace import Trace
 from leafspan.trees import document_of
@@ -139,3 +137,74 @@ def _matched(found: Sequence[Candidate], where: Where) -> list[Candidate]:
     """Add the filter that the documents have matched to the candidates' traces."""
     matched = Trace(filters=(where,))
     return [replace(each, trace=each.trace + matched) for each in found]
+
+
+_WIDER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of one look for a query."""
+
+    found: Sequence[Candidate]  # the strategy's results
+    passages: list[Passage]
+    more: bool  # whether to read more candidates: there is room for more results, and more candidates may give some
+    too_low: Sequence[Candidate]  # the strategy's results below the call's lowest score
+    left_out: bool = False
+
+    def has_more_than(self, other: Result) -> bool:
+        """Whether this result has leaves or summaries that the other one does not have."""
+        known = {id_ for each in other.found for id_ in each.span.leaf_ids}
+        return any(id_ not in known for each in self.found for id_ in each.span.leaf_ids)
+
+
+def may_widen(context: RetrievalContext) -> bool:
+    """Whether more candidates may be read. They may not if the call sets their number, or only the number of results."""
+    return not context.exactly and (context.k is None or context.words is not None)
+
+
+def look_until_full(
+    look: Callable[[Sequence[Query], RetrievalContext], Flow[list[Result]]],
+    queries: Sequence[Query],
+    context: RetrievalContext,
+) -> Flow[list[Result]]:
+    """The result for each query. While a result is not full and grows, four times as many candidates are read.
+
+    Each query is widened independently, so that other queries do not change its result.
+    """
+    results = yield from look(queries, context)
+    short = [number for number, result in enumerate(results) if result.more]
+    while short:
+        k = None if any(results[number].left_out for number in short) else context.k  # the strategy must give more than k
+        context = replace(context, candidates=_WIDER * context.candidates, k=k)
+        wider = yield from look([queries[number] for number in short], context)
+        grown = [
+            (number, result) for number, result in zip(short, wider, strict=True) if result.has_more_than(results[number])
+        ]
+        for number, result in grown:
+            results[number] = result
+        short = [number for number, result in grown if result.more]
+    return results
+
+
+def why_empty(result: Result, limits: Limits, reader: Reader, noted: NoteWhyEmpty | None) -> Flow[WhyEmpty | None]:
+    """Why the result is empty, or None if it is not empty."""
+    if not result.passages and not result.too_low:
+        catalogue = yield from reader.catalogue()
+        if not catalogue.select(None).ids:
+            return WhyEmpty(INDEX_IS_EMPTY if reader.scope is None else "the view shows no document")
+        if limits.where is not None and not catalogue.select(limits.where).ids:
+            return WhyEmpty("no document matches the filter")
+    return why_found_none(result, limits, noted)
+
+
+def why_found_none(result: Result, limits: Limits, noted: NoteWhyEmpty | None) -> WhyEmpty | None:
+    """Like ``why_empty``, from the strategy's results alone."""
+    if result.passages:
+        return None
+    if limits.min_score is None or not result.too_low:
+        return WhyEmpty("the strategy found nothing") if noted is None else WhyEmpty(noted.reason, noted.nearest)
+    results = "the only result is" if len(result.too_low) == 1 else f"all {len(result.too_low)} results are"
+    best_first = sorted(result.too_low, key=lambda each: each.order)
+    nearest = list(dict.fromkeys(each.span.document_id for each in best_first if each.span.document_id))
+    return WhyEmpty(f"{results} below min_score={limits.min_score:g}, the best has {best_first[0].score:.3g}", nearest)

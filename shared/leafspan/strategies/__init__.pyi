@@ -4,10 +4,8 @@ What is listed here is also what someone needs to write a strategy of their own:
 """
 
 from ._auto_merging import AutoMerging
-from ._base import HOW_TO_FIND_LEAVES, check_base, retrieve_leaves
 from ._bm25 import BM25
 from ._browse import Browse
-from ._context import LOWEST_SCORE, MOST_CANDIDATES, RetrievalContext
 from ._decay import Decay
 from ._ensemble import Ensemble
 from ._follow_references import FollowReferences
@@ -34,15 +32,24 @@ from ._for_authors import (
     unite,
 )
 from ._fuse import Fusion, Ranked, fuse
-from ._host_retriever import HostRetriever
+from ._fused_leaves import MatchingNodes, NodeHit, NodeHits
 from ._hybrid import Hybrid
-from ._matching_nodes import MatchingNodes, NodeHit, NodeHits
 from ._multi_query import MultiQuery
-from ._named import StrategyLike, name_strategies, to_strategy
-from ._other_index import OtherIndex
-from ._over_base import AtLeast, Filtered, OverBase, Watched, Watcher, at_least, filtered
+from ._other_sources import HostRetriever, OtherIndex
+from ._over_base import (
+    HOW_TO_FIND_LEAVES,
+    AtLeast,
+    Filtered,
+    OverBase,
+    Watched,
+    Watcher,
+    at_least,
+    check_base,
+    filtered,
+    retrieve_leaves,
+)
 from ._parent_document import ParentDocument
-from ._queries import query_texts, to_queries, to_query
+from ._queries import query_texts, query_vectors, to_queries, to_query
 from ._relevant_segments import DEFAULT, RelevantSegments
 from ._requests import (
     AskHost,
@@ -79,9 +86,17 @@ from ._rerank import Rerank
 from ._rerankers import HostReranker, Reranked
 from ._rewrite_query import RewriteQuery
 from ._router import Router
-from ._searching import query_vectors
 from ._sentence_window import SentenceWindow
-from ._strategy import Strategy, check_strategy
+from ._strategy import (
+    LOWEST_SCORE,
+    MOST_CANDIDATES,
+    RetrievalContext,
+    Strategy,
+    StrategyLike,
+    check_strategy,
+    name_strategies,
+    to_strategy,
+)
 from ._tree import Mode, Tree
 from ._vector import Vector
 

@@ -11,11 +11,9 @@ from leafspan.checks import check_choice, check_flag, check_number, keep_whole, 
 from leafspan.config import register
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
-from leafspan.strategies._context import RetrievalContext
-from leafspan.strategies._queries import query_texts
+from leafspan.strategies._queries import query_texts, search, those_that_reach
 from leafspan.strategies._requests import LexicalSearch, Load, NoteWhyEmpty, StrategyFlow
-from leafspan.strategies._searching import search, those_that_reach
-from leafspan.strategies._strategy import Strategy
+from leafspan.strategies._strategy import RetrievalContext, Strategy
 from leafspan.values import Candidate, Query, scored
 
 _ONLY_STOP_WORDS = "the question has only stop words, which a search by words ignores"

@@ -10,11 +10,10 @@ from numbers import Real
 from leafspan.checks import check_choice, check_number, is_number, shown
 from leafspan.errors import InvalidArgument
 from leafspan.filters import instant
-from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._requests import StrategyFlow
-from leafspan.strategies._strategy import Strategy, check_strategy
+from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
 from leafspan.strategies.scoring import SHAPES, Shape, decay_factor
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Query
@@ -22,23 +21,6 @@ from leafspan.values import Candidate, Query
 _YEARS = range(1000, 10_000)
 _FIRST = datetime(1, 1, 1, tzinfo=UTC).timestamp()
 _LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
-
-
-def to_microseconds(value: object) -> int | None:
-    """Return a date's microseconds since 1970 (UTC), or None if ``value`` is not a date."""
-    if isinstance(value, str):
-        return instant(value)
-    if isinstance(value, date):  # or a datetime, which is a date, too
-        return instant(value.isoformat())
-    if not isinstance(value, Real) or not is_number(value):
-        return None
-    number = float(value)  # also from numpy's numbers, which other sources return
-    if number.is_integer() and int(number) in _YEARS:  # a float would be compared with each number of the range
-        return instant(f"{int(number)}-01-01")
-    return round(number * 1_000_000) if _FIRST <= number <= _LAST else None
-
-
-_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +106,23 @@ class Decay(OverBase):
         score = found.score * factor
         note = f"Decay: {why} gave the factor {factor:.3f}, and the score {found.score:.3f} became {score:.3f}"
         return replace(found, score=score, trace=found.trace + Trace(notes=(note,)))
+
+
+def to_microseconds(value: object) -> int | None:
+    """Return a date's microseconds since 1970 (UTC), or None if ``value`` is not a date."""
+    if isinstance(value, str):
+        return instant(value)
+    if isinstance(value, date):  # or a datetime, which is a date, too
+        return instant(value.isoformat())
+    if not isinstance(value, Real) or not is_number(value):
+        return None
+    number = float(value)  # also from numpy's numbers, which other sources return
+    if number.is_integer() and int(number) in _YEARS:  # a float would be compared with each number of the range
+        return instant(f"{int(number)}-01-01")
+    return round(number * 1_000_000) if _FIRST <= number <= _LAST else None
+
+
+_DAY = timedelta(days=1)
 
 
 def _days(duration: float | timedelta) -> float:

@@ -9,13 +9,21 @@ from typing import Any
 
 from leafspan.checks import check_choice, check_number, keep_whole, shown
 from leafspan.errors import InvalidArgument
-from leafspan.strategies._context import RetrievalContext
-from leafspan.strategies._failures import ON_FAILURE, OnFailure, left_out, noted, split_failures
-from leafspan.strategies._fuse import Fusion, Ranked, fuse, to_fusion
-from leafspan.strategies._host_retriever import HostRetriever
+from leafspan.strategies._fuse import (
+    ON_FAILURE,
+    Fusion,
+    OnFailure,
+    Ranked,
+    fuse,
+    left_out,
+    noted,
+    split_failures,
+    to_fusion,
+)
+from leafspan.strategies._other_sources import HostRetriever
 from leafspan.strategies._over_base import Filtered, Watched
 from leafspan.strategies._requests import RunStrategies, StrategyFlow, StrategyResults, StrategyRun
-from leafspan.strategies._strategy import Strategy, check_strategy
+from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
 from leafspan.strategies.scoring import reciprocal_rank_fusion
 from leafspan.values import Candidate, Query
 

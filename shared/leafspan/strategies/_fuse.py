@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -10,7 +11,9 @@ from operator import attrgetter
 from typing import Literal, TypeAlias, TypeVar
 
 from leafspan.checks import check_choice
+from leafspan.errors import InvalidArgument
 from leafspan.spans import one_of, overlapping
+from leafspan.strategies._requests import StrategyResults
 from leafspan.strategies.scoring import maximum_fusion, min_max, reciprocal_rank_fusion, three_sigma
 from leafspan.trace import EMPTY_TRACE, Contribution, Fused, Trace
 from leafspan.values import Candidate, Passage, id_of_text
@@ -182,3 +185,43 @@ def _fused(
     score = max(each.share for each in contributions) if fusion == "maximum" else fsum(each.share for each in parts)
     step = Fused(whole.span.first, whole.span.last, fusion, tuple(parts), score)
     return replace(whole, score=score, trace=whole.trace + Trace(fused=(step,), notes=tuple(notes)))
+
+
+OnFailure: TypeAlias = Literal["raise", "skip"]
+ON_FAILURE: tuple[OnFailure, ...] = ("raise", "skip")
+"""What happens when a strategy fails: leafspan raises its error, or skips the strategy."""
+
+
+def split_failures(
+    names: Sequence[str], answers: Sequence[StrategyResults], *, on_failure: OnFailure, owner: str
+) -> tuple[list[list[list[Candidate]] | None], dict[str, Exception]]:
+    """The results of each strategy, None if it failed, and the errors by strategy name."""
+    failed = {name: each for name, each in zip(names, answers, strict=True) if isinstance(each, Exception)}
+    if failed and (on_failure == "raise" or any(isinstance(error, InvalidArgument) for error in failed.values())):
+        raise noted(failed, owner)
+    return [None if isinstance(each, Exception) else each for each in answers], failed
+
+
+def noted(failed: Mapping[str, Exception], owner: str) -> Exception:
+    """The first failure, an InvalidArgument before others, with a note for each strategy that failed."""
+    raised = min(failed.values(), key=lambda error: not isinstance(error, InvalidArgument))
+    for name, error in failed.items():
+        raised.add_note(f"{name} of the {owner} failed" + ("" if error is raised else f" too: {in_words(error)}"))
+    return raised
+
+
+def left_out(failed: Mapping[str, Exception]) -> list[str]:
+    """A remark for the trace on each strategy that failed."""
+    return [f"{name} was left out: {in_words(error)}" for name, error in failed.items()]
+
+
+def in_words(error: Exception) -> str:
+    """The text of an error in a trace."""
+    return f"{type(error).__name__}: {error}"
+
+
+def went_on_without(what: str, error: Exception) -> str:
+    """Warn that the strategy goes on without a function that failed, and return the remark for the trace."""
+    failed = f"{what} failed: {in_words(error)}"
+    warnings.warn(f"{failed}; the retrieval goes on without it", RuntimeWarning, stacklevel=2)
+    return failed

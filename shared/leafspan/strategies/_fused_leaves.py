@@ -6,12 +6,11 @@ ordinal. So neighbours have neighbouring numbers, and numbers sort by document a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from leafspan.strategies.scoring import neighbour_bonuses
 from leafspan.values import LeafId
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.int64]
-
-_DOCUMENT = 1 << 32  # more than any document's number of leaves
 
 
 class LeafNumbers:
@@ -149,3 +146,129 @@ class FusedLeaves:
         """The sums of the leaves of documents."""
         pairs = zip(map(self.known_as.leaf, self.numbers.tolist()), self.sums.tolist(), strict=True)
         return {leaf: score for leaf, score in pairs if leaf.document_id in documents}
+
+
+def neighbour_bonuses(
+    numbers: Numbers, scores: NDArray[Any], share: float, *, document: int
+) -> tuple[Numbers, NDArray[np.float64]]:
+    """A bonus for each leaf: ``share`` times the score of its better neighbour, where that is above 0.
+
+    Leaves are given by numbers: their document's number times ``document``, plus their ordinal, which is smaller.
+    Neighbours of leaves with a score get a bonus too, even without a score of their own: so the answer has more numbers, in
+    ascending order. It may include an ordinal after the end of a document, which the caller has to drop.
+    """
+    import numpy as np
+
+    given = share * scores
+    gives = given > 0
+    before, behind = gives & (numbers % document > 0), gives
+    # A leaf without a bonus for its neighbours gives itself 0.
+    takers = np.concatenate([numbers, numbers - before, numbers + behind])
+    order = takers.argsort(kind="stable")
+    takers = takers[order]
+    # The first taker, if any, and each taker that differs from the previous one.
+    firsts = np.flatnonzero(np.concatenate([takers[:1] >= 0, takers[1:] != takers[:-1]]))
+    amounts = np.concatenate([np.zeros(len(numbers)), given * before, given * behind])[order]
+    return takers[firsts], np.maximum.reduceat(amounts, firsts) if len(firsts) else amounts
+
+
+class NodeHit(NamedTuple):
+    """A node that matches the words of a question.
+
+    Attributes:
+        first: Number of its first leaf: the number of its document's first leaf (see ``MatchingNodes``), plus its ordinal.
+        last: Number of its last leaf.
+        rank: Rank among the nodes of its scale, from 1.
+        score: Its BM25.
+        share: The score scaled to [0, 1], so that the best node has 1, and the last one considered 0.
+    """
+
+    first: int
+    last: int
+    rank: int
+    score: float
+    share: float
+
+
+class NodeHits(NamedTuple):
+    """The nodes of one scale that match best, in the order of their leaves. Nodes do not overlap.
+
+    Each attribute is a column with one attribute of all ``NodeHit`` values.
+    """
+
+    firsts: NDArray[np.intp]
+    lasts: NDArray[np.intp]
+    ranks: NDArray[np.intp]
+    scores: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, hits: Sequence[NodeHit]) -> NodeHits:
+        """The columns for these nodes, in this order."""
+        import numpy as np
+
+        firsts, lasts, ranks, scores, shares = zip(*hits, strict=True) if hits else ((),) * 5
+        whole = [np.array(column, np.intp) for column in (firsts, lasts, ranks)]
+        return cls(whole[0], whole[1], whole[2], np.array(scores, np.float64), np.array(shares, np.float64))
+
+    def holding(self, numbers: NDArray[np.intp]) -> list[NodeHit | None]:
+        """The node that holds each leaf (given by number), or None if no node holds it."""
+        if not len(self.firsts):
+            return [None] * len(numbers)
+        places, are_inside = self._places_of(numbers)
+        rows = zip(*(column[places].tolist() for column in self), strict=True)
+        return [NodeHit._make(row) if is_inside else None for row, is_inside in zip(rows, are_inside.tolist(), strict=True)]
+
+    def shares_of(self, numbers: NDArray[np.intp]) -> NDArray[np.float64]:
+        """The share of the node that holds each leaf (given by number), or 0 if no node holds it."""
+        import numpy as np
+
+        if not len(self.firsts):
+            return np.zeros(len(numbers))
+        places, are_inside = self._places_of(numbers)
+        return np.where(are_inside, self.shares[places], 0.0)
+
+    def _places_of(self, numbers: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        """The place of the last node that starts before each leaf, and whether that node holds the leaf."""
+        places = self.firsts.searchsorted(numbers, side="right") - 1
+        return places, (places >= 0) & (numbers <= self.lasts[places])
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingNodes:
+    """The parents, sections and documents that match the words of a question best.
+
+    Attributes:
+        first_leaf: Function from a document's id to the number of its first leaf; None if the document is not current.
+        scales: The nodes of each scale.
+    """
+
+    first_leaf: Callable[[str], int | None]
+    scales: tuple[NodeHits, ...]
+
+    def of(self, leaves: Sequence[LeafId]) -> list[tuple[NodeHit | None, ...]]:
+        """For each leaf, the node of each scale that holds it, or None if that node is not among the best."""
+        numbers = self._numbers_of(leaves)
+        return list(zip(*(nodes.holding(numbers) for nodes in self.scales), strict=True))
+
+    def shares(self, leaves: Sequence[LeafId], weights: Sequence[float]) -> NDArray[np.float64]:
+        """The sum of the shares of the nodes that hold each leaf, each times the weight of its scale."""
+        import numpy as np
+
+        numbers = self._numbers_of(leaves)
+        shares = np.zeros(len(leaves))
+        for nodes, weight in zip(self.scales, weights, strict=True):
+            shares += weight * nodes.shares_of(numbers)
+        return shares
+
+    def _numbers_of(self, leaves: Sequence[LeafId]) -> NDArray[np.intp]:
+        import numpy as np
+
+        firsts = [self.first_leaf(leaf[0]) for leaf in leaves]
+        # No node has a leaf with a negative number.
+        return np.array(
+            [-1 if first is None else first + leaf[2] for first, leaf in zip(firsts, leaves, strict=True)], np.intp
+        )
+
+
+_DOCUMENT = 1 << 32  # more than any document's number of leaves

@@ -10,7 +10,6 @@ from leafspan.checks import check_flag, check_number, check_text, check_whole, i
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
 from leafspan.strategies._bm25 import check_bm25
-from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._fuse import Fusion, to_fusion
 from leafspan.strategies._hybrid_pool import (
     LOOKED_THROUGH,
@@ -25,6 +24,7 @@ from leafspan.strategies._hybrid_pool import (
     probability_of_an_answer,
     vouched_for,
 )
+from leafspan.strategies._queries import note_too_low, query_vectors, search
 from leafspan.strategies._requests import (
     FindMentions,
     LexicalSearch,
@@ -36,8 +36,7 @@ from leafspan.strategies._requests import (
     StrategyFlow,
     VectorSearch,
 )
-from leafspan.strategies._searching import note_too_low, query_vectors, search
-from leafspan.strategies._strategy import Strategy
+from leafspan.strategies._strategy import RetrievalContext, Strategy
 from leafspan.trace import Calibrated, Contribution, Fused, Trace, TracedHit
 from leafspan.values import Candidate, LeafId, Query
 

@@ -8,8 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from leafspan.strategies._fuse import Fusion, only_the_best, shares_beside, shares_of
-from leafspan.strategies._fused_leaves import FusedLeaves, LeafNumbers
-from leafspan.strategies._matching_nodes import MatchingNodes, NodeHit
+from leafspan.strategies._fused_leaves import FusedLeaves, LeafNumbers, MatchingNodes, NodeHit
 from leafspan.strategies._requests import LexicalMatches, Mention
 from leafspan.strategies.scoring import (
     absence_weight,

@@ -16,13 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from leafspan.filters import Where
 from leafspan.lexical import BM25Settings
-from leafspan.strategies._context import RetrievalContext
-from leafspan.strategies._matching_nodes import MatchingNodes
+from leafspan.strategies._fused_leaves import MatchingNodes
 from leafspan.values import Candidate, Hit, Query
+
+if TYPE_CHECKING:
+    from leafspan.strategies._strategy import RetrievalContext
 
 T = TypeVar("T")
 

@@ -9,11 +9,9 @@ from typing import Any, Literal
 from leafspan.checks import check_flag, check_functions, check_model, did_you_mean, keep_whole, shown
 from leafspan.errors import InvalidArgument
 from leafspan.language_model import PROMPTS, Transformation, check_prompt, fill_prompt, read_texts
-from leafspan.strategies._context import RetrievalContext
 from leafspan.strategies._fuse import to_fusion
 from leafspan.strategies._hybrid import Hybrid
-from leafspan.strategies._over_base import OverBase
-from leafspan.strategies._phrasings import (
+from leafspan.strategies._multi_query import (
     THE_QUERY,
     Phrased,
     ask_for_each,
@@ -21,9 +19,10 @@ from leafspan.strategies._phrasings import (
     search_phrasings,
     write_phrasings,
 )
+from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._queries import to_query
 from leafspan.strategies._requests import StrategyFlow
-from leafspan.strategies._strategy import Strategy, check_strategy
+from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
 from leafspan.values import Candidate, Query
 
 _ALWAYS_FUSED = ("step-back", "decompose")

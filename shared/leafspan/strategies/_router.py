@@ -6,17 +6,39 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from leafspan.checks import check_choice, check_model, check_number, check_optional_functions, keep_whole, shown
-from leafspan.errors import InvalidArgument
-from leafspan.language_model import CHOOSING_PROMPT, check_choosing_prompt, fill_choosing_prompt
-from leafspan.strategies._context import RetrievalContext
-from leafspan.strategies._failures import ON_FAILURE, OnFailure, left_out, noted, split_failures
-from leafspan.strategies._fuse import Fusion, Ranked, fuse, to_fusion
-from leafspan.strategies._named import check_named_strategies
+from leafspan.checks import (
+    check_choice,
+    check_model,
+    check_number,
+    check_optional_functions,
+    did_you_mean,
+    keep_whole,
+    refuse_coroutine,
+    shown,
+)
+from leafspan.errors import InvalidArgument, UnusableResult
+from leafspan.language_model import (
+    CHOOSING_PROMPT,
+    check_choosing_prompt,
+    fill_choosing_prompt,
+    read_names,
+    without_reasoning,
+)
+from leafspan.strategies._fuse import (
+    ON_FAILURE,
+    Fusion,
+    OnFailure,
+    Ranked,
+    fuse,
+    left_out,
+    noted,
+    split_failures,
+    to_fusion,
+    went_on_without,
+)
+from leafspan.strategies._queries import query_vectors
 from leafspan.strategies._requests import Generate, RunStrategies, StrategyFlow, StrategyResults, StrategyRun
-from leafspan.strategies._routes import Route, answered_route, nearest_route, ruled_route
-from leafspan.strategies._searching import query_vectors
-from leafspan.strategies._strategy import Strategy
+from leafspan.strategies._strategy import RetrievalContext, Strategy, check_named_strategies
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Query
 
@@ -242,3 +264,57 @@ def _listed(names: Sequence[str]) -> str:
     """Names in a sentence."""
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
+
+
+_SHOWN = 80  # characters of an answer in a note
+_COMPARED = 5  # similarities in a note
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The retrievers that were chosen for a question."""
+
+    names: tuple[str, ...]  # their names, best first; empty if no retriever was chosen
+    reason: str
+
+
+def nearest_route(similarities: Sequence[float], names: Sequence[str], most: int, least: float | None) -> Route:
+    """The retrievers whose descriptions are nearest to the question. Ties keep the order of the names."""
+    ranked = sorted(zip(names, similarities, strict=True), key=lambda each: -each[1])
+    listed = ", ".join(f"{name} {similarity:.3f}" for name, similarity in ranked[:_COMPARED])
+    near = tuple(name for name, similarity in ranked[:most] if least is None or similarity >= least)
+    if near:
+        return Route(near, f"its description is nearest to the question ({listed})" if most == 1 else f"nearest: {listed}")
+    return Route((), f"no description has a similarity of {least:g} with the question ({listed})")
+
+
+def answered_route(answer: object, names: Sequence[str], most: int) -> Route:
+    """The retrievers that a language model named."""
+    if isinstance(answer, Exception):
+        return Route((), went_on_without("the model", answer))
+    refuse_coroutine("generate", answer)
+    if not isinstance(answer, str):
+        return Route((), f"the model's answer must be a text, got {shown(answer)}")
+    said = without_reasoning(answer)
+    chosen = read_names(said, names, most)
+    beginning = repr((said or answer)[:_SHOWN])
+    return Route(tuple(chosen), f"the model answered {beginning}" if chosen else f"the model named none in {beginning}")
+
+
+def ruled_route(answer: Any, names: Sequence[str], most: int | None) -> Route:
+    """The retrievers that a user's function named."""
+    if isinstance(answer, Exception):
+        return Route((), went_on_without("choose", answer))
+    refuse_coroutine("choose", answer)
+    given = [answer] if isinstance(answer, str) and answer else answer
+    if given is None or (isinstance(given, str | list | tuple) and len(given) == 0):
+        return Route((), f"choose returned {shown(answer)}")
+    for name in given if isinstance(given, list | tuple) else [given]:
+        if name not in names:
+            rule = f"choose must return a name, a list of names or None, with names among {', '.join(map(repr, names))}"
+            raise UnusableResult(f"{rule}; it returned {shown(answer)}{did_you_mean(name, names)}", rule)
+    chosen = tuple(dict.fromkeys(given))
+    reason = f"choose returned {shown(answer)}"
+    if most is not None and len(chosen) > most:
+        reason += f"; at most {most} {'is' if most == 1 else 'are'} asked"
+    return Route(chosen[:most], reason)

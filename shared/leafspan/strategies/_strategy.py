@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from leafspan.checks import short_repr, shown, what_makes_one, with_option_names
-from leafspan.config import Place, load_config, read_config, register, register_later, write_config
+from leafspan.checks import did_you_mean, keep_whole, short_repr, shown, what_makes_one, with_option_names
+from leafspan.config import (
+    Place,
+    config_name,
+    kind_named,
+    kinds_below,
+    load_config,
+    read_config,
+    register,
+    register_later,
+    write_config,
+)
 from leafspan.errors import InvalidArgument
-from leafspan.strategies._context import RetrievalContext
+from leafspan.filters import Where
 from leafspan.strategies._requests import StrategyFlow
 from leafspan.values import Candidate, Query
 
@@ -135,3 +147,125 @@ def check_strategy(name: str, value: object) -> None:
         forgotten = isinstance(value, type) and issubclass(value, Strategy)
         hint = "; did you forget the parentheses?" if forgotten else what_makes_one(value, ["as_strategy"])
         raise InvalidArgument(f"{name} must be a strategy such as Vector(), got {shown(value)}{hint}")
+
+
+MOST_CANDIDATES = 10_000
+"""The most candidates that a call can ask for."""
+
+LOWEST_SCORE = -sys.float_info.max
+"""A score lower than any result's."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalContext:
+    """The context of one retrieval that a strategy gets.
+
+    Attributes:
+        candidates: Number of leaves to look at for each query, >= 1. A strategy that finds single leaves returns fewer only
+            if the index has no more. If the results do not fill a budget, leafspan runs it again with more.
+        where: Filter on the documents, None for all. Pass it on with every request.
+        k: Number of results that the call will use: no more need to be loaded. None if all may be used; a strategy that
+            builds on another one uses all of its results.
+        words: Most words in all results together, None if the call has no budget. An estimate where the budget counts
+            tokens. A longer result is useless unless it is a single leaf.
+        embedder: Name of the embedder that the index was made with, None before its first document.
+        exactly: Whether the call itself set the number of candidates, so that no strategy looks at more. Default: False.
+        private: Whether a private view is searched, where pseudonyms replace the entities in queries and documents.
+            Default: False.
+    """
+
+    candidates: int
+    where: Where | None = None
+    k: int | None = None
+    words: int | None = None
+    embedder: str | None = None
+    exactly: bool = False
+    private: bool = False
+
+    def __post_init__(self) -> None:
+        keep_whole(self, "candidates", 1)
+        if self.k is not None:
+            keep_whole(self, "k", 1)
+
+    @property
+    def results(self) -> int:
+        """The number of results worth loading."""
+        return self.candidates if self.k is None else min(self.k, self.candidates)
+
+    @property
+    def for_base(self) -> RetrievalContext:
+        """The context for the base of this strategy: the same without ``k``, since it needs all results of its base."""
+        return replace(self, k=None)
+
+    def at_least(self, candidates: int) -> RetrievalContext:
+        """The same context with at least this many candidates, unless the call set the number."""
+        return self if self.exactly else replace(self, candidates=max(self.candidates, candidates))
+
+    def longest(self, max_words: int | None) -> int | None:
+        """The most words that a result may have: ``max_words``, or ``words`` if that is less. None for no limit."""
+        return min((limit for limit in (max_words, self.words) if limit is not None), default=None)
+
+
+StrategyLike = Strategy | str | Mapping[str, Any]
+"""A strategy, its name such as ``"hybrid"``, or a mapping such as ``to_config`` returns."""
+
+
+def to_strategy(name: str, value: object) -> Strategy:
+    """The strategy for the value of the option ``name``.
+
+    Raises:
+        InvalidArgument: if no strategy has that name, an option of its configuration is out of its range, or the value is
+            something else.
+    """
+    if isinstance(value, str) and kind_named(value, [Strategy]) is None:
+        names = kinds_below(Strategy)
+        alone = ", ".join(repr(each) for each in names if _stands_alone(each))
+        raise InvalidArgument(f"{name} must be one of {alone}, got {shown(value)}{did_you_mean(value, names)}")
+    if isinstance(value, str | Mapping | Path):
+        return Strategy.from_config(value)
+    check_strategy(name, value)
+    assert isinstance(value, Strategy)
+    return value
+
+
+def _stands_alone(name: str) -> bool:
+    """Whether the strategy of this name needs no options."""
+    try:
+        Strategy.from_config(name)
+    except InvalidArgument:
+        return False
+    return True
+
+
+def check_named_strategies(option: str, one: str, value: object) -> dict[str, Strategy]:
+    """A checked copy of the strategies by name."""
+    if not isinstance(value, Mapping):
+        raise InvalidArgument(f"{option} must be a mapping from names to strategies, got {shown(value)}")
+    for name, each in value.items():
+        if not isinstance(name, str) or not name.strip():
+            raise InvalidArgument(f"a name in {option} must be a text that is not blank, got {shown(name)}")
+        check_strategy(f"{one} {name!r}", each)
+    return dict(value)
+
+
+def name_strategies(option: str, strategies: Sequence[object], *, between: str = " ") -> dict[str, Strategy]:
+    """The strategies of a list by their names in configurations, such as ``"auto-merging"``.
+
+    The first strategy of a name has the name alone, later ones have a number, such as ``"hybrid 2"``.
+
+    Args:
+        option: Name of the option in errors, such as ``"strategies"``.
+        strategies: Strategies, their names or their configurations.
+        between: Text before the number. Default: a space.
+
+    Raises:
+        InvalidArgument: if one is not a strategy.
+    """
+    named: dict[str, Strategy] = {}
+    met: Counter[str] = Counter()
+    for given in strategies:
+        made = to_strategy(f"each of {option}", given)
+        name = given if isinstance(given, str) else config_name(type(made))
+        met[name] += 1
+        named[name if met[name] == 1 else f"{name}{between}{met[name]}"] = made
+    return named

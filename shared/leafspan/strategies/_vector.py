@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from leafspan.checks import check_flag, check_number, check_text, keep_whole
-from leafspan.strategies._context import RetrievalContext
+from leafspan.strategies._queries import query_vectors, search, those_that_reach
 from leafspan.strategies._requests import Load, LoadedVectorSearch, StrategyFlow, VectorSearch
-from leafspan.strategies._searching import query_vectors, search, those_that_reach
-from leafspan.strategies._strategy import Strategy
+from leafspan.strategies._strategy import RetrievalContext, Strategy
 from leafspan.values import Candidate, Query, scored
 
 

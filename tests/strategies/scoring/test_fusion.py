@@ -7,8 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
-from leafspan.strategies.scoring import maximum_fusion, min_max, reciprocal_rank_fusion, sum_fusion, three_sigma
-from leafspan.strategies.scoring._fusion import distribution_based_fusion, relative_score_fusion
+from leafspan.strategies.scoring import (
+    distribution_based_fusion,
+    maximum_fusion,
+    min_max,
+    reciprocal_rank_fusion,
+    relative_score_fusion,
+    sum_fusion,
+    three_sigma,
+)
 from tests.profiles import examples
 
 FUSIONS = [reciprocal_rank_fusion, relative_score_fusion, distribution_based_fusion, sum_fusion, maximum_fusion]
