@@ -47,7 +47,7 @@ _ABOUT = {
     "lexical/_tokens.py": ("analysis",),
     "spans/_word_budget.py": ("relevant_runs",),
     "spans/_packing.py": ("packing",),
-    "strategies/scoring.py": ("neighbours",),
+    "strategies/scoring/__init__.py": ("neighbours",),
     "store/_scope.py": ("scoped",),
     "store/_consistent_reading.py": ("reader",),
     "store/_current_leaves.py": ("reader",),

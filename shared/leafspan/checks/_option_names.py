@@ -1,4 +1,4 @@
-"""Errors for unknown options: they suggest leafspan's name for the option."""
+"""Names of options: errors for unknown ones suggest leafspan's name, and a repr shows those that were changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a strategy from the options of a host's retriever."""
+"""Makes a strategy from the options of a host's retriever, and plain values of the options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents of a host's vector store, by the id of a document or of a passage."""
+"""Documents and passages of a host: stored, read and deleted by id, cut into leaves, or recognised after reranking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Language models of any library behind one interface."""
+"""Language models of any library behind one interface, with a name that is the same in every process."""
 
 from __future__ import annotations
 

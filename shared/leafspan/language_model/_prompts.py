@@ -1,4 +1,4 @@
-"""Prompts as templates with named fields."""
+"""Prompts for language models, and what their answers say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of an open index that a retrieval uses."""
+"""The parts of an open index that a retrieval uses, and loading them before the first question."""
 
 from __future__ import annotations
 

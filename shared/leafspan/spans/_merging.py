@@ -1,4 +1,4 @@
-"""Auto-merging: a parent replaces its children if enough of them were found."""
+"""Parents instead of leaves: of each hit, or (auto-merging) where enough of a parent's children were found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps results within a number of passages and a budget of words or tokens."""
+"""Keeps results within a number of passages and a budget of words or tokens, and cuts one that is too long."""
 
 from __future__ import annotations
 

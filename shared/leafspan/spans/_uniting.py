@@ -1,4 +1,4 @@
-"""Unites runs of leaves that overlap, so that no text comes twice."""
+"""No text comes twice: runs of leaves that overlap are united, and summaries of other results are left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows: each hit with its neighbours. Windows that overlap or touch become one."""
+"""Windows: each hit with its neighbours. Windows that overlap or touch become one. Also a span that grows to a length."""
 
 from __future__ import annotations
 

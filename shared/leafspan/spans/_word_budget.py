@@ -1,4 +1,4 @@
-"""The runs of leaves with the most relevance that fits into a number of words."""
+"""The runs of leaves with the most relevance that fits into a number of words, at a price of a word."""
 
 from __future__ import annotations
 

@@ -52,6 +52,8 @@ from ._parent_document import ParentDocument
 from ._queries import query_texts, query_vectors, to_queries, to_query
 from ._relevant_segments import DEFAULT, RelevantSegments
 from ._requests import (
+    LOWEST_SCORE,
+    MOST_CANDIDATES,
     AskHost,
     CallFunction,
     Embed,
@@ -70,6 +72,7 @@ from ._requests import (
     Mention,
     NoteWhyEmpty,
     Request,
+    RetrievalContext,
     Retrieves,
     RunStrategies,
     ScaleWeights,
@@ -87,16 +90,7 @@ from ._rerankers import HostReranker, Reranked
 from ._rewrite_query import RewriteQuery
 from ._router import Router
 from ._sentence_window import SentenceWindow
-from ._strategy import (
-    LOWEST_SCORE,
-    MOST_CANDIDATES,
-    RetrievalContext,
-    Strategy,
-    StrategyLike,
-    check_strategy,
-    name_strategies,
-    to_strategy,
-)
+from ._strategy import Strategy, StrategyLike, check_strategy, name_strategies, to_strategy
 from ._tree import Mode, Tree
 from ._vector import Vector
 

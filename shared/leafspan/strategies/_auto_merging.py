@@ -10,8 +10,8 @@ from leafspan.checks import check_choice, check_number, keep_whole
 from leafspan.spans import SCORES, auto_merge
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import check_base, retrieve_leaves
-from leafspan.strategies._requests import StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.strategies._requests import RetrievalContext, StrategyFlow
+from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, Query
 
 

@@ -12,8 +12,8 @@ from leafspan.config import register
 from leafspan.errors import InvalidArgument
 from leafspan.lexical import BM25Settings
 from leafspan.strategies._queries import query_texts, search, those_that_reach
-from leafspan.strategies._requests import LexicalSearch, Load, NoteWhyEmpty, StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.strategies._requests import LexicalSearch, Load, NoteWhyEmpty, RetrievalContext, StrategyFlow
+from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, Query, scored
 
 _ONLY_STOP_WORDS = "the question has only stop words, which a search by words ignores"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leafspan.checks import keep_whole
-from leafspan.strategies._requests import ListLeaves, Load, StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.strategies._requests import ListLeaves, Load, RetrievalContext, StrategyFlow
+from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, Hit, Query, scored
 
 

@@ -12,8 +12,8 @@ from leafspan.errors import InvalidArgument
 from leafspan.filters import instant
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import OverBase
-from leafspan.strategies._requests import StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
+from leafspan.strategies._requests import RetrievalContext, StrategyFlow
+from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.strategies.scoring import SHAPES, Shape, decay_factor
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Query

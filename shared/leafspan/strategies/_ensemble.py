@@ -22,8 +22,8 @@ from leafspan.strategies._fuse import (
 )
 from leafspan.strategies._other_sources import HostRetriever
 from leafspan.strategies._over_base import Filtered, Watched
-from leafspan.strategies._requests import RunStrategies, StrategyFlow, StrategyResults, StrategyRun
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
+from leafspan.strategies._requests import RetrievalContext, RunStrategies, StrategyFlow, StrategyResults, StrategyRun
+from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.strategies.scoring import reciprocal_rank_fusion
 from leafspan.values import Candidate, Query
 

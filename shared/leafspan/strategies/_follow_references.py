@@ -14,21 +14,17 @@ from leafspan.strategies._fuse import ON_FAILURE, OnFailure, in_words, split_fai
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._queries import query_vectors
 from leafspan.strategies._requests import (
+    MOST_CANDIDATES,
     ListLeaves,
     Load,
+    RetrievalContext,
     RunStrategies,
     Similarities,
     StrategyFlow,
     StrategyResults,
     StrategyRun,
 )
-from leafspan.strategies._strategy import (
-    MOST_CANDIDATES,
-    RetrievalContext,
-    Strategy,
-    check_named_strategies,
-    check_strategy,
-)
+from leafspan.strategies._strategy import Strategy, check_named_strategies, check_strategy
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Hit, Query, leaf_ids, run_of_id, scored
 

@@ -1,4 +1,4 @@
-"""Fuses lists of candidates from several retrievers or phrasings into one list."""
+"""Fuses lists of candidates from several retrievers or phrasings into one list, without the retrievers that failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The leaves that were found for a query, with their scores as arrays.
+"""The leaves and larger nodes that were found for a query, with their scores as arrays.
 
 A leaf's number is the place of its document among the found documents (sorted by id) times ``_DOCUMENT``, plus the leaf's
 ordinal. So neighbours have neighbouring numbers, and numbers sort by document and position.

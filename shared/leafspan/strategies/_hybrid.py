@@ -31,12 +31,13 @@ from leafspan.strategies._requests import (
     Load,
     Mention,
     NoteWhyEmpty,
+    RetrievalContext,
     ScaleWeights,
     SoftMatches,
     StrategyFlow,
     VectorSearch,
 )
-from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.strategies._strategy import Strategy
 from leafspan.trace import Calibrated, Contribution, Fused, Trace, TracedHit
 from leafspan.values import Candidate, LeafId, Query
 

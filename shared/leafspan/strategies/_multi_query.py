@@ -1,4 +1,4 @@
-"""Multi-query: a question searched in several phrasings."""
+"""Multi-query: a question searched in several phrasings, which a language model may write."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from leafspan.language_model import DEFAULT_PROMPT, check_prompt, fill_prompt, r
 from leafspan.strategies._fuse import Fusion, Ranked, fuse, to_fusion
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._queries import to_queries
-from leafspan.strategies._requests import Generate, StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
+from leafspan.strategies._requests import Generate, RetrievalContext, StrategyFlow
+from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Query
 

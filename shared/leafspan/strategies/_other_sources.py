@@ -1,4 +1,4 @@
-"""A retriever of a host framework, as the base of a strategy."""
+"""Other sources as strategies: a retriever of a host framework, or another index."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
 from leafspan.spans import Budget, citation
 from leafspan.strategies._queries import query_texts
-from leafspan.strategies._requests import AskHost, CallFunction, HostResult, StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
+from leafspan.strategies._requests import AskHost, CallFunction, HostResult, RetrievalContext, StrategyFlow
+from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Passage, Query, outside_candidate
 

@@ -1,4 +1,4 @@
-"""Strategies that pass on another strategy's results: all, those that match a filter, or those that reach a score."""
+"""Strategies over a base: its leaves, or its results that match a filter, reach a score, or are reported."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from leafspan.filters import Where, to_filter
 from leafspan.strategies._fuse import is_nameless
 from leafspan.strategies._other_sources import HostRetriever
 from leafspan.strategies._queries import those_that_reach
-from leafspan.strategies._requests import CallFunction, LoadPassages, StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
+from leafspan.strategies._requests import CallFunction, LoadPassages, RetrievalContext, StrategyFlow
+from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Passage, Query
 

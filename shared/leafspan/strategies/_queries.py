@@ -1,4 +1,4 @@
-"""Turns a user's texts and vectors into queries."""
+"""Queries: from a user's texts and vectors to vectors, and to a search by both."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from leafspan.checks import check_number, keep_whole
 from leafspan.spans import runs_within_budget, short_gaps
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import check_base, retrieve_leaves
-from leafspan.strategies._requests import Load, StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.strategies._requests import Load, RetrievalContext, StrategyFlow
+from leafspan.strategies._strategy import Strategy
 from leafspan.strategies.scoring import relevances
 from leafspan.values import Candidate, Query
 

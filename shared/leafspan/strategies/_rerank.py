@@ -11,9 +11,9 @@ from leafspan.errors import InvalidArgument
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._queries import query_texts
-from leafspan.strategies._requests import StrategyFlow
+from leafspan.strategies._requests import RetrievalContext, StrategyFlow
 from leafspan.strategies._rerankers import HostReranker, diversify, rerank_by_host, rerank_by_scores
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
+from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, Query
 
 

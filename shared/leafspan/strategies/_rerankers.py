@@ -1,4 +1,4 @@
-"""Reorders results by a function, by scores, or by a host's reranker."""
+"""Reorders results by a function's scores, by a host's reranker, or so that the first ones are not all alike."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ from leafspan.strategies._multi_query import (
 )
 from leafspan.strategies._over_base import OverBase
 from leafspan.strategies._queries import to_query
-from leafspan.strategies._requests import StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
+from leafspan.strategies._requests import RetrievalContext, StrategyFlow
+from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.values import Candidate, Query
 
 _ALWAYS_FUSED = ("step-back", "decompose")

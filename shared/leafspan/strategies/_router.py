@@ -37,8 +37,15 @@ from leafspan.strategies._fuse import (
     went_on_without,
 )
 from leafspan.strategies._queries import query_vectors
-from leafspan.strategies._requests import Generate, RunStrategies, StrategyFlow, StrategyResults, StrategyRun
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_named_strategies
+from leafspan.strategies._requests import (
+    Generate,
+    RetrievalContext,
+    RunStrategies,
+    StrategyFlow,
+    StrategyResults,
+    StrategyRun,
+)
+from leafspan.strategies._strategy import Strategy, check_named_strategies
 from leafspan.trace import Trace
 from leafspan.values import Candidate, Query
 

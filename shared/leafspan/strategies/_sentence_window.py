@@ -9,8 +9,8 @@ from leafspan.checks import keep_whole
 from leafspan.spans import longest_prefix, neighbours_of, windows_around
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import check_base, retrieve_leaves
-from leafspan.strategies._requests import Load, StrategyFlow
-from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.strategies._requests import Load, RetrievalContext, StrategyFlow
+from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, Query
 
 

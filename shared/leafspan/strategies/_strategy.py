@@ -1,16 +1,15 @@
-"""The base class of strategies."""
+"""What a strategy is: its context, its base class, and its name in configurations."""
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from leafspan.checks import did_you_mean, keep_whole, short_repr, shown, what_makes_one, with_option_names
+from leafspan.checks import did_you_mean, short_repr, shown, what_makes_one, with_option_names
 from leafspan.config import (
     Place,
     config_name,
@@ -23,8 +22,7 @@ from leafspan.config import (
     write_config,
 )
 from leafspan.errors import InvalidArgument
-from leafspan.filters import Where
-from leafspan.strategies._requests import StrategyFlow
+from leafspan.strategies._requests import RetrievalContext, StrategyFlow
 from leafspan.values import Candidate, Query
 
 _OF_A_CALL = ("k", "candidates", "budget", "where", "min_score", "timeout")
@@ -147,63 +145,6 @@ def check_strategy(name: str, value: object) -> None:
         forgotten = isinstance(value, type) and issubclass(value, Strategy)
         hint = "; did you forget the parentheses?" if forgotten else what_makes_one(value, ["as_strategy"])
         raise InvalidArgument(f"{name} must be a strategy such as Vector(), got {shown(value)}{hint}")
-
-
-MOST_CANDIDATES = 10_000
-"""The most candidates that a call can ask for."""
-
-LOWEST_SCORE = -sys.float_info.max
-"""A score lower than any result's."""
-
-
-@dataclass(frozen=True, slots=True)
-class RetrievalContext:
-    """The context of one retrieval that a strategy gets.
-
-    Attributes:
-        candidates: Number of leaves to look at for each query, >= 1. A strategy that finds single leaves returns fewer only
-            if the index has no more. If the results do not fill a budget, leafspan runs it again with more.
-        where: Filter on the documents, None for all. Pass it on with every request.
-        k: Number of results that the call will use: no more need to be loaded. None if all may be used; a strategy that
-            builds on another one uses all of its results.
-        words: Most words in all results together, None if the call has no budget. An estimate where the budget counts
-            tokens. A longer result is useless unless it is a single leaf.
-        embedder: Name of the embedder that the index was made with, None before its first document.
-        exactly: Whether the call itself set the number of candidates, so that no strategy looks at more. Default: False.
-        private: Whether a private view is searched, where pseudonyms replace the entities in queries and documents.
-            Default: False.
-    """
-
-    candidates: int
-    where: Where | None = None
-    k: int | None = None
-    words: int | None = None
-    embedder: str | None = None
-    exactly: bool = False
-    private: bool = False
-
-    def __post_init__(self) -> None:
-        keep_whole(self, "candidates", 1)
-        if self.k is not None:
-            keep_whole(self, "k", 1)
-
-    @property
-    def results(self) -> int:
-        """The number of results worth loading."""
-        return self.candidates if self.k is None else min(self.k, self.candidates)
-
-    @property
-    def for_base(self) -> RetrievalContext:
-        """The context for the base of this strategy: the same without ``k``, since it needs all results of its base."""
-        return replace(self, k=None)
-
-    def at_least(self, candidates: int) -> RetrievalContext:
-        """The same context with at least this many candidates, unless the call set the number."""
-        return self if self.exactly else replace(self, candidates=max(self.candidates, candidates))
-
-    def longest(self, max_words: int | None) -> int | None:
-        """The most words that a result may have: ``max_words``, or ``words`` if that is less. None for no limit."""
-        return min((limit for limit in (max_words, self.words) if limit is not None), default=None)
 
 
 StrategyLike = Strategy | str | Mapping[str, Any]

@@ -13,8 +13,8 @@ from leafspan.spans import without_repeats
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._over_base import Filtered
 from leafspan.strategies._queries import query_vectors, those_that_reach
-from leafspan.strategies._requests import HasTrees, Load, Similarities, StrategyFlow, TreeRoot, TreeRoots
-from leafspan.strategies._strategy import RetrievalContext, Strategy, check_strategy
+from leafspan.strategies._requests import HasTrees, Load, RetrievalContext, Similarities, StrategyFlow, TreeRoot, TreeRoots
+from leafspan.strategies._strategy import Strategy, check_strategy
 from leafspan.trace import Trace
 from leafspan.values import Candidate, LeafId, Query, scored
 

@@ -8,8 +8,8 @@ from operator import attrgetter
 
 from leafspan.checks import check_flag, check_number, check_text, keep_whole
 from leafspan.strategies._queries import query_vectors, search, those_that_reach
-from leafspan.strategies._requests import Load, LoadedVectorSearch, StrategyFlow, VectorSearch
-from leafspan.strategies._strategy import RetrievalContext, Strategy
+from leafspan.strategies._requests import Load, LoadedVectorSearch, RetrievalContext, StrategyFlow, VectorSearch
+from leafspan.strategies._strategy import Strategy
 from leafspan.values import Candidate, Query, scored
 
 
