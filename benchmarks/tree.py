@@ -1,14 +1,12 @@
-"""Trees: the cost of growing them, beside the paper's clustering, and the cost of asking them.
+"""Trees: the cost of growing them, and the cost of asking them.
 
     python benchmarks/tree.py [--leaves 100000] [--queries 200] [--data FOLDER] [--json FILE]
 
-Everything is compared within one run. The summarizer takes no time, so that only the rest is measured. The paper's
-clustering is ``RaptorClusters`` (UMAP, then Gaussian mixtures by BIC, as in the official code). Its first run is dropped,
-since UMAP compiles itself.
+Everything is compared within one run. The summarizer takes no time, so that only the rest is measured.
 
-With ``--data``, the folder of the question sets (see ``build_data.py``), the leaves come from squad. Both clusterers also
-build trees of a third of its documents, and the questions about these are asked. The quality of a tree is the share of
-questions whose answer is below the best summaries, for a given total number of words in the leaves below these summaries.
+With ``--data``, the folder of the question sets (see ``build_data.py``), the leaves come from squad. Trees of a third of
+its documents are also built, and the questions about these are asked. The quality of a tree is the share of questions
+whose answer is below the best summaries, for a given total number of words in the leaves below these summaries.
 
 Ends with 1 if a bound is missed, with 2 if there is no data.
 """
@@ -45,13 +43,11 @@ from side_by_side import clocked, medians
 from leafspan import Document, Index, Tree, Vector
 from leafspan.examples import example_documents
 from leafspan.flows import Flow, Progress, run
-from leafspan.lab import RaptorClusters
 from leafspan.strategies import LeafId
 from leafspan.trees import Bisecting, Clusterer, Extractive
-from leafspan.trees._growing import Tally, TreeDraft, TreeGrower, TreeNode
+from leafspan.trees._growing import TreeDraft, TreeGrower, TreeNode
 from leafspan.values import Covered
 
-SIZE = 1_000  # leaves of the tree that both clusterers grow
 SIZES = (1_000, 2_000, 5_000, 10_000, 20_000)
 COVERED = (300, 600, 1_200, 2_400)  # words of the leaves below the summaries that are read
 SET = "squad"
@@ -62,12 +58,7 @@ class Instant:
 
     identity = "first words"
     asks = False
-    max_words = 75
     max_input_words = 2_500
-
-    def prompt_words(self, words: int) -> int:
-        """See Summarizer."""
-        return 0
 
     def summarizing(self, groups: Sequence[Sequence[str]], embed: Any, keep: Any) -> Flow[dict[int, Exception]]:
         """See Summarizer."""
@@ -111,29 +102,28 @@ def nodes_of(index: Index, count: int) -> list[TreeNode]:
     return found
 
 
+def noise(texts: Sequence[str]) -> Flow[Any]:
+    """An embedder that takes no time."""
+    yield from ()
+    return np.random.default_rng(len(texts)).standard_normal((len(texts), 256)).astype(np.float32)
+
+
 def grow(nodes: Sequence[TreeNode], clusterer: Clusterer) -> float:
     """The seconds to grow one tree."""
     draft = TreeDraft("d", "d", list(nodes), lambda place, *_: str(LeafId("d", "t0", place)))
-    grower = TreeGrower(clusterer, Instant(), max_layers=10, embed=None, title_weight=0.0, cache=NoCache(), key_prefix="")
+    grower = TreeGrower(clusterer, Instant(), max_layers=10, embed=noise, title_weight=0.0, cache=NoCache(), key_prefix="")
     started = time.perf_counter()
-    run(grower.grow([draft], Tally(), Progress(None, show=False, what="Growing")))
+    run(grower.grow([draft], Progress(None, show=False, what="Growing")))
     return time.perf_counter() - started
 
 
 def clustering(index: Index) -> Iterator[Figure]:
-    """Both clusterers on the same leaves, then the default one on more of them."""
+    """The clusterer on more and more leaves."""
     nodes = nodes_of(index, max(SIZES))
-    grow(nodes[:100], RaptorClusters())  # UMAP compiles itself
-    ours = min(grow(nodes[:SIZE], Bisecting()) for _ in range(3))
-    theirs = grow(nodes[:SIZE], RaptorClusters())
-    print(f"  a tree of {SIZE:,} leaves grows in {ours:.2f} s, with the paper's clustering in {theirs:.1f} s")
-    yield Figure(f"seconds to grow a tree of {SIZE:,} leaves", ours)
-    yield Figure(f"seconds to grow a tree of {SIZE:,} leaves with the paper's clustering", theirs)
-    yield Figure("times faster than the paper's clustering, whole tree", theirs / ours, ">=", 10.0)
     seconds = [min(grow(nodes[:size], Bisecting()) for _ in range(2)) for size in SIZES]
     for size, spent in zip(SIZES, seconds, strict=True):
         print(f"  {size:>7,} leaves: {spent:.2f} s, {spent / (size * math.log(size)) * 1e6:.2f} us for n log n")
-        yield Figure(f"seconds to grow a tree of {size:,} leaves, again", spent)
+        yield Figure(f"seconds to grow a tree of {size:,} leaves", spent)
     growth = SIZES[-1] * math.log(SIZES[-1]) / (SIZES[0] * math.log(SIZES[0]))
     name = f"growth from {SIZES[0]:,} to {SIZES[-1]:,} leaves, beside n log n"
     yield Figure(name, seconds[-1] / seconds[0] / growth, "<=", 1.0)
@@ -168,19 +158,18 @@ def asking(folder: Path, leaves: int, count: int) -> Iterator[Figure]:
 
 
 def quality(folder: Path, data: Path) -> Iterator[Figure]:
-    """How well both clusterers' trees lead to answers, over the same documents and with the same summarizer."""
+    """How well trees with clusters of two sizes lead to answers, over the same documents and with the same summarizer."""
     documents, questions = load_documents(data, SET)[::3], load_questions(data, SET)
     ids = {document["id"] for document in documents}
     answered = [each for each in questions if each.get("answers") and each["answers"][0]["doc_id"] in ids][:ASKED]
     texts = {document["id"]: document["text"] for document in documents}
-    recall = {}
     with Index.open(folder / "squad") as index:
         index.add([Document(each["id"], each["text"], each["title"]) for each in documents], progress=False)
-        for clusterer in (Bisecting(), Bisecting(size=5), RaptorClusters()):
+        for clusterer in (Bisecting(), Bisecting(size=5)):
             started = time.perf_counter()
             index.build_tree(clusterer=clusterer, summarizer=Extractive(), progress=False)
             spent = time.perf_counter() - started
-            recall[str(clusterer)] = found = list(found_below(index, answered, texts))
+            found = list(found_below(index, answered, texts))
             shares = "  ".join(f"{share:.3f}" for share in found)
             below = fmean(len(each.summary.children) for each in index.summaries() if each.summary and each.layer == 1)
             print(f"  {clusterer}: {shares}  mean {fmean(found):.3f}; {below:.1f} leaves a summary, built in {spent:.1f} s")
@@ -188,8 +177,6 @@ def quality(folder: Path, data: Path) -> Iterator[Figure]:
                 yield Figure(f"{clusterer}: answers below summaries that cover {budget} words", share)
             yield Figure(f"{clusterer}: leaves below a summary", below)
             yield Figure(f"{clusterer}: seconds to build the trees", spent)
-    ours, theirs = recall[str(Bisecting(size=5))], recall[str(RaptorClusters())]
-    yield Figure("recall below summaries of the same size, beside the paper's", fmean(ours) / fmean(theirs), ">=", 1.0)
 
 
 def found_below(index: Index, questions: Questions, texts: Mapping[str, str]) -> Iterator[float]:

@@ -29,7 +29,7 @@ ALLOWED = {
     ("shared/leafspan/indexing/_document_check.py", "ValueError"),
     ("shared/leafspan/store/_as_written.py", "ValueError"),
     ("shared/leafspan/store/_manifest.py", "ValueError"),
-    ("shared/leafspan/trees/_summary_record.py", "ValueError"),
+    ("shared/leafspan/trees/_records.py", "ValueError"),
     # caught in the module, as what yaml raises for numbers and dates: that field is left out
     ("shared/leafspan/files/_front_matter.py", "ValueError"),
     # caught as any other failure of the file system: the segment stays in memory, and texts are embedded without the cache

@@ -232,11 +232,10 @@ READING: dict[str, Callable[[View, Any], Any]] = {
     "delete dry run": lambda view, value: view.delete(value, dry_run=True),
     "delete dry run where": lambda view, value: view.delete(where=value, dry_run=True),
     "delete dry_run": lambda view, value: view.delete(["nothing"], dry_run=value),
-    "build_tree dry run": lambda view, value: view.build_tree(dry_run=True, max_layers=value),
-    "build_tree partition": lambda view, value: view.build_tree(dry_run=True, partition_by=value),
-    "build_tree clusterer": lambda view, value: view.build_tree(dry_run=True, clusterer=value),
-    "build_tree summarizer": lambda view, value: view.build_tree(dry_run=True, summarizer=value),
-    "build_tree across": lambda view, value: view.build_tree(dry_run=True, across_documents=value),
+    "build_tree layers": lambda view, value: view.build_tree(max_layers=value),
+    "build_tree clusterer": lambda view, value: view.build_tree(clusterer=value),
+    "build_tree summarizer": lambda view, value: view.build_tree(summarizer=value),
+    "build_tree across": lambda view, value: view.build_tree(across_documents=value),
 }
 
 

@@ -144,8 +144,8 @@ class View:
             where: The filter, made with ``F`` or in the dialect of Chroma, Haystack or LlamaIndex.
             share_statistics: Whether BM25 counts words over the whole index rather than over the view. That is faster,
                 and reveals a little about other documents. It also shows summaries of several documents that others
-                have built. Otherwise the view ``F("tenant") == "a"`` shows only the summaries that it has built, and the
-                ones that the whole index has built for it with ``build_tree(partition_by="tenant")``. Default: False.
+                have built. Otherwise the view shows only summaries of several documents that it has built itself.
+                Default: False.
 
         Raises:
             InvalidArgument: if ``where`` is no filter, or a filter without a condition, which every document matches,
@@ -464,8 +464,6 @@ class View:
         clusterer: Clusterer | None = None,
         max_layers: int = 5,
         across_documents: bool = False,
-        partition_by: str | None = None,
-        dry_run: bool = False,
         progress: bool | None = None,
     ) -> Flow[TreesBuilt]:
         """Build a RAPTOR tree of each document, for the strategy ``Tree``.
@@ -479,14 +477,11 @@ class View:
             summarizer: A LangChain chat model or LLM, a LlamaIndex LLM, a function from a list of texts to their
                 summary, or an ``Abstractive`` with its options. Default: ``Extractive()``, which chooses sentences
                 without a language model.
-            clusterer: What groups leaves and summaries: ``Bisecting()``, ``leafspan.lab.RaptorClusters()`` as in the paper,
-                or a function (see ``Clusterer``). Default: ``Bisecting()``.
+            clusterer: What groups leaves and summaries: ``Bisecting()`` or a function (see ``Clusterer``).
+                Default: ``Bisecting()``.
             max_layers: Most layers of a document's tree, and most layers above the trees, >= 1. Default: 5.
-            across_documents: Whether to add layers above the trees, over all documents of the index or view.
-                Default: False.
-            partition_by: Metadata key. For each of its values, layers are added over the documents with that value. A
-                scoped view shows the layers that it has built itself: see ``scoped``. Default: none.
-            dry_run: Whether to report only what would be done. Default: False.
+            across_documents: Whether to add layers above the trees, over all documents of the index or view. A
+                scoped view shows the layers that it has built itself: see ``scoped``. Default: False.
             progress: Whether to show a bar. Default: only in a terminal or a notebook.
 
         Raises:
@@ -498,7 +493,7 @@ class View:
 
         Source: Sarthi et al., RAPTOR, ICLR 2024.
         """
-        return self._build(summarizer, clusterer, max_layers, across_documents, partition_by, dry_run, progress)
+        return self._build(summarizer, clusterer, max_layers, across_documents, progress)
 
     abuild_tree = awaiting(build_tree)
 
@@ -640,22 +635,16 @@ class View:
         clusterer: Clusterer | None,
         max_layers: int,
         across_documents: bool,
-        partition_by: str | None,
-        dry_run: bool,
         progress: bool | None,
     ) -> Flow[TreesBuilt]:
-        check_flag("dry_run", dry_run)  # a build that was meant as a dry run may cost money
         plan = trees.Plan(
             trees.Bisecting() if clusterer is None else clusterer,
             trees.to_summarizer(summarizer),
             summarizer is not None,
             max_layers,
             across_documents,
-            partition_by,
         )
-        options = trees.BuildOptions(
-            self._embed, self._settings.title_weight, self._scope, self._timeout, progress, dry_run
-        )
+        options = trees.BuildOptions(self._embed, self._settings.title_weight, self._scope, self._timeout, progress)
         return trees.build_trees(self._sources.trees, plan, self._store, options)
 
     def _ingest(self, documents: Iterable[object] | object, options: AddOptions) -> Flow[Added]:

@@ -605,17 +605,6 @@ def test_of_the_layers_above_trees_a_view_sees_those_that_it_built(planted):
     assert top in shared.summaries()
 
 
-def test_layers_over_each_tenant_s_documents_are_seen_by_that_tenant_alone(planted):
-    planted.build_tree(partition_by="tenant", clusterer=Bisecting(size=3))
-    for view, others in ((planted.scoped(A), "merger"), (planted.scoped(B), "tea")):
-        (top,) = (each for each in view.summaries() if len(covered(each)) > 1)
-        assert covered(top) == {"plan", "note"}
-        assert others not in top.text.split()
-    # What is narrower does not see all that was clustered together.
-    narrower = planted.scoped(A).scoped(F("tenant").exists())
-    assert all(len(covered(each)) == 1 for each in narrower.summaries())
-
-
 def test_building_in_a_view_touches_nobody_else_s_trees(planted):
     a, b = planted.scoped(A), planted.scoped(B)
     b.build_tree(across_documents=True, clusterer=Bisecting(size=3))
@@ -627,7 +616,6 @@ def test_building_in_a_view_touches_nobody_else_s_trees(planted):
     before = others()
     for options in (
         {"across_documents": True},
-        {"partition_by": "tenant"},
         {"max_layers": 1},
         {"summarizer": first_words},
         {},
@@ -890,8 +878,6 @@ builds = st.fixed_dictionaries(
         "summarizer": st.sampled_from([first_words, last_words]),
         "max_layers": st.sampled_from([1, 2]),
         "across_documents": st.booleans(),
-        "partition_by": st.sampled_from(["year", "tags", "tenant"]),
-        "dry_run": st.booleans(),
     },
 )
 operations = st.one_of(
@@ -972,9 +958,7 @@ def attack(mixed: Index, alone: Index, own, others, raw, others_first, work, ask
     # these are clustered. And of a document that was deleted the summaries of a language model are forgotten at once, and not
     # only when its owner builds the next time, as where it has become somebody else's.
     tells = any(
-        kind == "narrow"
-        or (kind == "build" and {"across_documents", "partition_by", "summarizer"} & what[0].keys())
-        or (kind == "build all" and "partition_by" in what[0])  # which lays layers across the documents of each tenant
+        kind == "narrow" or (kind == "build" and {"across_documents", "summarizer"} & what[0].keys())
         for kind, *what in work
     )
 

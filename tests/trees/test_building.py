@@ -22,7 +22,7 @@ from leafspan.engines.chroma._collection import Collection
 from leafspan.errors import FunctionFailed, IndexMismatch
 from leafspan.strategies import Tree
 from leafspan.trees import Abstractive, Bisecting, Extractive
-from leafspan.trees._document_trees import DocumentTrees
+from leafspan.trees._building import DocumentTrees
 from tests.event_loop import wait_for_the_loop
 from tests.profiles import examples, quick
 from tests.store.columns import columns
@@ -75,7 +75,7 @@ def test_of_any_number_of_leaves_one_root_is_left(index, count):
     assert check_laws(index) == min(count, 1)
     assert built.summaries == len(index.summaries()) == index.stats().summaries
     assert bool(built.summaries) == (count > 1)
-    assert index.build_tree() == type(built)((), 1, 0, 0, 0, 0, 0, ())
+    assert index.build_tree() == type(built)((), 1, 0, 0, 0, ())
 
 
 TEXTS = st.lists(
@@ -95,10 +95,9 @@ def test_trees_are_trees_and_equal_each_time(texts, size, margin, across, max_la
         index = opened()
         index.add(order)
         options = {"clusterer": Bisecting(size=size, margin=margin), "across_documents": across, "max_layers": max_layers}
-        planned = index.build_tree(**options, dry_run=True)
         built = index.build_tree(**options)
         check_laws(index)
-        assert planned.built == built.built == tuple(sorted(document.id for document in documents))
+        assert built.built == tuple(sorted(document.id for document in documents))
         layers = [each.summary.layer for each in index.summaries()]
         assert max(layers, default=0) <= max_layers * (1 + across)
         made.append(records(index))
@@ -351,83 +350,6 @@ def test_documents_that_change_their_order_of_roots_do_not_matter_to_the_next_bu
     check_laws(index)
 
 
-def test_a_dry_run_changes_nothing_and_says_what_the_build_will_do(index):
-    asked = Asked()
-    summarizer = asked.summarizer(prompt="Now {max_words} words: {texts}")
-    index.add([document("a", 16), document("b", 4), document("c", 1)])
-    before = index.client.list_collections()
-    planned = index.build_tree(summarizer=summarizer, clusterer=fours, dry_run=True)
-    assert index.client.list_collections() == before
-    assert asked.calls == []
-    assert (planned.built, planned.summaries, planned.asked, planned.reused) == (("a", "b", "c"), 6, 6, 0)
-    # 3 words of the prompt in each of 6 calls; 20 sentences of 11 words; 4 summaries, counted as 44 words of the sentences
-    assert planned.words_sent == 6 * 3 + 20 * 11 + 4 * 44
-    assert planned.words_received == 6 * 75
-    built = index.build_tree(summarizer=summarizer, clusterer=fours)
-    assert (built.built, built.summaries, built.asked) == (planned.built, 6, 6)
-    assert (built.words_sent, built.words_received) == (0, 0)
-    everything = records(index), records(index, "tree.manifest"), records(index, "tree.texts")
-    index.add([document("a", 16, s3="In a the sentence 3 now tells of something else."), document("new", 4)])
-    planned = index.build_tree(summarizer=summarizer, clusterer=fours, dry_run=True)
-    for one, other in zip(
-        (records(index), records(index, "tree.manifest"), records(index, "tree.texts")), everything, strict=True
-    ):
-        same_records(one, other)
-    assert (planned.built, planned.unchanged, planned.asked, planned.reused) == (("a", "new"), 2, 3, 3)
-    built = building(index, asked, summarizer=summarizer)
-    assert (built.built, built.unchanged, built.asked, built.reused) == (("a", "new"), 2, 3, 3)
-
-
-def test_a_dry_run_of_what_asks_nobody_sends_no_words(index):
-    index.add([document("a", 16)])
-    planned = index.build_tree(clusterer=fours, dry_run=True)
-    assert (planned.summaries, planned.asked, planned.words_sent, planned.words_received) == (5, 5, 0, 0)
-
-
-def test_layers_above_are_those_of_each_value_of_a_key(index):
-    index.add(
-        [
-            document("a", 4, {"tags": ["sea", "trade"]}),
-            document("b", 4, {"tags": ["sea"]}),
-            document("c", 4, {"tags": ["trade"]}),
-            document("d", 4, {"tags": ["alone"]}),
-            document("e", 4, {"tags": ["sea"]}),
-            document("f", 4),
-            document("g", 4, {"tags": "sea"}),  # one value, and not a list with it
-        ]
-    )
-    built = index.build_tree(partition_by="tags", clusterer=fours)
-    assert built.failed == ()
-    above = [{run.document_id for run in each.summary.covers} for each in index.summaries() if each.summary.layer == 2]
-    assert sorted(map(sorted, above)) == [["a", "b", "e"], ["a", "c"]]
-    check_laws(index)
-    index.add(document("b", 4, {"tags": ["trade"]}))
-    again = index.build_tree(partition_by="tags", clusterer=fours)
-    above = [{run.document_id for run in each.summary.covers} for each in index.summaries() if each.summary.layer == 2]
-    assert sorted(map(sorted, above)) == [["a", "b", "c"], ["a", "e"]]
-    assert (again.built, again.summaries) == (("b",), 1 + 2)
-    # Another key, and the layers of the first are gone; then over everything.
-    assert index.build_tree(partition_by="none", clusterer=fours).built == ()
-    assert index.stats().layers == 1
-    index.build_tree(across_documents=True, clusterer=fours)
-    assert check_laws(index) == 1
-
-
-def test_two_values_that_the_same_documents_have_share_their_layers(index):
-    index.add([document(name, 4, {"tags": ["x", "y"]}) for name in "abc"])
-    asked = Asked()
-    built = building(index, asked, partition_by="tags")
-    assert (built.summaries, built.asked) == (4, 4)
-    assert check_laws(index) == 1
-    assert building(index, asked, partition_by="tags").summaries == 0
-
-
-@pytest.mark.parametrize("key", ["", 3])
-def test_a_key_must_be_a_text(index, key):
-    with pytest.raises(InvalidArgument, match="partition_by must be a metadata key"):
-        index.build_tree(partition_by=key)
-
-
 @pytest.mark.parametrize("changed", [{"name": "other"}, {"prompt": "In {max_words}: {texts}"}, {"max_words": 9}])
 def test_what_one_summarizer_answered_is_not_the_answer_of_another(index, changed):
     asked = Asked()
@@ -444,8 +366,6 @@ def test_another_summarizer_must_be_given_on_purpose(index):
     assert building(index, asked).built == ("a",)
     with pytest.raises(IndexMismatch, match="built with the summarizer Abstractive"):
         index.build_tree()
-    with pytest.raises(IndexMismatch, match="built with the summarizer Abstractive"):
-        index.build_tree(dry_run=True)
     index.add(document("a", 9))
     with pytest.raises(IndexMismatch, match="built with the summarizer Abstractive"):
         index.build_tree()
@@ -498,7 +418,7 @@ def test_nothing_of_a_document_stays_behind(index, how, across):
     asked = Asked()
     secret = f"In a the sentence 2 tells of a {word} in the rain."
     index.add([document("a", 16, {"topic": word}, s2=secret), document("b", 16), document("c", 3)])
-    options = {"partition_by": "topic"} if across else {}
+    options = {"across_documents": across}
     building(index, asked, across_documents=True)
     building(index, asked, **options)
     assert len(words_in_chroma(index, word)) >= 4  # leaves, manifest, summaries, their texts
@@ -559,8 +479,6 @@ def test_views_that_show_the_same_documents_have_layers_of_their_own(index):
     assert building(index, asked, across_documents=True).summaries == 1
     assert building(view, asked, across_documents=True).summaries == 0
     assert [each.stats().layers for each in (view, index)] == [2, 2]
-    index.build_tree(summarizer=asked.summarizer(), clusterer=fours, partition_by="none")
-    assert [each.stats().layers for each in (view, index)] == [2, 2]  # the index shows the view's layers, too
     view.delete(["a"])
     assert [each.stats().layers for each in (view, index)] == [1, 1]
 
@@ -596,21 +514,19 @@ def test_a_summary_that_fails_is_reported_and_the_next_build_asks_for_it_alone(i
     same_records(records(index), records(calm))
 
 
-def test_a_failure_in_the_layers_above_leaves_the_trees_and_the_other_partitions(index):
+def test_a_failure_in_the_layers_above_leaves_the_trees(index):
     asked = Asked()
-    index.add([document(name, 4, {"kind": name in "ab"}) for name in "abcd"])
+    index.add([document(name, 4) for name in "abcdef"])
     building(index, asked)
-    asked.rotten = {next(each.text for each in index.summaries("c"))}
-    built = building(index, asked, partition_by="kind")
+    asked.rotten = {next(each.text for each in index.summaries("f"))}
+    built = building(index, asked, across_documents=True)
     [failed] = built.failed
-    assert (failed.tree, failed.layer, built.summaries) == ("kind = false", 2, 1)
-    assert [
-        sorted(run.document_id for run in each.summary.covers) for each in index.summaries() if each.summary.layer == 2
-    ] == [["a", "b"]]
+    assert (failed.tree, failed.layer, built.summaries) == ("all documents", 2, 0)
+    assert (index.stats().trees, index.stats().layers) == (6, 1)
     asked.rotten = ()
-    again = building(index, asked, partition_by="kind")
-    assert (again.built, again.summaries, again.asked, again.reused) == ((), 1, 1, 1)
-    assert check_laws(index) == 2
+    again = building(index, asked, across_documents=True)
+    assert (again.built, again.summaries, again.asked, again.reused) == ((), 3, 2, 1)  # of a to d, of e and f, and of both
+    assert check_laws(index) == 1
 
 
 def test_where_a_document_fails_the_layers_above_wait(index):
@@ -738,16 +654,16 @@ def test_a_tree_stays_if_its_document_changes_back_while_it_is_built(index, monk
     building(index, Asked())
     index.add(document("a", 17))
     deleted = []
-    to_build, delete = DocumentTrees.to_build, Collection.delete
+    find_outdated, delete = DocumentTrees.outdated, Collection.delete
 
     def and_change_back(self):
-        outdated = to_build(self)
+        outdated = find_outdated(self)
         assert outdated == ["a"]
         index.add(document("a", 16))
         monkeypatch.setattr(Collection, "delete", lambda self, ids: deleted.extend(ids) or delete(self, ids))
         return outdated
 
-    monkeypatch.setattr(DocumentTrees, "to_build", and_change_back)
+    monkeypatch.setattr(DocumentTrees, "outdated", and_change_back)
     building(index, Asked())
     assert [id_ for id_ in deleted if "#t" in id_] == []
     assert check_laws(index)
@@ -951,10 +867,9 @@ def test_records_that_belong_to_no_tree_and_half_written_trees_are_removed(index
     assert index.repair() == []
 
 
-@pytest.mark.parametrize("name", ["dry_run", "across_documents"])
-def test_flags_must_be_true_or_false(index, name):
-    with pytest.raises(InvalidArgument, match=f"{name} must be True or False, got 'no'"):
-        index.build_tree(**{name: "no"})
+def test_the_flag_must_be_true_or_false(index):
+    with pytest.raises(InvalidArgument, match="across_documents must be True or False, got 'no'"):
+        index.build_tree(across_documents="no")
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import random
 import subprocess
 import sys
-import warnings
 from collections import Counter
 from math import inf, nan
 
@@ -12,15 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan import InvalidArgument, MissingExtra
+from leafspan import InvalidArgument
 from leafspan.embedding import normalize
-from leafspan.lab import RaptorClusters
 from leafspan.trees import Bisecting
-from leafspan.trees._clusters import check_clusters
+from leafspan.trees._clustering import check_clusters
 from tests.profiles import examples
 
 NO_LIMIT = 10**9
-SMALL = RaptorClusters(dimension=2, most_components=4)
 
 
 def directions(*degrees):
@@ -262,94 +258,10 @@ def test_options_of_bisecting_are_in_their_ranges(options, message):
         Bisecting(**options)
 
 
-# The paper's clusters
-
-
-@pytest.mark.parametrize("count", range(12))
-@pytest.mark.parametrize("noise", [0, 0.5])
-def test_few_places_are_one_cluster_as_far_as_they_fit_together(count, noise):
-    vectors = topics(1, count, noise=noise)
-    if count:
-        assert RaptorClusters()(vectors, [10] * count, NO_LIMIT) == [list(range(count))]
-    for max_words in 5, 25, 50:
-        check_laws(RaptorClusters()(vectors, [10] * count, max_words), [10] * count, max_words)
-
-
-@pytest.mark.slow  # UMAP compiles itself
-@pytest.mark.parametrize("count", [12, 13, 14, 15])
-def test_from_twelve_places_on_there_are_mixtures(count):
-    vectors = topics(3, 5)[:count]
-    check_laws(RaptorClusters(most_components=4)(vectors, [10] * count, 60), [10] * count, 60)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("vectors", [topics(1, 24, noise=0), np.zeros((24, 16), dtype=np.float32)])
-def test_what_is_all_the_same_is_clustered_too(vectors):
-    for max_words in 60, NO_LIMIT:
-        check_laws(SMALL(vectors, [10] * 24, max_words), [10] * 24, max_words)
-
-
-@pytest.mark.slow
-def test_what_is_alike_comes_together_and_again_for_the_same_seed():
-    vectors = topics(2, 15)
-    numbers, numpy_state = random.getstate(), np.random.get_state()[1].copy()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        clusters = SMALL(vectors, [10] * 30, 200)
-    assert random.getstate() == numbers
-    assert np.array_equal(np.random.get_state()[1], numpy_state)
-
-    check_laws(clusters, [10] * 30, 200)
-    assert all(len({place // 15 for place in cluster}) == 1 for cluster in clusters)
-    assert SMALL(vectors, [10] * 30, 200) == clusters
-
-
-@pytest.fixture
-def _without_umap(monkeypatch):
-    """Mixtures are of the vectors as they are, less all but their first dimensions: UMAP takes seconds to compile itself."""
-    monkeypatch.setattr(RaptorClusters, "_reduce", lambda self, vectors, neighbours: vectors[:, : self.dimension])
-
-
-@pytest.mark.usefixtures("_without_umap")
-def test_what_a_mixture_puts_together_is_a_cluster():
-    vectors = directions(0, 90, 180, 2, 92, 182, 4, 94, 184)
-    for max_words in 30, NO_LIMIT:
-        assert SMALL(vectors, [10] * 9, max_words) == [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
-
-
-@pytest.mark.usefixtures("_without_umap")
-@pytest.mark.parametrize(("count", "max_words"), [(4, 25), (12, NO_LIMIT), (15, 25), (15, 60)])
-def test_mixtures_lose_no_place_and_break_no_limit(count, max_words):
-    for vectors in topics(3, 5)[:count], np.zeros((count, 16), dtype=np.float32):
-        check_laws(SMALL(vectors, [10] * count, max_words), [10] * count, max_words)
-
-
-def test_without_umap_the_error_names_the_command(monkeypatch):
-    monkeypatch.setitem(sys.modules, "umap", None)
-    with pytest.raises(MissingExtra, match=r'pip install "\.\[umap\]" in the clone of leafspan'):
-        RaptorClusters()(topics(1, 3), [10] * 3, NO_LIMIT)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"dimension": 1}, "dimension must be a whole number >= 2, got 1"),
-        ({"most_components": 1}, "most_components must be a whole number >= 2, got 1"),
-        ({"seed": -1}, "seed must be a whole number >= 0, got -1"),
-        ({"threshold": 1}, "threshold must be a number in \\[0, 1\\), got 1"),
-        ({"threshold": nan}, "threshold must be a number in \\[0, 1\\), got nan"),
-    ],
-)
-def test_options_of_raptor_clusters_are_in_their_ranges(options, message):
-    with pytest.raises(InvalidArgument, match=message):
-        RaptorClusters(**options)
-
-
 # Importing
 
 
-def test_clusterers_import_nothing_heavy():
-    modules = "leafspan.trees._clusters, leafspan.trees._bisecting, leafspan.lab._raptor_clusters"
-    code = f"import sys, {modules}; print([m for m in ('numpy', 'umap', 'sklearn', 'scipy', 'numba') if m in sys.modules])"
+def test_the_clusterer_imports_nothing_heavy():
+    code = "import sys, leafspan.trees._clustering; print([m for m in ('numpy', 'sklearn', 'scipy') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan.flows import Call, run
-from leafspan.trees._growing import Tally, TreeDraft, TreeGrower, TreeNode
+from leafspan.trees._growing import TreeDraft, TreeGrower, TreeNode
 from leafspan.values import Covered
 from tests.profiles import examples
 
@@ -80,25 +80,25 @@ def draft(name: str, *texts: str) -> TreeDraft:
 
 
 def grow(*drafts: TreeDraft, summarizer=None, cache=None, clusterer=pairs, max_layers=9):
-    """What came of it: the summarizer, the cache, the bar and the counts."""
-    summarizer, cache, bar, tally = summarizer or Summarizer(), cache or Cache(), Bar(), Tally()
+    """What came of it: the summarizer, the cache, the bar and the grower with its counts."""
+    summarizer, cache, bar = summarizer or Summarizer(), cache or Cache(), Bar()
 
     def embed(texts):
         return (yield Call(lambda: np.array([[1.0, len(text)] for text in texts], np.float32)))
 
     grower = TreeGrower(clusterer, summarizer, max_layers, embed, 0.0, cache, "key-")
-    run(grower.grow(drafts, tally, bar))
-    return summarizer, cache, bar, tally
+    run(grower.grow(drafts, bar))
+    return summarizer, cache, bar, grower
 
 
 def test_layers_are_added_until_one_root_is_left():
     tree = draft("d", "a", "b", "c", "d", "e")
-    summarizer, _, bar, tally = grow(tree)
+    summarizer, _, bar, grower = grow(tree)
     assert [(node.layer, len(node.record.children)) for node in tree.summaries] == [(1, 2), (1, 2), (2, 2), (3, 2)]
     assert summarizer.asked[:2] == [("a", "b"), ("c", "d")]
     assert [tree.nodes[root].layer for root in tree.roots] == [3]
     assert [node.covers for node in tree.summaries][-1] == (Covered("d", V, 0, 4, 0, 5),)
-    assert (tally.asked, tally.reused) == (4, 0)
+    assert (grower.asked, grower.reused) == (4, 0)
     assert bar.done == 5  # each leaf once, when the first summary over it is there: the fifth was alone at first
 
 
@@ -106,8 +106,8 @@ def test_what_is_in_the_cache_is_not_asked_for_again_and_is_progress_too():
     cache = Cache()
     first, again = draft("d", "a", "b", "c", "d"), draft("d", "a", "b", "c", "d")
     grow(first, cache=cache)
-    summarizer, _, bar, tally = grow(again, cache=cache)
-    assert (summarizer.asked, tally.asked, tally.reused, bar.done) == ([], 0, 3, 4)
+    summarizer, _, bar, grower = grow(again, cache=cache)
+    assert (summarizer.asked, grower.asked, grower.reused, bar.done) == ([], 0, 3, 4)
     assert [node.text for node in again.summaries] == [node.text for node in first.summaries]
 
 
@@ -122,18 +122,18 @@ def test_what_another_summarizer_has_answered_is_asked_for_again():
     cache = Cache()
     grow(draft("d", "a", "b"), cache=cache)
     tree = draft("d", "a", "b")
-    summarizer, _, _, tally = grow(tree, cache=cache, summarizer=Summarizer("another one"))
-    assert (summarizer.asked, tally.reused) == ([("a", "b")], 0)
+    summarizer, _, _, grower = grow(tree, cache=cache, summarizer=Summarizer("another one"))
+    assert (summarizer.asked, grower.reused) == ([("a", "b")], 0)
     assert [node.text for node in tree.summaries] == ["another one: a b"]
     assert len(cache.texts) == 2
 
 
 def test_what_two_trees_need_is_asked_for_once_and_belongs_to_the_first():
     one, other = draft("one", "a", "b", "c"), draft("other", "a", "b", "x")
-    summarizer, cache, _, tally = grow(one, other)
+    summarizer, cache, _, grower = grow(one, other)
     assert summarizer.asked[0] == ("a", "b")
     assert summarizer.asked.count(("a", "b")) == 1
-    assert tally.asked == 3  # and one root each
+    assert grower.asked == 3  # and one root each
     assert [cache.owners[tree.summaries[0].record.key] for tree in (one, other)] == ["one", "one"]
     assert [cache.owners[tree.summaries[1].record.key] for tree in (one, other)] == ["one", "other"]
     assert one.summaries[0].text == other.summaries[0].text
@@ -175,14 +175,14 @@ def test_one_leaf_needs_no_tree():
 def test_every_leaf_is_below_a_root_and_all_leaves_with_a_summary_are_progress(sizes, max_layers):
     words = count()
     trees = [draft(f"d{n}", *(f"w{next(words)}" for _ in range(size))) for n, size in enumerate(sizes)]
-    _, cache, bar, tally = grow(*trees, max_layers=max_layers)
+    _, cache, bar, grower = grow(*trees, max_layers=max_layers)
     for tree in trees:
         below = {
             run for root in tree.roots for cover in tree.nodes[root].covers for run in range(cover.first, cover.last + 1)
         }
         assert below == set(range(tree.given))
         assert all(cache.owners[node.record.key] == tree.owner for node in tree.summaries)
-    assert tally.asked == sum(len(tree.summaries) for tree in trees) == len(cache.texts)
+    assert grower.asked == sum(len(tree.summaries) for tree in trees) == len(cache.texts)
     summarised = [
         child
         for tree in trees

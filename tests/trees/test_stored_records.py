@@ -6,8 +6,7 @@ import pytest
 
 from leafspan.errors import IndexMismatch
 from leafspan.store import Row
-from leafspan.trees._summary_record import SummaryRecord
-from leafspan.trees._tree_record import TreeRecord
+from leafspan.trees._records import SummaryRecord, TreeRecord
 from leafspan.values import Covered
 
 RECORD = SummaryRecord(
@@ -44,8 +43,8 @@ def test_the_tree_of_a_document_is_stored_under_these_keys():
 
 
 def test_a_summary_of_several_documents_is_stored_under_these_keys():
-    record = TreeRecord(**SHARED, view="@0f0f", label="tenant=a", children=["a#t1234567#0", "b#t7654321#0"])
-    stored = {"view": "@0f0f", "label": "tenant=a", "children": ["a#t1234567#0", "b#t7654321#0"], **SHARED}
+    record = TreeRecord(**SHARED, view="@0f0f", children=["a#t1234567#0", "b#t7654321#0"])
+    stored = {"view": "@0f0f", "children": ["a#t1234567#0", "b#t7654321#0"], **SHARED}
     assert record.pack() == stored
     assert list(record.pack()) == list(stored)
     assert TreeRecord.of(Row("x", "", "t1234567", 1, extra=stored)) == record

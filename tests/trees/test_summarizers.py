@@ -30,7 +30,7 @@ from leafspan.language_model import identity_of
 from leafspan.text import count_words
 from leafspan.trees import Abstractive, Extractive, to_summarizer
 from leafspan.trees._abstractive import DEFAULT_PROMPT
-from leafspan.trees._sentences import first_sentences, first_words, sentences, size
+from leafspan.trees._extractive import first_sentences, first_words, sentences, size
 from tests.lateness import ends_within
 from tests.profiles import examples
 

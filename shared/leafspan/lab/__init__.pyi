@@ -1,6 +1,5 @@
 """What looks at retrieval: explanations, pictures, pages in a browser, evaluation and tuning."""
 
-from ._raptor_clusters import RaptorClusters
 from .evaluation import (
     Answer,
     Comparison,
@@ -42,5 +41,4 @@ __all__ = [
     "Tuning",
     "serve",
     "report",
-    "RaptorClusters",
 ]

@@ -1,20 +1,14 @@
 """RAPTOR trees: leaves clustered and summarised, layer by layer (Sarthi et al., ICLR 2024)."""
 
-from ._abstractive import Abstractive
-from ._bisecting import Bisecting
+from ._abstractive import Abstractive, to_summarizer
 from ._building import BuildOptions, build_trees
 from ._cleanup import forget_documents
-from ._clusters import Clusterer, check_clusters
-from ._contents import count_trees, list_summaries
+from ._clustering import Bisecting, Clusterer
 from ._extractive import Extractive
-from ._passages import document_of, summary_passage
-from ._plan import Plan
-from ._report import FailedSummary, TreesBuilt
-from ._stored_summaries import check_summary
+from ._plan import FailedSummary, Plan, TreesBuilt
+from ._records import check_summary
 from ._summarizer import Summarizer
-from ._summary_list import Summaries
-from ._summary_reader import SummaryReader
-from ._to_summarizer import to_summarizer
+from ._summary_reader import Summaries, SummaryReader, count_trees, document_of, list_summaries, summary_passage
 from ._trees import Trees
 
 __all__ = [
@@ -31,7 +25,6 @@ __all__ = [
     "Trees",
     "TreesBuilt",
     "build_trees",
-    "check_clusters",
     "check_summary",
     "count_trees",
     "document_of",

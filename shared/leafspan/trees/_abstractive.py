@@ -7,17 +7,15 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from threading import Event
-from typing import Any
+from typing import Any, ClassVar, cast
 
 from leafspan.checks import check_number, check_text, function_failed, keep_whole, refuse_coroutine, shown, unusable
 from leafspan.embedding import Embed
 from leafspan.errors import InvalidArgument
 from leafspan.flows import Call, Flow, run_concurrently
 from leafspan.language_model import check_template, find_language_model, model_name, without_reasoning
-from leafspan.text import count_words
-from leafspan.trees._giving_up import NotAsked, Patience
-from leafspan.trees._sentences import first_sentences, first_words, size
-from leafspan.trees._summarizer import Keep
+from leafspan.trees._extractive import Extractive, first_sentences, first_words, size
+from leafspan.trees._summarizer import Keep, NotAsked, Patience, Summarizer
 
 DEFAULT_PROMPT = """\
 Summarise the passages below in about {max_words} words. The summary is searched instead of the passages: say what they \
@@ -71,6 +69,8 @@ class Abstractive:
     Source: Sarthi et al., RAPTOR, ICLR 2024, section 3.
     """
 
+    asks: ClassVar[bool] = True
+
     generate: Callable[[Any], str] | None = None
     agenerate: Callable[[Any], Awaitable[str]] | None = None
     name: str = ""
@@ -120,28 +120,14 @@ class Abstractive:
 
     @property
     def identity(self) -> str:
-        """See Summarizer."""
+        """What its summaries depend on, besides the texts and the embedder."""
         return (
             f"Abstractive(name={self.name!r}, prompt={self.prompt!r}, max_words={self.max_words}, "
             f"max_input_words={self.max_input_words})"
         )
 
-    @property
-    def asks(self) -> bool:
-        """See Summarizer: always True."""
-        return True
-
-    def prompt_words(self, words: int) -> int:
-        """See Summarizer."""
-        template = "" if self.prompt is None else self.prompt.format(texts="", max_words=self.max_words)
-        return count_words(template) + min(words, self.max_input_words)
-
     def summarizing(self, groups: Sequence[Sequence[str]], embed: Embed, keep: Keep) -> Flow[dict[int, Exception]]:
-        """See Summarizer. After an interruption or an error in ``keep``, no further group starts.
-
-        Raises:
-            InvalidArgument: if only ``agenerate`` was given, and this runs outside an event loop.
-        """
+        """Summarise each group of texts. After an interruption or an error in ``keep``, no further group starts."""
         if not groups:
             return {}
         if self.generate is None:
@@ -269,3 +255,17 @@ def _refuse_to_block() -> None:
 
 async def _accept_event_loop() -> None:
     """Succeeds in an event loop, where a coroutine function is enough."""
+
+
+def to_summarizer(thing: object) -> Summarizer:
+    """Make a summarizer from a summarizer, a language model or a function."""
+    if thing is None:
+        return Extractive()
+    if not isinstance(thing, type) and callable(getattr(thing, "summarizing", None)):
+        return cast(Summarizer, thing)
+    if find_language_model(thing) is not None or (callable(thing) and not isinstance(thing, type)):
+        return Abstractive.of(thing)
+    raise InvalidArgument(
+        "a summarizer must be Extractive(), an Abstractive, a LangChain chat model or LLM, a LlamaIndex LLM, or a function "
+        f"from a list of texts to their summary, got {shown(thing)}"
+    )

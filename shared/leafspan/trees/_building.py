@@ -2,79 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 from leafspan.embedding import Embed
-from leafspan.errors import IndexMismatch
+from leafspan.errors import DamagedIndex, IndexMismatch
 from leafspan.flows import Flow, Progress
-from leafspan.store import Catalogue, DocumentToWrite, Reader, Row, Scope, Store, Texts, read_consistently
+from leafspan.store import Catalogue, DocumentToWrite, Reader, Row, Scope, Store, grouped, read_consistently
 from leafspan.trees._cleanup import StateBeforeBuild, remove_unused
-from leafspan.trees._document_trees import DocumentTrees
-from leafspan.trees._dry_run import DryRunSummarizer
-from leafspan.trees._growing import TreeGrower
-from leafspan.trees._layers import layers_to_grow
-from leafspan.trees._plan import Plan
-from leafspan.trees._report import Report, TreesBuilt
-from leafspan.trees._stored_trees import UPPER_LAYERS, layer_tree
-from leafspan.trees._summary_cache import LanguageModelCache, LayerCache, SummaryCache, key_prefix, view_name
-from leafspan.trees._tree_record import TreeRecord
-from leafspan.trees._tree_rows import TreeRows
-from leafspan.trees._trees import Trees
+from leafspan.trees._growing import TreeDraft, TreeGrower, TreeNode
+from leafspan.trees._plan import FailedSummary, Plan, TreesBuilt
+from leafspan.trees._records import TreeRecord
+from leafspan.trees._stored_trees import (
+    UPPER_LAYERS,
+    LayerCache,
+    document_tree,
+    key_prefix,
+    layer_tree,
+    leaf_nodes,
+    root_nodes,
+    upper_summary_id,
+    view_name,
+)
+from leafspan.trees._trees import TreeRows, Trees, delete_trees
+from leafspan.values import SUMMARY_VERSION, LeafId
 
 
 class BuildOptions(NamedTuple):
-    """The index's settings that a build of trees needs.
-
-    Attributes:
-        embed: What embeds summaries.
-        title_weight: Weight of a document's title in the vectors of its summaries, >= 0.
-        scope: The view to build in, None for the whole index.
-        timeout: Seconds to wait for another writer.
-        progress: Whether to show a bar. None shows it only in a terminal or a notebook.
-        dry_run: Whether to report only what would be done.
-    """
+    """The index's settings that a build of trees needs."""
 
     embed: Embed
-    title_weight: float
-    scope: Scope | None
-    timeout: float
-    progress: bool | None
-    dry_run: bool
+    title_weight: float  # of a document's title in the vectors of its summaries, >= 0
+    scope: Scope | None  # the view to build in, None for the whole index
+    timeout: float  # seconds to wait for another writer
+    progress: bool | None  # whether to show a bar; None shows it only in a terminal or a notebook
 
 
 def build_trees(trees: Trees, plan: Plan, store: Store, options: BuildOptions) -> Flow[TreesBuilt]:
-    """Build the trees of the visible documents, then the layers above them, and write trees in groups.
-
-    Raises:
-        IndexMismatch: if the existing trees were built with another summarizer, and the call gives no summarizer.
-        WriterBusy: if another writer holds the index for longer than the timeout.
-    """
-    scope, dry_run = options.scope, options.dry_run
-    opened = (yield from trees.existing()) if dry_run else (yield from trees.created())
-    tree_store = opened.store if opened else None
-    rows = dict((yield from read_consistently(tree_store, Reader.rows))) if tree_store else {}
+    """Build the trees of the visible documents, then the layers above them, and write trees in groups."""
+    scope = options.scope
+    tree_store = (yield from trees.created()).store
+    rows = dict((yield from read_consistently(tree_store, Reader.rows)))
     documents: Catalogue = yield from read_consistently(store, Reader.unpacked, scope)
     _check_summarizer(plan, rows, documents, scope)
-    texts = tree_store.texts(options.timeout) if tree_store else None
-    before = StateBeforeBuild(dict(rows), (yield from texts.keys()) if texts and not dry_run else set())
-    dry_run_summarizer = DryRunSummarizer(plan.summarizer) if dry_run else None
-    report = Report()
-    tree_rows = TreeRows(tree_store, rows, options.timeout, read_only=dry_run)
+    texts = tree_store.texts(options.timeout)
+    before = StateBeforeBuild(dict(rows), (yield from texts.keys()))
     grower = TreeGrower(
         plan.clusterer,
-        dry_run_summarizer or plan.summarizer,
+        plan.summarizer,
         plan.max_layers,
-        embed=None if dry_run else options.embed,
+        embed=options.embed,
         title_weight=options.title_weight,
-        cache=_summary_cache(plan, texts, tree_store, rows, dry_run=dry_run),
+        # The answers of a model are stored. Other summaries are cheap.
+        cache=texts if plan.summarizer.asks else LayerCache(tree_store, rows),
         key_prefix=key_prefix(scope),
     )
-    yield from _build(DocumentTrees(plan, store, scope, documents, tree_rows, grower, report), options.progress)
-    if tree_store is not None and not dry_run:
-        failed = {UPPER_LAYERS, *report.failed_owners} if report.failed else set[str]()
-        yield from remove_unused(store, tree_store, before, failed, scope, options.timeout)
-    return _trees_built(report, dry_run_summarizer)
+    build = DocumentTrees(plan, store, scope, documents, TreeRows(tree_store, rows, options.timeout), grower)
+    yield from _build(build, options.progress)
+    failed = {UPPER_LAYERS, *build.failed_owners} if build.failed else set[str]()
+    yield from remove_unused(store, tree_store, before, failed, scope, options.timeout)
+    counts = len(build.unchanged), build.summaries, grower.asked, grower.reused
+    return TreesBuilt(tuple(build.built), *counts, tuple(build.failed))
 
 
 def _check_summarizer(plan: Plan, rows: Mapping[str, Row], documents: Catalogue, scope: Scope | None) -> None:
@@ -92,56 +84,44 @@ def _check_summarizer(plan: Plan, rows: Mapping[str, Row], documents: Catalogue,
             )
 
 
-def _summary_cache(
-    plan: Plan, texts: Texts | None, store: Store | None, rows: Mapping[str, Row], *, dry_run: bool
-) -> SummaryCache:
-    """The cache: all answers of a language model; for other summarizers, which are cheap, the upper layers only."""
-    return LanguageModelCache(texts, read_only=dry_run) if plan.summarizer.asks else LayerCache(store, rows)
-
-
-def _build(document_trees: DocumentTrees, show: bool | None) -> Flow[None]:
-    to_build = document_trees.to_build()
-    leaves = sum(document_trees.documents.rows[shown].leaves for shown in to_build)
+def _build(build: DocumentTrees, show: bool | None) -> Flow[None]:
+    outdated = build.outdated()
+    leaves = sum(build.documents.rows[shown].leaves for shown in outdated)
     bar = Progress(leaves, show=show, what="Building trees", unit=" leaves")
     try:
-        yield from document_trees.build(to_build, bar)
-        if document_trees.plan.has_upper_layers:
-            yield from document_trees.load_roots(bar)
-            if not document_trees.report.failed:
-                yield from _build_upper_layers(document_trees, bar)
+        yield from build.build(outdated, bar)
+        if build.plan.across_documents:
+            yield from build.load_roots(bar)
+            if not build.failed:
+                yield from _build_upper_layers(build, bar)
     finally:
         bar.close()
 
 
-def _build_upper_layers(document_trees: DocumentTrees, bar: Progress) -> Flow[None]:
+def _build_upper_layers(build: DocumentTrees, bar: Progress) -> Flow[None]:
     """Build the layers above the documents' trees, and delete the view's outdated layers.
 
-    If a summary fails, the old layers over the same documents stay.
+    If a summary fails, the old layers stay.
     """
-    view, trees, report = view_name(document_trees.scope), document_trees.trees, document_trees.report
-    drafts = layers_to_grow(document_trees.roots, document_trees.documents, document_trees.plan.partition_by)
-    yield from document_trees.grower.grow(drafts, report.tally, bar)
-    wanted: dict[str, DocumentToWrite] = {}
-    failed_labels = set()
-    for draft in drafts:
-        if draft.failures:
-            report.add_failures(draft)
-            failed_labels.add(draft.name)
-            continue
-        for node in draft.summaries:
-            tree = layer_tree(node, view, draft.name, document_trees.plan.summarizer.identity)
-            wanted.setdefault(tree.row.document_id, tree)
-    new = [tree for tree in wanted.values() if not _is_stored(tree.row, trees)]
-    report.summaries += len(new)
+    view, trees, documents = view_name(build.scope), build.trees, build.documents
+    nodes = []
+    for shown, roots in sorted(build.roots.items()):
+        # A single root covers its whole document. Summaries above list the document's id instead of every run.
+        nodes += [replace(roots[0], covers=(documents.stored_id(shown) or shown,))] if len(roots) == 1 else roots
+    draft = TreeDraft("all documents", UPPER_LAYERS, nodes, upper_summary_id)
+    yield from build.grower.grow([draft], bar)
+    if draft.failures:
+        build.add_failures(draft)
+        return
+    layers: dict[str, DocumentToWrite] = {}
+    for node in draft.summaries:
+        tree = layer_tree(node, view, build.plan.summarizer.identity)
+        layers.setdefault(tree.row.document_id, tree)
+    new = [tree for tree in layers.values() if not _is_stored(tree.row, trees)]
+    build.summaries += len(new)
     yield from trees.write(new)
-    records = {id_: TreeRecord.of(row) for id_, row in trees.rows.items()}
-    yield from trees.delete(
-        [
-            row
-            for id_, row in trees.rows.items()
-            if records[id_].view == view and id_ not in wanted and records[id_].label not in failed_labels
-        ]
-    )
+    outdated = [row for id_, row in trees.rows.items() if id_ not in layers and TreeRecord.of(row).view == view]
+    yield from delete_trees(trees.store, outdated, trees.timeout)
 
 
 def _is_stored(row: Row, trees: TreeRows) -> bool:
@@ -150,14 +130,142 @@ def _is_stored(row: Row, trees: TreeRows) -> bool:
     return old is not None and (old.version, old.hash) == (row.version, row.hash) and not old.leftovers
 
 
-def _trees_built(report: Report, dry_run_summarizer: DryRunSummarizer | None) -> TreesBuilt:
-    return TreesBuilt(
-        tuple(report.built),
-        len(report.unchanged),
-        report.summaries,
-        report.tally.asked,
-        report.tally.reused,
-        dry_run_summarizer.words_sent if dry_run_summarizer else 0,
-        dry_run_summarizer.words_received if dry_run_summarizer else 0,
-        tuple(report.failed),
-    )
+_GROUP = 10_000  # leaves of a group of documents whose trees are built together
+
+
+@dataclass(slots=True)
+class DocumentTrees:
+    """Builds the trees of the visible documents, and collects what was done so far. Ids are shown ids."""
+
+    plan: Plan
+    store: Store  # of the documents
+    scope: Scope | None  # the view to build in, None for the whole index
+    documents: Catalogue  # visible at the start of the build
+    trees: TreeRows
+    grower: TreeGrower
+    roots: dict[str, list[TreeNode]] = field(default_factory=dict)  # the top of each tree, if the plan has upper layers
+    built: list[str] = field(default_factory=list)  # documents whose trees are new
+    unchanged: list[str] = field(default_factory=list)  # documents whose trees are up to date
+    summaries: int = 0  # number written
+    failed: list[FailedSummary] = field(default_factory=list)
+    failed_owners: set[str] = field(default_factory=set)  # stored ids of documents; ``UPPER_LAYERS`` for layers above
+
+    def outdated(self) -> list[str]:
+        """The shown ids of the documents whose trees are not up to date.
+
+        Notes the other documents as unchanged, and damaged documents as failed.
+        """
+        outdated: list[str] = []
+        for shown, row in sorted(self.documents.rows.items()):
+            if row.version is None and row.damage is None:
+                continue
+            if not row.hash:
+                lost = DamagedIndex("the document is damaged; call repair(), then add it again", shown)
+                self.failed.append(FailedSummary(shown, 0, lost))
+                self.failed_owners.add(self._stored_id(shown))
+            else:
+                (self.unchanged if self._is_built(shown) else outdated).append(shown)
+        return outdated
+
+    def build(self, ids: Sequence[str], bar: Progress, *, are_lost: bool = False) -> Flow[None]:
+        """Build the trees of these documents, and write them in groups."""
+        for rows in grouped([self.documents.rows[shown] for shown in ids], _GROUP):
+            group = [row.document_id for row in rows]
+            drafts = yield from read_consistently(self.store, partial(self._drafts, group=group), self.scope)
+            yield from self.grower.grow([draft for _, draft in drafts], bar)
+            to_write = []
+            for row, draft in drafts:
+                if draft.failures:
+                    self.add_failures(draft)
+                    continue
+                self.built.append(draft.name)
+                self.summaries += len(draft.summaries)
+                if self.plan.across_documents:
+                    self.roots[draft.name] = [draft.nodes[place] for place in draft.roots]
+                to_write.append(document_tree(row, draft, self.plan.summarizer.identity))
+            yield from self.trees.write(to_write, are_lost=are_lost)
+
+    def load_roots(self, bar: Progress) -> Flow[None]:
+        """Load the tops of the unchanged trees. A tree that is no longer whole is built again."""
+        unchanged = self.unchanged
+        if not unchanged:
+            return
+        # Damaged trees are built again.
+        summaries = yield from read_consistently(self.trees.store, self._summary_roots, leave_out=True)
+        leaves = yield from read_consistently(self.store, self._leaf_roots, self.scope)
+        whole = [shown for shown in unchanged if shown in summaries and shown in leaves]
+        self.roots.update((shown, [*leaves[shown], *summaries[shown]]) for shown in whole)
+        lost = [shown for shown in unchanged if shown not in self.roots]
+        self.unchanged = whole
+        yield from self.build(lost, bar, are_lost=True)
+
+    def add_failures(self, draft: TreeDraft) -> None:
+        """Note the failures of a tree."""
+        self.failed += [FailedSummary(draft.name, layer, error) for layer, error in draft.failures]
+        self.failed_owners.add(draft.owner)
+
+    def _drafts(self, reader: Reader, group: Sequence[str]) -> Flow[list[tuple[Row, TreeDraft]]]:
+        """A draft for each current document of the group, with the row of its future tree."""
+        visible = yield from reader.catalogue()
+        rows = {id_: row for id_ in group if (row := visible.rows.get(id_)) is not None and row.version is not None}
+        nodes = yield from leaf_nodes(reader, {id_: range(row.leaves) for id_, row in rows.items()})
+        drafts = []
+        for id_, row in rows.items():
+            tree = self._tree_row(visible.stored_id(id_) or id_, row)
+            node_id = partial(_summary_id, tree.document_id, tree.version or "")
+            drafts.append((tree, TreeDraft(id_, tree.document_id, nodes[id_], node_id, row.title)))
+        return drafts
+
+    def _tree_row(self, stored_id: str, row: Row) -> Row:
+        """The row of a document's future tree, without the fields that depend on its summaries."""
+        digest = self._hash(row)
+        old = self.trees.rows.get(stored_id)
+        version = SUMMARY_VERSION + digest[:7]
+        # Two digests can have the same start, but two versions must differ.
+        if old is not None and old.version == version and old.hash != digest:
+            version = SUMMARY_VERSION + digest[7:14]
+        return Row(stored_id, digest, version, 0, title=row.title, extra={"of": row.version})
+
+    def _summary_roots(self, reader: Reader) -> Flow[dict[str, list[TreeNode]]]:
+        """The summaries at the tops of the unchanged trees that still exist, by shown id."""
+        rows: Mapping[str, Row] = yield from reader.rows()
+        unchanged = self.unchanged
+        for id_ in map(self._stored_id, unchanged):
+            # Another build, or a deletion, may have changed the trees meanwhile.
+            if id_ in rows:
+                self.trees.rows[id_] = rows[id_]
+            else:
+                self.trees.rows.pop(id_, None)
+        shown_ids = {self._stored_id(shown): shown for shown in unchanged if self._is_built(shown)}
+        roots = yield from root_nodes(reader, [self.trees.rows[id_] for id_ in shown_ids])
+        return {shown_ids[id_]: nodes for id_, nodes in roots.items()}
+
+    def _leaf_roots(self, reader: Reader) -> Flow[dict[str, list[TreeNode]]]:
+        """For each unchanged tree the leaves below no summary, by shown id.
+
+        The list is empty if every leaf is below a summary. A tree whose document has changed since is left out.
+        """
+        documents = (yield from reader.catalogue()).rows
+        rows = {id_: self.trees.rows.get(self._stored_id(id_)) for id_ in self.unchanged}
+        records = {id_: TreeRecord.of(row) for id_, row in rows.items() if row is not None}
+        bare = {
+            id_: record.bare
+            for id_, record in records.items()
+            if id_ in documents and documents[id_].version == record.document_version
+        }
+        return (yield from leaf_nodes(reader, bare))
+
+    def _is_built(self, shown: str) -> bool:
+        return self.trees.has(self._stored_id(shown), self._hash(self.documents.rows[shown]))
+
+    def _stored_id(self, shown: str) -> str:
+        return self.documents.stored_id(shown) or shown
+
+    def _hash(self, row: Row) -> str:
+        """A hash of everything that a document's tree depends on."""
+        return hashlib.sha256(json.dumps([row.hash, row.version, self.plan.identity]).encode()).hexdigest()
+
+
+def _summary_id(tree_id: str, version: str, number: int, children: Sequence[str], key: str) -> str:
+    """The id of a summary in a document's tree: its number identifies it, so children and key are not needed."""
+    return str(LeafId(tree_id, version, number))

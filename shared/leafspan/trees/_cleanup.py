@@ -8,11 +8,9 @@ from typing import NamedTuple
 from leafspan.checks import RESERVED_ID_PREFIX
 from leafspan.flows import Flow
 from leafspan.store import Catalogue, Reader, Row, Scope, Store, read_consistently
-from leafspan.trees._stored_trees import UPPER_LAYERS
-from leafspan.trees._summary_cache import key_prefix, view_name
-from leafspan.trees._tree_record import TreeRecord
-from leafspan.trees._tree_rows import delete_trees
-from leafspan.trees._trees import Trees
+from leafspan.trees._records import TreeRecord
+from leafspan.trees._stored_trees import UPPER_LAYERS, key_prefix, view_name
+from leafspan.trees._trees import Trees, delete_trees
 from leafspan.trees._visible_trees import VisibleTrees
 from leafspan.values import LeafId
 
@@ -34,15 +32,10 @@ def forget_documents(trees: Trees, ids: Collection[str], timeout: float) -> Flow
 
 
 class StateBeforeBuild(NamedTuple):
-    """What was stored before a build.
+    """What was stored before a build."""
 
-    Attributes:
-        rows: The rows of the trees, by stored id.
-        keys: The keys of the cached texts.
-    """
-
-    rows: Mapping[str, Row]
-    keys: Collection[str]
+    rows: Mapping[str, Row]  # of the trees, by stored id
+    keys: Collection[str]  # of the cached texts
 
 
 def remove_unused(

@@ -7,71 +7,50 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from leafspan.checks import calling, name_of, unusable
 from leafspan.embedding import Embed, blend, embed_in_batches, normalize
 from leafspan.errors import InvalidArgument, UnusableResult
 from leafspan.flows import Call, Flow, Progress
 from leafspan.text import count_words
-from leafspan.trees._clusters import Clusterer, check_clusters
-from leafspan.trees._giving_up import NotAsked, Patience
-from leafspan.trees._summarizer import Summarizer
-from leafspan.trees._summary_cache import SummaryCache
-from leafspan.trees._summary_record import SummaryRecord, united
+from leafspan.trees._clustering import Clusterer, check_clusters
+from leafspan.trees._records import SummaryRecord, united
+from leafspan.trees._summarizer import NotAsked, Patience, Summarizer, SummaryCache
 from leafspan.values import Covered
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
 class TreeNode:
-    """A leaf or a summary from which a summary can be made. All ids are stored ids.
-
-    Attributes:
-        id: Id of the leaf or summary.
-        text: Its text.
-        words: Length of the text in words.
-        vector: Its vector.
-        layer: Number of layers above the leaves, 0 for a leaf.
-        covers: The leaves below it, as in a ``SummaryRecord``.
-        record: The record of a summary, None for a leaf.
-    """
+    """A leaf or a summary from which a summary can be made. All ids are stored ids."""
 
     id: str
     text: str
     words: int
     vector: Any
-    layer: int
-    covers: tuple[Covered | str, ...]
-    record: SummaryRecord | None = None
+    layer: int  # number of layers above the leaves, 0 for a leaf
+    covers: tuple[Covered | str, ...]  # the leaves below it, as in a ``SummaryRecord``
+    record: SummaryRecord | None = None  # of a summary
+
+    @property
+    def start(self) -> tuple[str, int]:
+        """The document and the ordinal of the first leaf below it."""
+        cover = self.covers[0]
+        return (cover, 0) if isinstance(cover, str) else (cover.document_id, cover.first)
 
 
 @dataclass(slots=True)
 class TreeDraft:
-    """A tree that is being built.
+    """A tree that is being built."""
 
-    Attributes:
-        name: Name of the tree in reports.
-        owner: Owner of the cached texts of its summaries: the stored id of the document, or ``UPPER_LAYERS``.
-        nodes: The given nodes, followed by the summaries.
-        node_id: Function from the number of a summary, the ids of its children and its cache key to the id of the summary.
-        title: Title of the document, which is mixed into the vectors of summaries and leaves.
-        given: Number of the given nodes.
-        top: Places in ``nodes`` of the nodes that the next layer is made from.
-        failures: Layer and error of each summary that failed.
-    """
-
-    name: str
-    owner: str
-    nodes: list[TreeNode]
-    node_id: Callable[[int, Sequence[str], str], str]
-    title: str | None = None
-    given: int = field(init=False)
-    top: list[int] = field(init=False)
-    failures: list[tuple[int, Exception]] = field(default_factory=list)
+    name: str  # in reports
+    owner: str  # of the cached texts of its summaries: the stored id of the document, or ``UPPER_LAYERS``
+    nodes: list[TreeNode]  # those that the tree is built over, followed by the summaries
+    node_id: Callable[[int, Sequence[str], str], str]  # from a summary's number, the ids of its children and its key
+    title: str | None = None  # of the document, mixed into the vectors of summaries and leaves
+    given: int = field(init=False)  # number of nodes that the tree is built over
+    top: list[int] = field(init=False)  # places in ``nodes`` that the next layer is made from
+    failures: list[tuple[int, Exception]] = field(default_factory=list)  # layer and error of each failed summary
 
     def __post_init__(self) -> None:
         self.given = len(self.nodes)
@@ -88,39 +67,18 @@ class TreeDraft:
         children = {child for node in self.summaries if node.record for child in node.record.children}
         return [place for place, node in enumerate(self.nodes) if node.id not in children]
 
-
-@dataclass(slots=True)
-class Tally:
-    """Counts of the distinct summaries that a build needed.
-
-    Attributes:
-        asked: Number of summaries that the summarizer was asked for.
-        reused: Number of summaries from the cache.
-        patience: Decides whether leafspan still asks the summarizer.
-    """
-
-    asked: int = 0
-    reused: int = 0
-    patience: Patience = field(default_factory=Patience)
+    def sort_top(self) -> None:
+        """Bring the nodes that the next layer is made from into the order of the text."""
+        self.top.sort(key=lambda place: (self.nodes[place].start, place))
 
 
 @dataclass(frozen=True, slots=True)
 class _Cluster:
-    """Nodes of a tree that get one summary.
-
-    Attributes:
-        draft: The tree.
-        members: Places of the nodes in ``draft.nodes``.
-        key: Cache key of the summary's text.
-    """
+    """Nodes of a tree that get one summary."""
 
     draft: TreeDraft
-    members: list[int]
-    key: str
-
-    @property
-    def nodes(self) -> list[TreeNode]:
-        return [self.draft.nodes[place] for place in self.members]
+    nodes: list[TreeNode]
+    key: str  # cache key of the summary's text
 
     @property
     def layer(self) -> int:
@@ -133,29 +91,22 @@ class _Cluster:
         return sum(node.layer == 0 for node in self.nodes)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TreeGrower:
-    """Grows several trees together, layer by layer.
-
-    Attributes:
-        clusterer: The clusterer, which groups nodes.
-        summarizer: The summarizer of each group.
-        max_layers: Most layers to add, >= 1.
-        embed: The embedder of summaries. None in a dry run, which uses the mean of the children's vectors instead.
-        title_weight: Weight of the title in the vector of a summary, >= 0, beside 1 for its text.
-        cache: Summaries of earlier builds.
-        key_prefix: First part of the cache keys.
-    """
+    """Grows several trees together, layer by layer, and counts the distinct summaries that they needed."""
 
     clusterer: Clusterer
     summarizer: Summarizer
-    max_layers: int
-    embed: Embed | None
-    title_weight: float
+    max_layers: int  # most layers to add, >= 1
+    embed: Embed
+    title_weight: float  # of the title in the vector of a summary, >= 0, beside 1 for its text
     cache: SummaryCache
-    key_prefix: str
+    key_prefix: str  # of the cache keys
+    asked: int = 0  # summaries that the summarizer was asked for
+    reused: int = 0  # summaries from the cache
+    patience: Patience = field(default_factory=Patience)
 
-    def grow(self, drafts: Sequence[TreeDraft], tally: Tally, bar: Progress) -> Flow[None]:
+    def grow(self, drafts: Sequence[TreeDraft], bar: Progress) -> Flow[None]:
         """Grow each tree until it has one root or ``max_layers`` more layers, or until a layer would be no smaller.
 
         A node alone in its cluster stays for the next layer without a summary. If a summary fails, its tree stops growing;
@@ -170,34 +121,34 @@ class TreeGrower:
                 (draft, groups) for draft, groups in zip(active, groupings, strict=True) if len(groups) < len(draft.top)
             ]
             clusters = [cluster for draft, groups in shrinking for cluster in self._clusters(draft, groups)]
-            texts = yield from self._summaries(clusters, tally, bar)
+            texts = yield from self._summaries(clusters, bar)
             summarised = [cluster for cluster in clusters if cluster.key in texts]
             vectors = yield from self._vectors(summarised, texts)
-            new_nodes: dict[int, list[TreeNode]] = {}
-            for cluster, vector in zip(summarised, vectors, strict=True):
-                layer = new_nodes.setdefault(id(cluster.draft), [])
-                layer.append(_summary_node(cluster, texts[cluster.key], vector, len(layer)))
             for draft, groups in shrinking:
-                _add_layer(draft, groups, new_nodes.get(id(draft), []))
+                draft.top = [draft.top[group[0]] for group in groups if len(group) == 1]
+            for cluster, vector in zip(summarised, vectors, strict=True):
+                _add_summary(cluster, texts[cluster.key], vector)
+            for draft, _ in shrinking:
+                draft.sort_top()
             active = [draft for draft, _ in shrinking if len(draft.top) > 1 and not draft.failures]
 
     def _clusters(self, draft: TreeDraft, groups: Iterable[Sequence[int]]) -> list[_Cluster]:
         """The groups of more than one node, as clusters."""
-        members = [[draft.top[place] for place in group] for group in groups if len(group) > 1]
-        return [_Cluster(draft, each, self._key([draft.nodes[place].text for place in each])) for each in members]
+        members = [[draft.nodes[draft.top[place]] for place in group] for group in groups if len(group) > 1]
+        return [_Cluster(draft, nodes, self._key([node.text for node in nodes])) for nodes in members]
 
     def _key(self, texts: Sequence[str]) -> str:
         """The cache key of a summary: a digest of everything that the summary depends on."""
         content = json.dumps([self.summarizer.identity, list(texts)], ensure_ascii=True)
         return self.key_prefix + hashlib.sha256(content.encode()).hexdigest()[:32]
 
-    def _summaries(self, clusters: Sequence[_Cluster], tally: Tally, bar: Progress) -> Flow[dict[str, str]]:
+    def _summaries(self, clusters: Sequence[_Cluster], bar: Progress) -> Flow[dict[str, str]]:
         """Cached and new summaries by key. A new summary is cached as soon as it is finished."""
         distinct: dict[str, _Cluster] = {}
         for cluster in clusters:
             distinct.setdefault(cluster.key, cluster)
         summaries = yield from self.cache.get(list(distinct))
-        tally.reused += len(summaries)
+        self.reused += len(summaries)
         bar.advance(sum(cluster.leaves for cluster in clusters if cluster.key in summaries))
         missing = [cluster for key, cluster in distinct.items() if key not in summaries]
 
@@ -209,15 +160,15 @@ class TreeGrower:
 
         groups = [[node.text for node in cluster.nodes] for cluster in missing]
         errors: dict[int, Exception] = {}
-        if refusal := tally.patience.refusal:
+        if refusal := self.patience.refusal:
             errors = dict.fromkeys(range(len(groups)), refusal)
         elif groups:
-            errors = yield from self.summarizer.summarizing(groups, self.embed or _embed_nothing, keep)
+            errors = yield from self.summarizer.summarizing(groups, self.embed, keep)
             if len(errors) < len(groups):
-                tally.patience.succeeded()
+                self.patience.succeeded()
             for error in errors.values():
-                tally.patience.failed(error)
-        tally.asked += len(missing) - sum(isinstance(error, NotAsked) for error in errors.values())
+                self.patience.failed(error)
+        self.asked += len(missing) - sum(isinstance(error, NotAsked) for error in errors.values())
         failed = {missing[place].key: error for place, error in errors.items()}
         for cluster in clusters:
             if cluster.key in failed:
@@ -228,8 +179,6 @@ class TreeGrower:
         """A vector for the summary of each cluster, mixed with the title's vector as for leaves."""
         if not clusters:
             return []
-        if self.embed is None:
-            return (yield Call(_means, (clusters,)))
         summaries = list(dict.fromkeys(texts[cluster.key] for cluster in clusters))
         titles = dict.fromkeys(cluster.draft.title for cluster in clusters if cluster.draft.title)
         heads = {title: row for row, title in enumerate(titles)} if self.title_weight else {}
@@ -238,11 +187,6 @@ class TreeGrower:
         rows = [vectors[place[texts[cluster.key]]] for cluster in clusters]
         head_of = [heads.get(cluster.draft.title or "") for cluster in clusters]
         return (yield Call(blend, (rows, vectors[len(summaries) :], head_of, self.title_weight)))
-
-
-def _embed_nothing(texts: Sequence[str]) -> Flow[Any]:
-    raise AssertionError("a dry run must not embed")
-    yield from ()
 
 
 def _cluster_all(clusterer: Clusterer, drafts: Sequence[TreeDraft], max_cluster_words: int) -> list[list[list[int]]]:
@@ -267,34 +211,16 @@ def _cluster_all(clusterer: Clusterer, drafts: Sequence[TreeDraft], max_cluster_
     return groupings
 
 
-def _means(clusters: Sequence[_Cluster]) -> NDArray[np.float32]:
-    """For each cluster the mean of its nodes' vectors."""
-    import numpy as np
-
-    means = [np.mean([node.vector for node in cluster.nodes], axis=0) for cluster in clusters]
-    return normalize(np.asarray(means, dtype=np.float32))
-
-
-def _summary_node(cluster: _Cluster, text: str, vector: Any, number: int) -> TreeNode:
-    """The summary of a cluster as a node; ``number`` counts the new summaries of its tree from 0."""
+def _add_summary(cluster: _Cluster, text: str, vector: Any) -> None:
+    """Add the summary of a cluster to its tree, and to the nodes that the next layer is made from."""
     nodes, draft = cluster.nodes, cluster.draft
     children = tuple(node.id for node in nodes)
     covers = _united(chain.from_iterable(node.covers for node in nodes))
     words = count_words(text)
     record = SummaryRecord(cluster.layer, words, children, covers, cluster.key)
-    id_ = draft.node_id(len(draft.nodes) - draft.given + number, children, cluster.key)
-    return TreeNode(id_, text, words, vector, record.layer, covers, record)
-
-
-def _add_layer(draft: TreeDraft, groups: Iterable[Sequence[int]], summaries: Sequence[TreeNode]) -> None:
-    """Add a layer to a tree. The next layer is made from its summaries and the nodes that were alone in their clusters.
-
-    Both come in the order of the text.
-    """
-    alone = [draft.top[group[0]] for group in groups if len(group) == 1]
-    added = range(len(draft.nodes), len(draft.nodes) + len(summaries))
-    draft.nodes.extend(summaries)
-    draft.top = sorted([*alone, *added], key=lambda place: (_first(draft.nodes[place]), place))
+    id_ = draft.node_id(len(draft.nodes) - draft.given, children, cluster.key)
+    draft.top.append(len(draft.nodes))
+    draft.nodes.append(TreeNode(id_, text, words, vector, record.layer, covers, record))
 
 
 def _united(covers: Iterable[Covered | str]) -> tuple[Covered | str, ...]:
@@ -302,9 +228,3 @@ def _united(covers: Iterable[Covered | str]) -> tuple[Covered | str, ...]:
     parts = list(covers)
     whole = dict.fromkeys(each for each in parts if isinstance(each, str))
     return (*sorted(whole), *united(each for each in parts if not isinstance(each, str) and each.document_id not in whole))
-
-
-def _first(node: TreeNode) -> tuple[str, int]:
-    """The document and the ordinal of the first leaf that a node covers."""
-    cover = node.covers[0]
-    return (cover, 0) if isinstance(cover, str) else (cover.document_id, cover.first)

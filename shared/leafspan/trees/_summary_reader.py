@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 from leafspan.documents import copy_metadata
@@ -11,16 +11,15 @@ from leafspan.engines import StaleRead
 from leafspan.filters import Where
 from leafspan.flows import Flow
 from leafspan.search import SearchIndexes, leaf_vectors, nearest_leaves, similarities
-from leafspan.store import Catalogue, Met, Reader, Scope
+from leafspan.store import Catalogue, Met, Reader, Row, Scope, Store, outline_of, read_consistently
 from leafspan.strategies import LexicalMatches, LexicalSearch, TreeRoot, TreeRoots, VectorSearch
+from leafspan.text import display
 from leafspan.trace import EMPTY_TRACE
-from leafspan.trees._layers import label_of
-from leafspan.trees._stored_summaries import fetch_summaries
-from leafspan.trees._summary_cache import view_name
-from leafspan.trees._summary_record import SummaryRecord, united
+from leafspan.trees._records import SummaryRecord, TreeRecord, fetch_summaries, united
+from leafspan.trees._stored_trees import view_name
 from leafspan.trees._trees import Trees
 from leafspan.trees._visible_trees import TreeVisibility, VisibleTrees
-from leafspan.values import Candidate, Covered, Hit, LeafId, Span, Summary
+from leafspan.values import Candidate, Covered, Hit, LeafId, Passage, Span, Summary
 
 _CACHE_SIZE = 32  # filters whose roots are cached for each catalogue
 _ROOTS: WeakKeyDictionary[VisibleTrees, dict[tuple[Where | None, int | None], Sequence[TreeRoot]]] = WeakKeyDictionary()
@@ -62,7 +61,7 @@ class SummaryReader:
         return self._opened[1].warn_of_left_out() if self._opened is not None else ()
 
     def vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
-        """See VectorSearch: the summaries nearest to each vector, best first."""
+        """The summaries nearest to each vector, best first."""
         yield from self._documents.whole_catalogue()
         if (opened := (yield from self.enter())) is None:
             return [[] for _ in request.vectors]
@@ -70,7 +69,7 @@ class SummaryReader:
         return (yield from nearest_leaves(reader, indexes.vectors, request.vectors, request.count, request.where))
 
     def lexical_search(self, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
-        """See LexicalSearch: the summaries that match the words of each question best."""
+        """The summaries that match the words of each question best."""
         yield from self._documents.whole_catalogue()
         if (opened := (yield from self.enter())) is None:
             return [LexicalMatches([], 0.0) for _ in request.texts]
@@ -78,22 +77,14 @@ class SummaryReader:
         return (yield from indexes.words.search(reader, request))
 
     def similarities(self, vectors: Any, ids: Sequence[str]) -> Flow[Any]:
-        """The cosines of vectors (rows) with summaries (columns).
-
-        Raises:
-            StaleRead: if a summary is no longer there.
-        """
+        """The cosines of vectors (rows) with summaries (columns)."""
         if (opened := (yield from self.enter())) is None:
             raise StaleRead
         indexes, reader = opened
         return (yield from similarities(reader, indexes.vectors, vectors, ids))
 
     def vectors(self, ids: Sequence[str]) -> Flow[Any]:
-        """The vectors of at least one summary, a row each.
-
-        Raises:
-            StaleRead: if a summary is no longer there.
-        """
+        """The vectors of at least one summary, a row each."""
         if (opened := (yield from self.enter())) is None:
             raise StaleRead
         indexes, reader = opened
@@ -112,11 +103,11 @@ class SummaryReader:
         return visible
 
     def has_trees(self) -> Flow[bool]:
-        """See HasTrees."""
+        """Whether any tree was ever built."""
         return (yield from self.enter()) is not None
 
     def roots(self, request: TreeRoots) -> Flow[Sequence[TreeRoot]]:
-        """See TreeRoots."""
+        """The tops of the visible trees, without the layers above ``request.layer``."""
         yield from self._documents.whole_catalogue()
         visible = yield from self.visible()
         cached = _ROOTS.setdefault(visible, {})
@@ -135,9 +126,8 @@ class SummaryReader:
         documents = yield from self._documents.catalogue()
         scope = self._documents.scope
         shares_statistics = scope is None or scope.shares_statistics
-        if isinstance(scope, Scope) and not shares_statistics:
-            return TreeVisibility(documents, shares_statistics, view_name(scope), label_of(scope.where))
-        return TreeVisibility(documents, shares_statistics)
+        name = view_name(scope) if isinstance(scope, Scope) and not shares_statistics else None
+        return TreeVisibility(documents, shares_statistics, name)
 
     def _roots_up_to(
         self, layer: int, visible: VisibleTrees, roots: Sequence[TreeRoot], where: Where | None
@@ -208,3 +198,106 @@ def _shown_run(cover: Covered | str, documents: Catalogue) -> Covered:
         return cover._replace(document_id=documents.shown_id(cover.document_id) or cover.document_id)
     row = documents.rows[documents.shown_id(cover) or cover]
     return Covered(row.document_id, row.version or "", 0, row.leaves - 1, 0, row.characters)
+
+
+def document_of(candidate: Candidate) -> str:
+    """The id of a candidate's document. Empty for a summary of several documents, and for other sources."""
+    if candidate.outside is not None:
+        return ""
+    if candidate.summary is None:
+        return candidate.span.document_id
+    documents = {run.document_id for run in candidate.summary.covers}
+    return documents.pop() if len(documents) == 1 else ""
+
+
+def summary_passage(candidate: Candidate, text: str, row: Row | None) -> Passage:
+    """A summary as a passage, under its own id.
+
+    If it covers one document, the passage has that document's id, title and headings, and the characters from its first to
+    its last leaf. Otherwise its document id is empty, and start and end are None.
+    """
+    summary = candidate.summary
+    assert summary is not None
+    covers = summary.covers
+    document_id = document_of(candidate)
+    return Passage(
+        candidate.id,
+        document_id,
+        covers[0].start if document_id else None,
+        covers[-1].end if document_id else None,
+        text,
+        candidate.score,
+        dict(candidate.metadata),
+        candidate.trace,
+        summary,
+        title=row.title if row else None,
+        headings=row.headings((run.first, run.last) for run in covers) if row else (),
+        kind="summary",
+        outline=outline_of(row, tuple([(run.first, run.last) for run in covers])) if row else None,
+        hidden=row.hidden if row else (),
+    )
+
+
+T = TypeVar("T")
+
+
+class TreeCounts(NamedTuple):
+    """The trees of an index in numbers."""
+
+    trees: int  # documents whose tree is up to date
+    summaries: int
+    layers: int  # highest layer of a summary, 0 if there is no summary
+
+
+def count_trees(store: Store, trees: Trees, scope: Scope | None) -> Flow[TreeCounts]:
+    """Count the visible trees and summaries."""
+
+    def read(summaries: SummaryReader) -> Flow[TreeCounts]:
+        rows = (yield from summaries.visible()).rows.values()
+        records = [TreeRecord.of(row) for row in rows if row.version is not None]
+        layers = [layer for record in records for layer in record.layers]
+        return TreeCounts(sum(record.is_of_document for record in records), len(layers), max(layers, default=0))
+
+    return _read_summaries(store, trees, scope, read)
+
+
+def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: Scope | None) -> Flow[list[Passage]]:
+    """The visible summaries as passages with score 0, by document, top layer first."""
+
+    def read(summaries: SummaryReader) -> Flow[list[Passage]]:
+        documents = yield from summaries.documents()
+        if document_id is not None and document_id not in documents.rows:
+            raise documents.lacks(document_id)
+        ids = (yield from summaries.visible()).summaries(document_id)
+        passages = {
+            each.id: summary_passage(each, text, documents.rows.get(document_of(each)))
+            for each, text in (yield from summaries.load(ids))
+        }
+        return [passages[id_] for id_ in ids if id_ in passages]
+
+    return _read_summaries(store, trees, scope, read)
+
+
+def _read_summaries(store: Store, trees: Trees, scope: Scope | None, read: Callable[[SummaryReader], Flow[T]]) -> Flow[T]:
+    """The result of ``read``, which starts again whenever something it saw was replaced."""
+    met = Met()
+
+    def read_with_documents(reader: Reader) -> Flow[T]:
+        summaries = SummaryReader(trees, reader, met)
+        try:
+            return (yield from read(summaries))
+        finally:
+            summaries.leave()
+
+    return read_consistently(store, read_with_documents, scope)
+
+
+class Summaries(list[Passage]):
+    """A list of summaries, and of the leaves below them if you asked for leaves. Notebooks show it as trees."""
+
+    def __repr__(self) -> str:
+        return "[" + ",\n ".join(map(repr, self)) + "]"
+
+    def _repr_html_(self) -> str | None:
+        """HTML for notebooks: each tree, which opens layer by layer."""
+        return display("Summaries", self)

@@ -1,15 +1,16 @@
-"""The trees of an index, stored in an index of their own beside it."""
+"""The trees of an index, stored in an index of their own beside it: opened, written and deleted."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from leafspan.documents import TREE_SETTINGS, IndexSettings
 from leafspan.errors import IndexMismatch, IndexNotFound
 from leafspan.flows import Flow
 from leafspan.search import SearchIndexes
-from leafspan.store import Store
+from leafspan.store import DocumentToWrite, Row, Store
 
 
 class Trees:
@@ -25,24 +26,14 @@ class Trees:
         self._mutex = threading.Lock()
 
     def existing(self) -> Flow[SearchIndexes | None]:
-        """The search indexes of the trees, None if no tree was ever built.
-
-        Raises:
-            IndexMismatch: if the place of the trees holds another index.
-        """
-        if self._opened is not None:
-            return self._opened
+        """The search indexes of the trees, None if no tree was ever built."""
         try:
-            return (yield from self._open(False))
+            return self._opened or (yield from self._open(False))
         except IndexNotFound:
             return None
 
     def created(self) -> Flow[SearchIndexes]:
-        """The search indexes of the trees, created if no tree was ever built.
-
-        Raises:
-            IndexMismatch: if the place of the trees holds another index.
-        """
+        """The search indexes of the trees, created if no tree was ever built."""
         return self._opened or (yield from self._open(True))
 
     def close(self) -> None:
@@ -58,3 +49,54 @@ class Trees:
             if self._opened is None:  # else another thread has just opened it
                 self._opened = SearchIndexes.of(store, self._settings)
             return self._opened
+
+
+@dataclass(slots=True)
+class TreeRows:
+    """The rows of the trees by stored id, during a build. They include what the build writes."""
+
+    store: Store
+    rows: dict[str, Row]
+    timeout: float  # seconds to wait for another writer
+
+    def has(self, id_: str, hash_: str) -> bool:
+        """Whether the tree with this stored id is complete, and was built from content with this hash."""
+        row = self.rows.get(id_)
+        return row is not None and row.damage is None and not row.is_half_done and row.hash == hash_
+
+    def write(self, trees: Sequence[DocumentToWrite], *, are_lost: bool = False) -> Flow[None]:
+        """Write trees, and replace their former versions."""
+        if not trees:
+            return
+        writer = yield from self.store.start_writing(self.timeout, [each.row.document_id for each in trees])
+        try:
+            yield from writer.recover()
+            # An equal tree has the same ids, so writing it again would make it invisible for a moment.
+            new = [each for each in trees if not self._is_stored(each.row, writer.rows.get(each.row.document_id), are_lost)]
+            if new:
+                yield from writer.replace(new)
+        finally:
+            writer.stop()
+        self.rows.update((each.row.document_id, each.row) for each in trees)
+
+    def _is_stored(self, new: Row, now: Row | None, is_lost: bool) -> bool:
+        """Whether an equal tree is stored; for a lost tree, whether it was written since this build started."""
+        if now is None or (is_lost and now == self.rows.get(new.document_id)):
+            return False
+        return replace(now, checksums="") == new
+
+
+def delete_trees(store: Store, rows: Sequence[Row], timeout: float) -> Flow[None]:
+    """Delete the trees of these rows, unless another build has replaced them meanwhile."""
+    if not rows:
+        return
+    writer = yield from store.start_writing(timeout, [row.document_id for row in rows])
+    try:
+        yield from writer.recover()
+        current = writer.rows
+        expected = [(row.document_id, row.version) for row in rows]
+        unchanged = [current[id_] for id_, version in expected if id_ in current and current[id_].version == version]
+        if unchanged:
+            yield from writer.delete(unchanged)
+    finally:
+        writer.stop()

@@ -9,7 +9,7 @@ from functools import cached_property
 from leafspan.filters import Where
 from leafspan.store import Catalogue, Row, Selection, shown_rows
 from leafspan.strategies import TreeRoot
-from leafspan.trees._tree_record import TreeRecord
+from leafspan.trees._records import TreeRecord
 from leafspan.values import LeafId, leaf_ids
 
 
@@ -28,20 +28,14 @@ class TreeVisibility:
 
     documents: Catalogue
     shares_statistics: bool
-    name: str | None = None
-    label: str | None = None
+    name: str | None = None  # of a view that shows only its own layers above the documents' trees
 
     def visible(self, everything: Catalogue) -> VisibleTrees:
         """The visible trees."""
         rows: Mapping[str, Row] = everything.unpacked().rows
         if self.name is not None:
-            rows = {id_: row for id_, row in rows.items() if self._is_own(TreeRecord.of(row))}
+            rows = {id_: row for id_, row in rows.items() if TreeRecord.of(row).view in {None, self.name}}
         return VisibleTrees(rows, self.documents)
-
-    def _is_own(self, record: TreeRecord) -> bool:
-        """Whether it is a document's tree, or a summary of several documents that this view may see."""
-        view = self.name if record.view is None else record.view
-        return view == self.name or (view == "" and self.label is not None and self.label == record.label)
 
 
 class VisibleTrees(Catalogue):
@@ -58,7 +52,7 @@ class VisibleTrees(Catalogue):
         stored = {
             documents.shown_id(id_) or id_: id_
             for id_, covered in self._covered.items()
-            if id_ in rows and (covered is not None or self._is_told(rows[id_]))
+            if id_ in rows and (covered is not None or self._is_reported(rows[id_]))
         }
         super().__init__(shown_rows(rows, stored), stored)
 
@@ -149,7 +143,7 @@ class VisibleTrees(Catalogue):
                 return None
         return frozenset(documents)
 
-    def _is_told(self, row: Row) -> bool:
+    def _is_reported(self, row: Row) -> bool:
         """Whether to report a damaged tree: always in the whole index, in a view if its document is visible."""
         return row.damage is not None and (
             self.documents.shown_id(row.document_id) is not None or not self.documents.is_scoped

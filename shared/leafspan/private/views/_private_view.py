@@ -10,7 +10,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
-from leafspan.checks import check_flag, shown
+from leafspan.checks import shown
 from leafspan.documents import IndexSettings, checked_keys
 from leafspan.errors import InvalidArgument, LeafspanError
 from leafspan.filters import to_filter
@@ -297,14 +297,9 @@ class PrivateView(View):
         clusterer: Clusterer | None,
         max_layers: int,
         across_documents: bool,
-        partition_by: str | None,
-        dry_run: bool,
         progress: bool | None,
     ) -> Flow[TreesBuilt]:
-        check_flag("dry_run", dry_run)
-        if isinstance(partition_by, str):
-            partition_by = self._privacy.disguise.name(partition_by)
-        flow = super()._build(summarizer, clusterer, max_layers, across_documents, partition_by, dry_run, progress)
+        flow = super()._build(summarizer, clusterer, max_layers, across_documents, progress)
         return self._hiding(self._shown_trees(flow))
 
     def _shown_trees(self, flow: Flow[TreesBuilt]) -> Flow[TreesBuilt]:
