@@ -15,11 +15,9 @@ from typer.testing import CliRunner, Result
 
 from leafspan import Chunk, Document, Index, Tree, WriterBusy
 from leafspan.cli import app
-from leafspan.cli._demo import COMPARED
-from leafspan.cli._frameworks import FRAMEWORKS
-from leafspan.cli._show_tree import tree_lines
+from leafspan.cli._demo import COMPARED, FRAMEWORKS, THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACES, theme_coverage
 from leafspan.cli._strategies import STRATEGIES
-from leafspan.cli._theme import THEME, THEME_BUDGET, THEME_DOCUMENT, THEME_PLACES, theme_coverage
+from leafspan.cli._tree import tree_lines
 from leafspan.embedding import CheckedEmbedder
 from leafspan.engines.chroma._collection import Collection
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents

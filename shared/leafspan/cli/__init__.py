@@ -8,16 +8,24 @@ from typing import Annotated, Any
 
 import typer
 
-from leafspan.cli._adopt import adopt
-from leafspan.cli._build_tree import build as build_tree
 from leafspan.cli._config import config
-from leafspan.cli._console import console, plain, shortened
-from leafspan.cli._copy import copy
-from leafspan.cli._delete import delete
+from leafspan.cli._console import (
+    STDIN,
+    Force,
+    check_output,
+    console,
+    is_standard_output,
+    lines,
+    one_text,
+    plain,
+    print_json,
+    shortened,
+    with_standard_input,
+)
+from leafspan.cli._copy import adopt, copy
 from leafspan.cli._demo import demo
+from leafspan.cli._documents import delete, show
 from leafspan.cli._errors import CleanGroup
-from leafspan.cli._index import index
-from leafspan.cli._json import print_json
 from leafspan.cli._mcp import mcp
 from leafspan.cli._options import (
     DEFAULT_FOLDER,
@@ -30,18 +38,14 @@ from leafspan.cli._options import (
     named_path,
     open_index,
     parse_filter,
+    served_view,
 )
-from leafspan.cli._output import Force, check_output, is_standard_output
 from leafspan.cli._port import port
-from leafspan.cli._query import query
+from leafspan.cli._query import in_place_of_configured, k_of_query, query, with_answer_probability, worth_printing
 from leafspan.cli._repair import check, repair
-from leafspan.cli._scope import served_view
-from leafspan.cli._show import show
-from leafspan.cli._show_tree import show as show_tree
-from leafspan.cli._standard_input import STDIN, lines, one_text, with_standard_input
 from leafspan.cli._strategies import STRATEGIES, strategy_named
-from leafspan.cli._sync import sync
-from leafspan.cli._thresholds import in_place_of_configured, k_of_query, with_answer_probability, worth_printing
+from leafspan.cli._sync import index, sync
+from leafspan.cli._tree import build_tree, show_tree
 
 __all__ = [
     "app",
@@ -147,6 +151,6 @@ for _command in (
     app.command()(_command)
 
 _tree = typer.Typer(help="Build trees of summaries over the documents (RAPTOR), and print them.", no_args_is_help=True)
-_tree.command()(build_tree)
-_tree.command()(show_tree)
+_tree.command("build")(build_tree)
+_tree.command("show")(show_tree)
 app.add_typer(_tree, name="tree")

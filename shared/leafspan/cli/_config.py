@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from leafspan.cli._console import console, plain
-from leafspan.cli._json import print_json
+from leafspan.cli._console import console, plain, print_json
 from leafspan.cli._options import AsJson
 from leafspan.config import config_text
 from leafspan.configuration import Config

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.padding import Padding
 
 from leafspan.cli._console import console, plain, shortened
-from leafspan.cli._frameworks import FRAMEWORKS, Framework, ask_core
-from leafspan.cli._show_tree import tree_lines
 from leafspan.cli._strategies import STRATEGIES
-from leafspan.cli._theme import THEME, THEME_BUDGET, THEME_DOCUMENT, theme_coverage
+from leafspan.cli._tree import tree_lines
 from leafspan.errors import MissingExtra
 from leafspan.examples import EXAMPLE_QUESTIONS, example_documents
 from leafspan.index import Index
 from leafspan.indexing import summaries_of
+from leafspan.strategies import Hybrid, RelevantSegments, Strategy, Tree, Vector
+from leafspan.values import Passage
 
 COMPARED = ("vector", "hybrid", "sentence-window", "auto-merging", "tree")
 """The strategies that the demo compares."""
@@ -119,19 +120,7 @@ def _compare(
     *,
     explained: bool = False,
 ) -> bool:
-    """Print what a strategy finds first, and which framework does not return the same passages as the index itself.
-
-    Args:
-        index: The index.
-        strategy: Name of the strategy.
-        question: The question.
-        frameworks: The frameworks by name.
-        out: Where to print.
-        explained: Whether to print the strategy's idea, the passage's text, and why it was found. Default: False.
-
-    Returns:
-        Whether all frameworks return the same passages.
-    """
+    """Print what a strategy finds first, and which framework does not return the same passages as the index itself."""
     expected = ask_core(index, strategy, question, _K)
     if explained:
         out.print(plain(strategy, "bold cyan"), plain(STRATEGIES[strategy].idea, "cyan"), sep=": ")
@@ -157,3 +146,107 @@ def _abridged(lines: list[str]) -> list[str]:
 
 def _print(out: Console, indent: int, text: str, style: str = "") -> None:
     out.print(Padding(plain(text, style), (0, 0, 0, indent), expand=False))
+
+
+THEME = "How did ideas about combustion develop?"
+"""A question that several places of one example text answer together, but none of them alone."""
+
+THEME_DOCUMENT = "Oxygen"
+"""That text's id."""
+
+THEME_PLACES = ((1810, 3872), (6293, 7088), (9683, 10503))
+"""The first character, and the character after the last one, of the paragraphs that answer it.
+
+They are about Boyle to Priestley and earlier experiments, about the phlogiston theory, and about Lavoisier.
+"""
+
+THEME_BUDGET = 300
+"""The number of words that each strategy may return."""
+
+_STRATEGIES: dict[str, Strategy] = {
+    "vector": Vector(),
+    "hybrid": Hybrid(),
+    "relevant-segments": RelevantSegments(),
+    "tree, expand=10": Tree(expand=10),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeCoverage:
+    """How much of the theme a strategy's passages cover."""
+
+    strategy: str
+    share: float  # of the theme's characters that the passages cover, in [0, 1]
+    others: tuple[str, ...]  # ids of the other documents that passages come from
+
+
+def theme_coverage(index: Index) -> list[ThemeCoverage]:
+    """Return how much of the theme each strategy covers with ``THEME_BUDGET`` words."""
+    return [_coverage(name, index.retrieve(THEME, strategy, budget=THEME_BUDGET)) for name, strategy in _STRATEGIES.items()]
+
+
+def _coverage(strategy: str, passages: Sequence[Passage]) -> ThemeCoverage:
+    places = [
+        (passage.start, passage.end)
+        for passage in passages
+        if passage.document_id == THEME_DOCUMENT and passage.start is not None and passage.end is not None
+    ]
+    covered = sum(max(0, min(end, last) - max(start, first)) for start, end in places for first, last in THEME_PLACES)
+    others = sorted({passage.document_id for passage in passages} - {THEME_DOCUMENT})
+    return ThemeCoverage(strategy, covered / sum(last - first for first, last in THEME_PLACES), tuple(others))
+
+
+@dataclass(frozen=True, slots=True)
+class FrameworkPassage:
+    """A passage as a framework's user gets it."""
+
+    id: str
+    document_id: str
+    start: int | None  # None for a summary of several documents, as ``end``
+    end: int | None
+    layer: int  # 0 for a piece of a document
+    score: float
+    text: str
+
+
+Framework = Callable[[Index, str, str, int], Sequence[FrameworkPassage]]
+"""Returns the best passages of a strategy, by its name, for a question; at most a number of them."""
+
+
+def ask_core(index: Index, strategy: str, question: str, k: int) -> list[FrameworkPassage]:
+    """What the index itself returns."""
+    passages = index.retrieve(question, STRATEGIES[strategy].strategy, k=k)
+    return [FrameworkPassage(p.id, p.document_id, p.start, p.end, p.layer, p.score, p.text) for p in passages]
+
+
+def ask_langchain(index: Index, strategy: str, question: str, k: int) -> list[FrameworkPassage]:
+    """What LangChain's retriever returns."""
+    import langchain_ext
+
+    named = STRATEGIES[strategy]
+    retriever = getattr(langchain_ext, named.retriever)(index=index, k=k, **named.options)
+    return [
+        _passage(document.id, document.metadata, document.metadata["score"], document.page_content)
+        for document in retriever.invoke(question)
+    ]
+
+
+def ask_llamaindex(index: Index, strategy: str, question: str, k: int) -> list[FrameworkPassage]:
+    """What LlamaIndex's retriever returns."""
+    import llamaindex_ext
+
+    named = STRATEGIES[strategy]
+    retriever = getattr(llamaindex_ext, named.retriever)(index, similarity_top_k=k, **named.options)
+    return [
+        _passage(scored.node.node_id, scored.node.metadata, scored.score, scored.node.get_content())
+        for scored in retriever.retrieve(question)
+    ]
+
+
+def _passage(id_: str, metadata: Mapping[str, Any], score: float, text: str) -> FrameworkPassage:
+    """Make a passage from a framework's result. A summary of several documents gets the core's values for missing keys."""
+    place = metadata.get("doc_id", ""), metadata.get("start", 0), metadata.get("end", 0), metadata.get("layer", 0)
+    return FrameworkPassage(id_, *place, score, text)
+
+
+FRAMEWORKS: dict[str, Framework] = {"LangChain": ask_langchain, "LlamaIndex": ask_llamaindex}

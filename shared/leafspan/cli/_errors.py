@@ -1,7 +1,9 @@
-"""Prints errors as one line."""
+"""Prints errors, warnings and waits as one line."""
 
 from __future__ import annotations
 
+import logging
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,8 +15,8 @@ from typer.core import TyperGroup
 
 from leafspan.checks import reason_of
 from leafspan.cli._console import console, plain
-from leafspan.cli._waits import telling_of_waits
 from leafspan.engines.chroma import chroma_failure
+from leafspan.engines.local import WAITS
 from leafspan.errors import LeafspanError
 from leafspan.text import visible
 
@@ -84,3 +86,26 @@ def _message(error: LeafspanError | OSError) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"cannot use {str(error.filename)!r}: {reason_of(error)}"
     return str(error)
+
+
+class _OnStandardError(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print it above the progress bar, if any."""
+        from tqdm.std import tqdm
+
+        with tqdm.external_write_mode(sys.stderr):
+            console(stderr=True).print(plain(record.getMessage(), "yellow"))
+
+
+@contextmanager
+def telling_of_waits() -> Iterator[None]:
+    """A context that prints a wait that takes longer than a moment."""
+    logger, handler = logging.getLogger(WAITS), _OnStandardError()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)

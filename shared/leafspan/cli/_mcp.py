@@ -12,8 +12,7 @@ import typer
 from leafspan.agents import agent_tools, usual_strategies
 from leafspan.checks import check_choice
 from leafspan.cli._console import console, plain
-from leafspan.cli._options import DEFAULT_FOLDER, ConfigFile, EmbedderName, KnowledgeBase, open_index
-from leafspan.cli._scope import served_view
+from leafspan.cli._options import DEFAULT_FOLDER, ConfigFile, EmbedderName, KnowledgeBase, open_index, served_view
 from leafspan.engines import is_address
 
 _TOKEN = "LEAFSPAN_MCP_TOKEN"

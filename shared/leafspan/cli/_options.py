@@ -11,31 +11,26 @@ from urllib.parse import unquote
 
 import typer
 
+from leafspan.cli._console import console, plain
 from leafspan.configuration import Config
 from leafspan.engines import is_address
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where as Filter
 from leafspan.filters import filter_from_option
+from leafspan.flows import run
 from leafspan.index import Index
+from leafspan.view import View
 
 
 def named_path(text: str) -> Path:
-    """Return an option's path. An empty path, mostly an unset shell variable, would mean the current folder.
-
-    Raises:
-        BadParameter: if it is empty.
-    """
+    """Return an option's path. An empty path, mostly an unset shell variable, would mean the current folder."""
     if not text:
         raise typer.BadParameter("must not be empty")
     return Path(text)
 
 
 def named_index(text: str) -> str:
-    """Return an index's folder or address.
-
-    Raises:
-        BadParameter: if it is empty, or an address with a password, since commands print it.
-    """
+    """Return an index's folder or address."""
     if not is_address(text):
         return str(named_path(text))
     if _PASSWORD.search(unquote(text)):
@@ -80,12 +75,7 @@ EmbedderName = Annotated[
 
 
 def open_index(kb: str, embedder: str | None, **options: Any) -> Index:
-    """Open the index of ``--kb``, with the embedder of ``--embedder``.
-
-    Raises:
-        InvalidArgument: if the embedder does not exist.
-        IndexNotFound: if the index does not exist, and ``create`` is False.
-    """
+    """Open the index of ``--kb``, with the embedder of ``--embedder``."""
     return Index.open(kb, embedder=embedder, **options)
 
 
@@ -112,15 +102,7 @@ ConfigFile = Annotated[
 
 
 def load_configs(files: Iterable[Path], taken: Collection[str]) -> dict[str, Config]:
-    """Return configurations by their files' names, without suffixes.
-
-    Args:
-        files: The files.
-        taken: Names that other strategies have.
-
-    Raises:
-        InvalidArgument: if two have the same name, or a file is not a configuration.
-    """
+    """Return configurations by their files' names, without suffixes."""
     loaded: dict[str, Config] = {}
     for file in files:
         if file.stem in {*loaded, *taken}:
@@ -130,9 +112,16 @@ def load_configs(files: Iterable[Path], taken: Collection[str]) -> dict[str, Con
 
 
 def parse_filter(where: str | None) -> Filter | dict[str, Any] | None:
-    """The filter from its text, or from its JSON. None without a text.
-
-    Raises:
-        InvalidArgument: if it is neither.
-    """
+    """The filter from its text, or from its JSON. None without a text."""
     return None if where is None else filter_from_option(where)
+
+
+def served_view(index: Index, where: str | None) -> View:
+    """Return the documents that match the filter of ``--where``, or all. Without documents, warn on standard error."""
+    run(index._embedder.confirm(record=False))
+    scope = parse_filter(where)
+    view = index if scope is None else index.scoped(scope)
+    if view.count() == 0:
+        reason = "the index has no documents yet" if index.count() == 0 else f"no document matches --where {where}"
+        console(stderr=True).print(plain(f"{reason}: nothing will be found", "yellow"))
+    return view

@@ -13,8 +13,7 @@ from typing import Annotated
 
 import typer
 
-from leafspan.cli._console import console, plain
-from leafspan.cli._json import print_json
+from leafspan.cli._console import console, plain, print_json
 from leafspan.cli._options import AsJson, named_path
 from leafspan.errors import InvalidArgument
 
@@ -43,21 +42,13 @@ _PAGE = "docs/from-langchain-community.md has most of them before and after, doc
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A use of a class that leafspan replaces.
-
-    Attributes:
-        path: The file.
-        line: The line, from 1, in its cell if the file is a notebook.
-        found: The class, or ``as_retriever``.
-        write: The leafspan retriever that replaces it.
-        cell: The cell of a notebook, from 1.
-    """
+    """A use of a class that leafspan replaces."""
 
     path: str
-    line: int
-    found: str
-    write: str
-    cell: int | None = None
+    line: int  # from 1, in its cell if the file is a notebook
+    found: str  # the class, or as_retriever
+    write: str  # the leafspan retriever that replaces it
+    cell: int | None = None  # of a notebook, from 1
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}" if self.cell is None else f"{self.path}, cell {self.cell}, line {self.line}"
@@ -94,11 +85,7 @@ def port(
 
 
 def _files(path: Path) -> list[Path]:
-    """The file, or the Python files and notebooks of the folder without hidden folders and environments.
-
-    Raises:
-        InvalidArgument: if the path does not exist.
-    """
+    """The file, or the Python files and notebooks of the folder without hidden folders and environments."""
     if path.is_dir():
         files = (each for each in sorted(path.rglob("*")) if each.suffix in (".py", ".ipynb") and each.is_file())
         return [each for each in files if not _is_foreign(each.relative_to(path))]
@@ -112,11 +99,7 @@ def _is_foreign(path: Path) -> bool:
 
 
 def _uses(path: Path) -> list[Use]:
-    """The uses in a file, in order.
-
-    Raises:
-        InvalidArgument: if it is not Python, or not a notebook.
-    """
+    """The uses in a file, in order."""
     try:
         trees = dict(_cells(path)) if path.suffix == ".ipynb" else {None: ast.parse(path.read_bytes())}
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -135,11 +118,7 @@ def _uses(path: Path) -> list[Use]:
 
 
 def _cells(path: Path) -> Iterator[tuple[int, ast.Module]]:
-    """The cells of a notebook that are Python, by their numbers, without the lines that only IPython reads.
-
-    Raises:
-        ValueError: if it is not JSON, or not a notebook.
-    """
+    """The cells of a notebook that are Python, by their numbers, without the lines that only IPython reads."""
     notebook = json.loads(path.read_bytes())
     cells = notebook.get("cells") if isinstance(notebook, dict) else None
     if not isinstance(cells, list):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Annotated, Any
 
 import typer
 
-from leafspan.checks import check_number
-from leafspan.cli._console import console, plain, without_blank_lines
-from leafspan.cli._json import print_json
+from leafspan.checks import check_number, shown
+from leafspan.cli._console import STDIN, console, plain, print_json, with_standard_input, without_blank_lines
 from leafspan.cli._options import (
     DEFAULT_FOLDER,
     AsJson,
@@ -20,12 +20,13 @@ from leafspan.cli._options import (
     open_index,
     parse_filter,
 )
-from leafspan.cli._standard_input import STDIN, with_standard_input
 from leafspan.cli._strategies import STRATEGIES, strategy_named
-from leafspan.cli._thresholds import k_of_query, with_answer_probability, worth_printing
 from leafspan.config import config_name
-from leafspan.retrieval import INDEX_IS_EMPTY, NO_ANSWER, Passages
+from leafspan.errors import InvalidArgument
+from leafspan.retrieval import DEFAULT_K, INDEX_IS_EMPTY, NO_ANSWER, Passages
+from leafspan.strategies import Hybrid, Strategy
 from leafspan.values import Passage, Summary
+from leafspan.view import View
 
 
 def query(
@@ -170,3 +171,37 @@ def _as_json(passages: Sequence[Passage], *, explain: bool) -> list[dict[str, An
 def _summary(summary: Summary) -> dict[str, Any]:
     covers = [run._asdict() for run in summary.covers]
     return {"layer": summary.layer, "children": list(summary.children), "covers": covers}
+
+
+def worth_printing(found: Passages, min_score: float | None) -> Passages:
+    """The passages that reach the lowest score; without a score, the passages that are worth showing."""
+    return found.worth_showing() if min_score is None else found.of(each for each in found if each.score >= min_score)
+
+
+def k_of_query(k: int | None, budget: int | None, min_score: float | None, strategy: Strategy, view: View) -> int | None:
+    """Return the ``k`` with which ``query`` retrieves: as many passages with a lowest score as without one.
+
+    ``Index.retrieve`` returns all passages that reach a score. These may be thousands, too many to print.
+    """
+    if k is not None or budget is not None or min_score is None or strategy.returns_all:
+        return k
+    configured = view.default_limits
+    return DEFAULT_K if configured.k is None and configured.budget is None else None
+
+
+def in_place_of_configured(view: View, min_score: float | None) -> float | None:
+    """Return the lowest score to retrieve with: the given one if it replaces one in the configuration, or else none.
+
+    Otherwise all passages are retrieved, so that the command can say how many it left out.
+    """
+    return None if view.default_limits.min_score is None else min_score
+
+
+def with_answer_probability(strategy: Strategy, least: float, name: str) -> Strategy:
+    """Return a strategy that finds no passage if an answer is less probable than this."""
+    if isinstance(strategy, Hybrid):
+        return replace(strategy, min_answer_probability=least)
+    based: Any = strategy
+    if any(field.name == "base" for field in fields(based)) and isinstance(based.base, Hybrid):
+        return replace(based, base=replace(based.base, min_answer_probability=least))  # type: ignore[no-any-return]
+    raise InvalidArgument(f"min_answer_probability needs a strategy over hybrid, got {shown(name)}")

@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from leafspan.cli._console import console, plain
-from leafspan.cli._json import print_json
+from leafspan.cli._console import console, plain, print_json
 from leafspan.cli._options import DEFAULT_FOLDER, AsJson, EmbedderName, KnowledgeBase, open_index
 from leafspan.index import Index
 from leafspan.indexing import Finding

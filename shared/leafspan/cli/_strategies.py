@@ -25,14 +25,7 @@ from leafspan.strategies import (
 
 @dataclass(frozen=True, slots=True)
 class NamedStrategy:
-    """A strategy of the command line.
-
-    Attributes:
-        strategy: The strategy.
-        idea: Its idea in a few words.
-        retriever: Name of its class in both adapters.
-        options: Options that make a retriever of that class equal to the strategy. Default: none.
-    """
+    """A strategy of the command line."""
 
     strategy: Strategy
     idea: str
@@ -70,10 +63,6 @@ STRATEGIES: dict[str, NamedStrategy] = {
 
 
 def strategy_named(name: str) -> Strategy:
-    """Return the strategy with this name.
-
-    Raises:
-        InvalidArgument: if it does not exist.
-    """
+    """Return the strategy with this name."""
     check_choice("strategy", name, STRATEGIES)
     return STRATEGIES[name].strategy

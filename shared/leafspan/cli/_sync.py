@@ -1,9 +1,10 @@
-"""``leafspan sync``: make an index have of files and folders what is there now."""
+"""``leafspan sync`` and ``leafspan index``: bring an index up to date with files and folders."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,32 +13,59 @@ from typing import Annotated
 
 import typer
 
-from leafspan.cli._console import console, plain
-from leafspan.cli._files import (
-    Checksum,
-    Encoding,
-    Exclude,
-    Glob,
-    IdField,
-    Outputs,
-    Paths,
-    Root,
-    Strict,
-    TextField,
-    TitleField,
-    check_not_empty,
-    has_files,
-    print_left_out,
-    print_skipped,
-    skipped_as_json,
-)
-from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, EmbedderName, NewKnowledgeBase, open_index
+from leafspan.cli._console import console, plain, print_json, standard_input
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, ConfigFile, EmbedderName, NewKnowledgeBase, named_path, open_index
 from leafspan.engines import is_address
-from leafspan.errors import IndexNotFound
-from leafspan.files import Files, no_match
+from leafspan.errors import IndexNotFound, InvalidArgument, InvalidDocument
+from leafspan.files import SUFFIXES, Files, Skipped, Unreadable, check_paths, decode, files_at, no_match
 from leafspan.index import Index
-from leafspan.indexing import Stats, Synced, moved_warning
+from leafspan.indexing import Added, Stats, Synced, moved_warning
+from leafspan.splitting import HierarchicalSplitter
+from leafspan.values import Document
+
+_KINDS = 6  # named kinds of unread files
+_SHOWN = 3  # named files for each reason
+
+Paths = Annotated[
+    list[Path],
+    typer.Argument(
+        help=f"Files ({', '.join(SUFFIXES)}), or folders of them.",
+        show_default=False,
+        parser=named_path,
+        metavar="PATHS...",
+    ),
+]
+Glob = Annotated[
+    list[str] | None,
+    typer.Option("--glob", help="Read only files that match, such as '*.md' or 'guide/**/*.md'. May be repeated."),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", help="Leave out files and folders that match, such as 'drafts'. May be repeated."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", help="Encoding of files that are not valid UTF-8."),
+]
+TextField = Annotated[str, typer.Option("--text-field", help="Field with the text, in .jsonl files.")]
+IdField = Annotated[
+    str | None,
+    typer.Option("--id-field", help="Field with the id, in .jsonl files. By default, the id has the line's number."),
+]
+TitleField = Annotated[str | None, typer.Option("--title-field", help="Field with the title, in .jsonl files.")]
+Root = Annotated[
+    Path | None,
+    typer.Option(
+        "--root", help="Document ids are paths relative to this folder. By default the folder that contains the index."
+    ),
+]
+Outputs = Annotated[bool, typer.Option("--outputs", help="Also read the printed output of notebooks.")]
+Checksum = Annotated[
+    bool, typer.Option("--checksum", help="Also read files whose size and times have not changed since the last sync.")
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="End with an error at the first file that cannot be read, instead of skipping it.")
+]
 
 
 def sync(
@@ -84,9 +112,9 @@ def sync(
         strict=strict,
     )
     with _opened(kb, embedder, files, config, dry_run=dry_run) as (opened, named):
-        synced = sync_quietly(opened, named, dry_run=dry_run, allow_empty=allow_empty, workers=workers)
+        synced = _sync_quietly(opened, named, dry_run=dry_run, allow_empty=allow_empty, workers=workers)
         stats = opened.stats()
-    print_synced(kb, synced, stats, dry_run=dry_run, as_json=as_json)
+    _print_synced(kb, synced, stats, dry_run=dry_run, as_json=as_json)
 
 
 @contextmanager
@@ -100,7 +128,7 @@ def _opened(
     try:
         opened = open_index(kb, embedder, create=False, config=config)
     except IndexNotFound:
-        check_not_empty(files)
+        _check_not_empty(files)
         if dry_run:
             root = files.root
             if root is None and not is_address(kb):
@@ -116,19 +144,19 @@ def _opened(
         yield opened, files
 
 
-def sync_quietly(
+def _sync_quietly(
     index: Index, files: Files, *, dry_run: bool = False, allow_empty: bool = False, workers: int = 0
 ) -> Synced:
-    """Sync, and suppress the warnings that are printed here or by ``print_synced`` instead."""
+    """Sync, and suppress the warnings that are printed here or by ``_print_synced`` instead."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".* new documents? ha", RuntimeWarning)
         warnings.filterwarnings("ignore", "no file of a known kind", RuntimeWarning)
-        if files.glob and not has_files(files):
+        if files.glob and not _has_files(files):
             console(stderr=True).print(plain(no_match(files), "yellow"))
         return index.sync(files, dry_run=dry_run, allow_empty=allow_empty, workers=workers)
 
 
-def print_synced(kb: str, synced: Synced, stats: Stats, *, dry_run: bool = False, as_json: bool) -> None:
+def _print_synced(kb: str, synced: Synced, stats: Stats, *, dry_run: bool = False, as_json: bool) -> None:
     """Print what a sync did, or would do."""
     if as_json:
         print_json(
@@ -138,7 +166,7 @@ def print_synced(kb: str, synced: Synced, stats: Stats, *, dry_run: bool = False
                 "replaced": synced.replaced,
                 "deleted": synced.deleted,
                 "unchanged": synced.unchanged,
-                "skipped": skipped_as_json(synced.skipped),
+                "skipped": _skipped_as_json(synced.skipped),
                 "left_out": synced.left_out,
                 "moved": synced.moved,
                 "documents": stats.documents,
@@ -153,13 +181,154 @@ def print_synced(kb: str, synced: Synced, stats: Stats, *, dry_run: bool = False
             for id_ in ids:
                 out.print(plain(f"{mark} {id_}"))
     counts = f"{len(synced.added)} added, {len(synced.replaced)} replaced, {len(synced.deleted)} deleted"
-    skipped = f", {len(synced.skipped)} skipped" if synced.skipped else ""
-    out.print(
-        plain(f"{kb}: {'would be ' if dry_run else ''}{counts}, {len(synced.unchanged)} unchanged{skipped}; "),
-        plain(f"now {stats.documents} documents, {stats.leaves} leaves, {stats.words} words", "dim"),
-        sep="",
-    )
-    print_skipped(synced.skipped)
-    print_left_out(synced.left_out)
+    _print_counts(kb, f"{'would be ' if dry_run else ''}{counts}, {len(synced.unchanged)} unchanged", synced, stats)
     if synced.moved:
         console(stderr=True).print(plain(moved_warning(synced.moved), "yellow"))
+
+
+_STDIN = [Path("-")]
+
+
+def index(
+    paths: Paths,
+    kb: NewKnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Delete documents whose files are no longer there, like `leafspan sync`.")
+    ] = False,
+    id_: Annotated[
+        str | None, typer.Option("--id", help="Id of the text that is read from standard input. Needs the path `-`.")
+    ] = None,
+    glob: Glob = None,
+    exclude: Exclude = None,
+    encoding: Encoding = None,
+    text_field: TextField = "text",
+    id_field: IdField = None,
+    title_field: TitleField = None,
+    root: Root = None,
+    outputs: Outputs = False,
+    strict: Strict = False,
+    leaf_words: Annotated[
+        int | None,
+        typer.Option(help="Most words of a leaf (smallest piece), 45 by default. Fixed when the index is created."),
+    ] = None,
+    context_sentences: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of sentences from the previous and the next leaf to index with each leaf, 0 by default. "
+            "Fixed when the index is created."
+        ),
+    ] = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add new files to an index, replace changed ones, and skip unchanged ones.
+
+    If a file cannot be read, its name is printed, and its document stays as it is.
+    """
+    files = Files(
+        paths,
+        glob=glob or (),
+        exclude=exclude or (),
+        encoding=encoding,
+        text_field=text_field,
+        id_field=id_field,
+        title_field=title_field,
+        root=root,
+        outputs=outputs,
+        strict=strict,
+    )
+    if (paths == _STDIN) != (id_ is not None) or (paths == _STDIN and prune):
+        raise InvalidArgument("a text on standard input needs an id, and nothing else does: leafspan index - --id ID")
+    # Check the files before creating the index, so that a mistyped path leaves no empty index behind.
+    if id_ is None:
+        _check_not_empty(files)
+    source: Files | Document = files if id_ is None else Document(id_, _standard_input(encoding))
+    splitter = None if leaf_words is None else _splitter(leaf_words)
+    with open_index(kb, embedder, splitter=splitter, context_sentences=context_sentences, config=config) as opened:
+        if prune:
+            _print_synced(kb, _sync_quietly(opened, files), opened.stats(), as_json=as_json)
+            return
+        added = opened.add(source)
+        stats = opened.stats()
+    if as_json:
+        print_json(
+            {
+                "added": added.added,
+                "replaced": added.replaced,
+                "unchanged": added.unchanged,
+                "skipped": _skipped_as_json(added.skipped),
+                "left_out": added.left_out,
+                "documents": stats.documents,
+                "leaves": stats.leaves,
+                "words": stats.words,
+            }
+        )
+        return
+    counts = f"{len(added.added)} added, {len(added.replaced)} replaced, {added.unchanged} unchanged"
+    _print_counts(kb, counts, added, stats)
+
+
+def _standard_input(encoding: str | None) -> str:
+    """Return the text on standard input."""
+    try:
+        return decode(standard_input().buffer.read(), encoding or "utf-8")
+    except Unreadable as error:
+        raise InvalidDocument(f"standard input must be text in {encoding or 'UTF-8'}: {error}") from None
+
+
+def _splitter(leaf_words: int) -> HierarchicalSplitter:
+    """Return the default splitter for leaves of up to this many words."""
+    parent_words = HierarchicalSplitter().parent_words[0]
+    if not 0 < leaf_words < parent_words:
+        rule = f"--leaf-words must be from 1 to {parent_words - 1}, as parents have {parent_words}"
+        raise InvalidArgument(f"{rule}, got {leaf_words}")
+    return HierarchicalSplitter(leaf_words)
+
+
+def _has_files(files: Files) -> bool:
+    """Whether there is a file to read."""
+    return any(isinstance(found, Path) for named in files.named for found in files_at(named, files))
+
+
+def _check_not_empty(files: Files) -> None:
+    """Check that all paths exist, and that there is at least one file."""
+    check_paths(files)
+    if not _has_files(files):
+        if files.glob:
+            raise InvalidDocument(no_match(files))
+        folders = ", ".join(map(str, files.named))
+        raise InvalidDocument(f"there are no files of a known kind ({', '.join(SUFFIXES)}) in {folders}")
+
+
+def _print_counts(kb: str, counts: str, done: Added | Synced, stats: Stats) -> None:
+    skipped = f", {len(done.skipped)} skipped" if done.skipped else ""
+    now = f"now {stats.documents} documents, {stats.leaves} leaves, {stats.words} words"
+    console().print(plain(f"{kb}: {counts}{skipped}; "), plain(now, "dim"), sep="")
+    _print_skipped(done.skipped)
+    _print_left_out(done.left_out)
+
+
+def _print_skipped(skipped: Sequence[Skipped]) -> None:
+    """Print to standard error which files could not be read, grouped by reason."""
+    by_reason = defaultdict(list)
+    for each in skipped:
+        by_reason[each.reason].append(each.path)
+    for reason, paths in by_reason.items():
+        names = ", ".join(paths[:_SHOWN]) + (f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else "")
+        console(stderr=True).print(plain(f"skipped {names}: {' '.join(reason.split())}", "yellow"))
+
+
+def _print_left_out(left_out: Mapping[str, int]) -> None:
+    """Print to standard error how many files are of kinds that are not read."""
+    if left_out:
+        indexes_first = sorted(left_out.items(), key=lambda each: not each[0].startswith("index "))
+        kinds = [f"{count:,} {kind}" for kind, count in indexes_first]
+        others = f" and {len(kinds) - _KINDS} other kinds" if len(kinds) > _KINDS else ""
+        counts = f"left out, since they are not read: {', '.join(kinds[:_KINDS])}{others}"
+        console(stderr=True).print(plain(counts, "dim"))
+
+
+def _skipped_as_json(skipped: Sequence[Skipped]) -> list[dict[str, str]]:
+    """Return the unreadable files for JSON."""
+    return [{"path": each.path, "reason": each.reason} for each in skipped]

@@ -1,25 +1,63 @@
-"""Serves clients on this machine that have the token, over HTTP."""
+"""Serves clients on this machine, over standard input and output or over HTTP."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import signal
 import socket
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NamedTuple, NoReturn
 
 import uvicorn
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend
 from mcp.server.auth.provider import AccessToken
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware.authentication import AuthenticationMiddleware
 
-from leafspan.cli.mcp_server._ending import end_process
 from leafspan.connections import BoundedProtocol
 from leafspan.errors import InvalidArgument
+
+
+def end_process(code: int) -> NoReturn:
+    """End the process at once. Abandoned calls stop, and an interrupted write is treated like a kill.
+
+    A normal exit would close the engine while threads of such calls still use it, which crashes, and would wait for the
+    thread that reads standard input, which cannot be woken up.
+    """
+    sys.stderr.flush()
+    os._exit(code)
+
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def serve_stdio(server: Server[Any], *, started: Callable[[], None] = lambda: None) -> NoReturn:
+    """Serve until standard input is closed, or a signal comes, and then end the process, even during calls.
+
+    Only the protocol is written to standard output. The exit code is 0, or 128 plus the signal's number (SIGINT, SIGTERM).
+    """
+    for number in _SIGNALS:
+        with suppress(ValueError):  # only the first thread gets signals
+            signal.signal(number, lambda number, _: end_process(128 + number))
+    started()
+    asyncio.run(_serve(server))
+
+
+async def _serve(server: Server[Any]) -> NoReturn:
+    try:
+        async with stdio_server() as (received, sent):
+            await server.run(received, sent, server.create_initialization_options())
+    except* BrokenPipeError:
+        pass  # the client reads no more answers
+    end_process(0)
+
 
 _HOST = "127.0.0.1"
 _PATH = "/mcp"
@@ -28,12 +66,7 @@ _GRACE = 3  # seconds for pending answers when the server ends
 
 
 class HTTPPlace(NamedTuple):
-    """A server's address and token.
-
-    Attributes:
-        url: Its address.
-        token: The token that a client must send, as the header ``Authorization: Bearer TOKEN``.
-    """
+    """A server's address and token."""
 
     url: str
     token: str
@@ -46,9 +79,6 @@ def serve_http(
 
     Requests without the token are refused. So are requests with another Host or Origin than this machine's, which a
     browser's pages could otherwise send (DNS rebinding).
-
-    Raises:
-        InvalidArgument: if the token is too short or not valid in a header, or the port is taken.
     """
     token = secrets.token_urlsafe(32) if token is None else _checked(token)
     with socket.socket() as listening:

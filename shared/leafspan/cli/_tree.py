@@ -1,18 +1,71 @@
-"""``leafspan tree show``: print the trees of an index."""
+"""``leafspan tree build`` and ``leafspan tree show``: build the trees of an index, and print them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from leafspan.cli._console import console, plain, shortened
-from leafspan.cli._json import print_json
-from leafspan.cli._options import DEFAULT_FOLDER, AsJson, KnowledgeBase
+from leafspan.cli._console import console, plain, print_json, shortened
+from leafspan.cli._options import DEFAULT_FOLDER, AsJson, EmbedderName, KnowledgeBase, open_index
 from leafspan.index import Index
+from leafspan.indexing import summaries_of
+from leafspan.trees import Extractive, TreesBuilt
 from leafspan.values import LeafId, Passage
+
+_SHOWN = 20  # printed failed summaries
+
+
+def build_tree(
+    kb: KnowledgeBase = DEFAULT_FOLDER,
+    embedder: EmbedderName = None,
+    across_documents: Annotated[
+        bool,
+        typer.Option("--across-documents", help="Also build layers of summaries above the trees, over all documents."),
+    ] = False,
+    max_layers: Annotated[int, typer.Option(help="Most layers of a document's tree, and most layers above the trees.")] = 5,
+    max_words: Annotated[
+        int | None,
+        typer.Option(help="Most words of a summary, 75 by default. If given, trees with other summaries are built again."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Build a tree of summaries over each document. Trees that are up to date are skipped.
+
+    A summary consists of sentences from the texts. No language model is asked. The exit code is 1 if a summary failed.
+    """
+    # Without --max-words no summarizer is named, so that a language model's trees are not replaced by mistake.
+    summarizer = None if max_words is None else Extractive(max_words=max_words)
+    with open_index(kb, embedder, create=False) as opened:
+        result = opened.build_tree(summarizer=summarizer, max_layers=max_layers, across_documents=across_documents)
+        if as_json:
+            print_json(_as_json(result))
+            raise typer.Exit(1 if result.failed else 0)
+        stats = opened.stats()
+    now = f"now {stats.trees} {'tree' if stats.trees == 1 else 'trees'}, {summaries_of(stats)}"
+    console().print(plain(f"{kb}: {_counts(result)}; "), plain(now, "dim"), sep="")
+    for failed in result.failed[:_SHOWN]:
+        console(stderr=True).print(plain(f"failed: {failed.tree}, layer {failed.layer}: {failed.error}", "red"))
+    if len(result.failed) > _SHOWN:
+        console(stderr=True).print(plain(f"and {len(result.failed) - _SHOWN:,} more failed", "red"))
+    if result.failed:
+        raise typer.Exit(1)
+
+
+def _as_json(result: TreesBuilt) -> dict[str, Any]:
+    failed = [{"tree": each.tree, "layer": each.layer, "error": str(each.error)} for each in result.failed]
+    counts = {name: getattr(result, name) for name in ("built", "unchanged", "summaries", "asked")}
+    return {**counts, "failed": failed}
+
+
+def _counts(result: TreesBuilt) -> str:
+    return (
+        f"trees: {len(result.built)} built, {result.unchanged} unchanged; "
+        f"summaries: {result.summaries} written, {result.share_asked:.0%} newly made, {len(result.failed)} failed"
+    )
+
 
 _INDENT = 2  # characters for each level
 _MIN_TEXT = 24  # least characters of a node's text that are printed, at any depth
@@ -20,18 +73,11 @@ _MIN_TEXT = 24  # least characters of a node's text that are printed, at any dep
 
 @dataclass(frozen=True, slots=True)
 class TreeLine:
-    """A printed node of a tree.
-
-    Attributes:
-        id: Id of the summary or leaf.
-        depth: Number of nodes above it.
-        place: Its layer or ordinal, and what it covers.
-        text: Its text.
-    """
+    """A printed node of a tree."""
 
     id: str
-    depth: int
-    place: str
+    depth: int  # number of nodes above it
+    place: str  # its layer or ordinal, and what it covers
     text: str
 
     def fitted(self, width: int) -> str:
@@ -40,7 +86,7 @@ class TreeLine:
         return start + shortened(self.text, max(_MIN_TEXT, width - len(start)))
 
 
-def show(
+def show_tree(
     document: Annotated[
         str | None, typer.Argument(help="Id of a document whose tree to print.", show_default="all")
     ] = None,
@@ -70,16 +116,7 @@ def show(
 
 
 def tree_lines(index: Index, document: str | None = None, *, leaves: bool = False) -> Iterator[TreeLine]:
-    """Yield the nodes of trees, and of the layers above them. Each node comes before its sources.
-
-    Args:
-        index: The index.
-        document: Id of the document whose tree to list. Default: all trees, and the layers above them.
-        leaves: Whether to list leaves as well. A leaf without a summary has depth 0. Default: False.
-
-    Raises:
-        DocumentNotFound: if no document has that id.
-    """
+    """Yield the nodes of trees, and of the layers above them. Each node comes before its sources."""
     summaries = {passage.id: passage for passage in index.summaries(document)}
     nodes = summaries | {leaf.id: leaf for leaf in (index.leaves(document) if leaves and summaries else ())}
     below = {child for passage in summaries.values() if passage.summary for child in passage.summary.children}
@@ -90,14 +127,7 @@ def tree_lines(index: Index, document: str | None = None, *, leaves: bool = Fals
 
 
 def _lines(passage: Passage, nodes: Mapping[str, Passage], depth: int, *, parent_document: str) -> Iterator[TreeLine]:
-    """Yield a node, and all nodes below it.
-
-    Args:
-        passage: The node.
-        nodes: All nodes by id.
-        depth: Number of nodes above it.
-        parent_document: Id of the document of the node above, or "" if it has several, or no node is above.
-    """
+    """Yield a node, and all nodes below it."""
     yield TreeLine(passage.id, depth, _place(passage, parent_document), passage.text)
     for child in passage.summary.children if passage.summary else ():
         if child in nodes:
