@@ -8,7 +8,7 @@ import pytest
 
 from leafspan import InvalidArgument, Vector
 from leafspan.agents import Parameter, agent_tool, agent_tools
-from leafspan.agents._parameter import read_arguments
+from leafspan.agents._tool import read_arguments
 
 
 def test_every_description_is_short_enough_for_every_model(shared_index):

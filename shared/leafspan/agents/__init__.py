@@ -1,9 +1,8 @@
 """Tools with which agents use an index, for MCP and both frameworks: search, read, outline, add, delete."""
 
 from leafspan.agents._citations import cited_numbers
-from leafspan.agents._parameter import Parameter
-from leafspan.agents._strategies import usual_strategies
-from leafspan.agents._tool import AgentTool, ToolResult, error_text
+from leafspan.agents._searching import usual_strategies
+from leafspan.agents._tool import AgentTool, Parameter, ToolResult, error_text
 from leafspan.agents._toolkit import ToolOptions, ToolsOptions, agent_tool, agent_tools
 
 __all__ = [

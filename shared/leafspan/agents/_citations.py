@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from leafspan.agents._limits import LONGEST_ID
+from leafspan.agents._limits import LONGEST_ID, MOST_ITEMS, end_within, short_metadata, shortened, word_start
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
+from leafspan.indexing import DocumentInfo
+from leafspan.spans import grown_within
+from leafspan.text import count_words
+from leafspan.values import Covered, Passage
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
+
 
 _MOST_DIGITS = 12  # of a character's number
 LONGEST_CITATION = LONGEST_ID + 2 * _MOST_DIGITS + len(":-")
@@ -26,13 +32,7 @@ _RANGE = re.compile(r"(\d+)(?:\s*[-\u2010-\u2015~〜]\D*(\d+))?")
 
 
 class Citation(NamedTuple):
-    """A range of characters of a document. As text it is ``{document_id}:{start}-{end}``.
-
-    Attributes:
-        document_id: Id of the document, which may contain ``:`` itself.
-        start: The first character.
-        end: The character after the last one.
-    """
+    """A range of characters of a document. As text it is ``{document_id}:{start}-{end}``."""
 
     document_id: str
     start: int
@@ -43,11 +43,7 @@ class Citation(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Citation:
-        """Read a citation from its text.
-
-        Raises:
-            InvalidArgument: if the text is not a citation, or its range is empty.
-        """
+        """Read a citation from its text."""
         match = _CITATION.fullmatch(text)
         if match is None or int(match[2]) >= int(match[3]):
             raise InvalidArgument(
@@ -83,3 +79,100 @@ def _markdown() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     return MarkdownIt("commonmark").disable(["reference", "link", "image", "html_block", "html_inline", "autolink"])
+
+
+_MOST_COVERED = 10
+
+
+def place_fields(document_id: str, start: int, end: int) -> dict[str, Any]:
+    """A text's place, with a citation unless the text is empty or the id is too long (a long id is shortened)."""
+    place = {"document_id": shortened(document_id, LONGEST_ID), "start": start, "end": end}
+    if len(document_id) > LONGEST_ID or start == end:
+        return place
+    return {"citation": str(Citation(document_id, start, end)), **place}
+
+
+def title_of(described: Passage | DocumentInfo) -> str | None:
+    """A document's title, or None if it is hidden from models."""
+    return None if "title" in described.hidden else described.title
+
+
+def about_fields(
+    title: str | None, headings: Sequence[str], lines: tuple[int, int] | None, place: str | None = None
+) -> dict[str, Any]:
+    """A text's known fields beside its place."""
+    fields: dict[str, Any] = {}
+    if title:
+        fields["title"] = shortened(title)
+    if headings:
+        fields["headings"] = [shortened(each) for each in headings[:MOST_ITEMS]]
+    if lines:
+        fields["lines"] = list(lines)
+    if place:
+        fields["place"] = place
+    return fields
+
+
+def passage_fields(passage: Passage, text: str) -> dict[str, Any]:
+    """A passage with its citation."""
+    fields: dict[str, Any] = {}
+    if passage.summary is not None:
+        fields |= {"kind": "summary", "covers": covered(passage.summary.covers)}
+    elif passage.start is None:
+        fields |= {"kind": passage.kind, "id": shortened(passage.id, LONGEST_ID)}
+    else:
+        fields |= place_fields(passage.document_id, passage.start, passage.start + len(text))
+    whole = len(text) == len(passage.text)
+    fields |= about_fields(title_of(passage), passage.headings, passage.lines if whole else None, passage.place)
+    if metadata := short_metadata(passage.metadata, passage.hidden):
+        fields["metadata"] = metadata
+    fields |= {"score": round(passage.score, 4), "text": text}
+    if not whole:
+        fields["cut"] = True
+    return fields
+
+
+def covered(runs: Sequence[Covered]) -> list[str]:
+    """The citations of the leaves that a summary covers, ten at most."""
+    shown = [run for run in runs if len(run.document_id) <= LONGEST_ID][:_MOST_COVERED]
+    return [str(Citation(run.document_id, run.start, run.end)) for run in shown]
+
+
+def range_to_read(
+    leaves: Sequence[Passage], text: str, start: int, end: int, budget: int, *, around: bool
+) -> tuple[int, int]:
+    """A range from the start of a word to the end of a leaf, or of a word if no leaf ends within the budget."""
+    stop = min(end, len(text))
+    if around:
+        inside = [ordinal for ordinal, leaf in enumerate(leaves) if leaf_start(leaf) < stop and leaf_end(leaf) > start]
+        words = {ordinal: count_words(leaf.text) for ordinal, leaf in enumerate(leaves)}
+        first, last = grown_within(inside[0], inside[-1], 0, len(leaves) - 1, words, budget)
+        outer = leaf_start(leaves[first]), leaf_end(leaves[last])
+        if end_within(text, budget, outer[0]) >= outer[1]:
+            return outer
+        # The passage itself is longer than the budget, or has few and very long words: only its start fits.
+    begin = word_start(text, start)
+    longest = end_within(text, budget, begin)
+    if longest >= stop:
+        return begin, _word_end(text, stop, longest)
+    ends = [leaf_end(leaf) for leaf in leaves if begin < leaf_end(leaf) <= longest]
+    return begin, ends[-1] if ends else longest
+
+
+def _word_end(text: str, place: int, longest: int) -> int:
+    """The end of the word around a place, at most ``longest``."""
+    while place < longest and not text[place].isspace() and not text[place - 1].isspace():
+        place += 1
+    return place
+
+
+def leaf_start(leaf: Passage) -> int:
+    """The leaf's first character in the document, which every leaf has."""
+    assert leaf.start is not None
+    return leaf.start
+
+
+def leaf_end(leaf: Passage) -> int:
+    """The character after the leaf's last one."""
+    assert leaf.end is not None
+    return leaf.end

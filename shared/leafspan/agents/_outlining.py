@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
+from leafspan.agents._citations import covered, leaf_end, leaf_start, place_fields, title_of
 from leafspan.agents._limits import LONGEST_ID, as_many_as_fit, end_within, short_metadata, shortened
-from leafspan.agents._parameter import Parameter
-from leafspan.agents._passages import covered, place_fields, title_of
-from leafspan.agents._ranges import leaf_end, leaf_start
 from leafspan.agents._searching import DATA
-from leafspan.agents._tool import AgentTool, ToolResult
+from leafspan.agents._tool import AgentTool, Parameter, ToolResult
 from leafspan.flows import Call, Flow
 from leafspan.indexing import DocumentInfo
 from leafspan.values import Passage

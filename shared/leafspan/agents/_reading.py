@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leafspan.agents._citations import LONGEST_CITATION, Citation
-from leafspan.agents._defaults import LEAST_BUDGET, ToolLimits
+from leafspan.agents._citations import (
+    LONGEST_CITATION,
+    Citation,
+    about_fields,
+    leaf_end,
+    leaf_start,
+    place_fields,
+    range_to_read,
+    title_of,
+)
 from leafspan.agents._limits import LONGEST_ID
-from leafspan.agents._parameter import Parameter
-from leafspan.agents._passages import about_fields, place_fields, title_of
-from leafspan.agents._ranges import leaf_end, leaf_start, range_to_read
-from leafspan.agents._searching import DATA
-from leafspan.agents._tool import AgentTool, ToolResult
+from leafspan.agents._searching import DATA, LEAST_BUDGET, ToolLimits
+from leafspan.agents._tool import AgentTool, Parameter, ToolResult
 from leafspan.errors import InvalidArgument
 from leafspan.files import place_between
 from leafspan.flows import Call, Flow
@@ -55,11 +60,7 @@ def read_tool(
 
 
 def _asked(name: str, arguments: Mapping[str, Any]) -> Citation:
-    """The place to read; without a given end, its end is beyond any document.
-
-    Raises:
-        InvalidArgument: if not exactly one of a citation and an id is given, or the range is empty.
-    """
+    """The place to read; without a given end, its end is beyond any document."""
     citation, document_id, start, end = (arguments[key] for key in ("citation", "document_id", "start", "end"))
     if (citation is None) == (document_id is None):
         raise InvalidArgument(f"{name} must be given either citation or document_id")
@@ -73,11 +74,7 @@ def _asked(name: str, arguments: Mapping[str, Any]) -> Citation:
 
 
 def _shown(leaves: Sequence[Passage], place: Citation, budget: int, *, around: bool) -> ToolResult:
-    """The part of a document to show, given the document's leaves.
-
-    Raises:
-        InvalidArgument: if the document has no text at the place.
-    """
+    """The part of a document to show, given the document's leaves."""
     text = "".join(leaf.text for leaf in leaves)
     if place.start >= len(text) and (around or place.start):
         raise InvalidArgument(f"start must be less than the document's {len(text)} characters, got {place.start}")

@@ -6,17 +6,17 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from leafspan.agents._changing import add_tool, delete_tool
-from leafspan.agents._defaults import ToolLimits
+from leafspan.agents._limits import LONGEST_ID
 from leafspan.agents._outlining import outline_tool
 from leafspan.agents._reading import read_tool
-from leafspan.agents._searching import search_tool
-from leafspan.agents._strategies import OWN, usual_strategies
-from leafspan.agents._tool import AgentTool
+from leafspan.agents._searching import OWN, ToolLimits, search_tool, usual_strategies
+from leafspan.agents._tool import AgentTool, Parameter, ToolResult
 from leafspan.checks import check_flag, check_text, shown, with_option_names
 from leafspan.errors import InvalidArgument
+from leafspan.flows import Call, Flow
 from leafspan.retrieval import Limits, check_timeout
 from leafspan.strategies import DEFAULT, Strategy, StrategyLike, name_strategies, to_strategy
+from leafspan.values import Document
 from leafspan.view import View
 
 Strategies = Strategy | str | Sequence[StrategyLike] | Mapping[str, StrategyLike]
@@ -118,19 +118,11 @@ def agent_tool(
     timeout: float | None = 30.0,
     limits: Limits | None = None,
 ) -> AgentTool:
-    """The tool ``search`` alone, under any name.
+    """The tool ``search`` alone, under any name. Its other options are those of ``agent_tools``.
 
     Args:
         view: The index to search, or a view of one.
         name: Name of the tool. Default: ``"search"``.
-        about: What the documents are, for the model, as in "Search the handbook of Acme". Default: ``"the documents"``.
-        k: Most passages if the model sets no limit, in [1, 25]. Default, without ``budget``: from the retriever, or from
-            the index's configuration. Otherwise as many as fit into the words.
-        budget: Most words of a result if the model sets no limit, in [20, ``max_budget``]. Default, without ``k``: from the
-            retriever, or from the index's configuration, if the range allows. Otherwise 600.
-        max_budget: Most words that the model can ask for. Default: 3000.
-        timeout: Seconds, > 0, after which a call ends with an error. None: never. Default: 30.
-        strategies: See ``agent_tools``.
         limits: The limits of a retriever that becomes a tool, without its filter. They override the index's configuration.
             Default: none.
 
@@ -172,3 +164,46 @@ def _chosen(view: View, given: Strategies | None) -> Mapping[str, Strategy]:
                 f"names of strategies must have 1 to 64 of the characters a-z, A-Z, 0-9, _ and -, got {shown(name)}"
             )
     return {name: to_strategy(f"strategy {name!r}", each) for name, each in given.items()}
+
+
+def add_tool(view: View, name: str, *, about: str, timeout: float | None) -> AgentTool:
+    """The tool that adds a document to a view, or replaces one."""
+    parameters = (
+        Parameter(
+            "document_id",
+            str,
+            "Id of the document, such as notes/bees.md. One of the same id is replaced.",
+            required=True,
+            most=LONGEST_ID,
+        ),
+        Parameter("text", str, "The whole text; Markdown headings become its outline.", required=True),
+        Parameter("title", str, "Its title."),
+        Parameter("metadata", dict, "Values by name, to filter by: texts, numbers, booleans, or lists of one of these."),
+    )
+
+    def add(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
+        document_id, text, title, metadata = (arguments[key] for key in ("document_id", "text", "title", "metadata"))
+        document = Document(document_id, text, title, metadata or {})
+        added = yield Call(view.add, (document,), {"progress": False}, native=view.aadd, what=name)
+        done = "added" if added.added else "replaced" if added.replaced else "unchanged"
+        return ToolResult({"document_id": document_id, "done": done})
+
+    description = (
+        f"Add a document to {about}, or replace the one of the same id as a whole. Read what is there first if you only "
+        "want to change a part."
+    )
+    return AgentTool(name, description, parameters, add, timeout, writes=True, deletes=True)
+
+
+def delete_tool(view: View, name: str, *, about: str, timeout: float | None) -> AgentTool:
+    """The tool that deletes a document of a view."""
+    parameters = (Parameter("document_id", str, "Id of the document.", required=True, most=LONGEST_ID),)
+
+    def delete(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
+        deleted = yield Call(view.delete, ([arguments["document_id"]],), native=view.adelete, what=name)
+        return ToolResult({"deleted": deleted})
+
+    description = (
+        f"Delete a document from {about} permanently. Returns its id in a list, or an empty list if it does not exist."
+    )
+    return AgentTool(name, description, parameters, delete, timeout, writes=True, deletes=True)
