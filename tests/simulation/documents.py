@@ -136,9 +136,6 @@ class Joining:
     max_input_words = 10_000
     asks = True
 
-    def prompt_words(self, words: int) -> int:
-        return words
-
     def summarizing(self, groups: Sequence[Sequence[str]], embed: Embed, keep: Any) -> Flow[dict[int, Exception]]:
         for place, texts in enumerate(groups):
             summary = yield Call(_joined, (texts,))

@@ -325,8 +325,6 @@ async def test_a_model_is_given_the_prompt_with_the_texts_set_apart():
     summarizer = Abstractive(generate=generate, prompt="{max_words} words {{of}}: {texts}", max_words=9)
     assert await of_both(lambda: summarizer, [["{a}", "b"]]) == ({0: "It burnt."}, {})
     assert prompts == ["9 words {of}: {a}\n\nb"] * 2
-    # 3 words of the template and the words of the texts; no more than 2,500 are sent
-    assert (summarizer.prompt_words(0), summarizer.prompt_words(7), summarizer.prompt_words(9_999)) == (3, 10, 2_503)
     assert "75 words" in DEFAULT_PROMPT.format(max_words=75, texts="")
 
 
@@ -745,9 +743,7 @@ def test_the_identity_says_all_that_a_summary_depends_on():
 
 def test_only_an_extractive_summary_asks_nobody():
     assert not Extractive().asks
-    assert Extractive().prompt_words(100) == 0
     assert to_summarizer(counting).asks
-    assert to_summarizer(counting).prompt_words(100) == 100
 
 
 @pytest.mark.parametrize("wrong", ["gpt", 3, FakeListChatModel, Extractive, Abstractive])

@@ -118,16 +118,10 @@ def agent_tool(
     timeout: float | None = 30.0,
     limits: Limits | None = None,
 ) -> AgentTool:
-    """The tool ``search`` alone, under any name. Its other options are those of ``agent_tools``.
+    """The tool ``search`` alone, under any name. The other options are those of ``agent_tools``.
 
-    Args:
-        view: The index to search, or a view of one.
-        name: Name of the tool. Default: ``"search"``.
-        limits: The limits of a retriever that becomes a tool, without its filter. They override the index's configuration.
-            Default: none.
-
-    Raises:
-        InvalidArgument: if an option is out of its range.
+    ``limits`` are the limits of a retriever that becomes a tool, without its filter. They override the index's
+    configuration.
     """
     _check(view, about, timeout)
     amounts = ToolLimits.of(view, k, budget, max_budget, limits)

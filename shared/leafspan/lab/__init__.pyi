@@ -5,6 +5,8 @@ from .evaluation import (
     Comparison,
     Evaluation,
     Question,
+    Tuning,
+    atune,
     evaluate,
     make_questions,
     read_beir,
@@ -12,11 +14,11 @@ from .evaluation import (
     save_beir,
     save_questions,
     save_trec,
+    tune,
 )
 from .explaining import Explanation, Obstacle, Standing, TimedRequest, aexplain, explain
 from .pictures import report
 from .serving import serve
-from .tuning import Tuning, atune, tune
 
 __all__ = [
     "explain",

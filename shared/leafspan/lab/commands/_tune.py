@@ -1,9 +1,9 @@
-"""``leafspan tune``: fit options of a strategy on one's own questions."""
+"""``leafspan tune``: choose the weights of a strategy by one's own questions."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated
 
 import typer
 
@@ -30,8 +30,7 @@ from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
 from leafspan.lab.commands._measuring import Budgets, given_questions
 from leafspan.lab.evaluation import BUDGETS
-from leafspan.lab.tuning import Kind
-from leafspan.lab.tuning import tune as tune_strategy
+from leafspan.lab.evaluation import tune as tune_strategy
 
 
 def tune(
@@ -45,38 +44,20 @@ def tune(
     kb: KnowledgeBase = DEFAULT_FOLDER,
     embedder: EmbedderName = None,
     strategy: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--strategy",
             "-s",
-            help=f"The strategy to start from: one of {', '.join(STRATEGIES)}. By default relevant-segments.",
+            help=f"The base: one of {', '.join(STRATEGIES)}, by default relevant-segments. If repeated, the others are "
+            "tried. If not, other weights of its two searches are.",
             autocompletion=lambda: [*STRATEGIES],
         ),
     ] = None,
     config: ConfigFile = None,
-    what: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--what",
-            help=f"The options to change: {', '.join(get_args(Kind))}. May be repeated. By default weights.",
-        ),
-    ] = None,
-    leaf_words: Annotated[
-        list[int] | None,
-        typer.Option(help="Another leaf length to try, in words. May be repeated. Each makes a temporary index."),
-    ] = None,
     budget: Budgets = None,
     where: Where = None,
     held_out: Annotated[float, typer.Option(help="Share of the questions that only measure the result.")] = 0.5,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            help="File for the measured scores. A stopped tuning continues from it.",
-            parser=named_path,
-            metavar="FILE",
-        ),
-    ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -90,28 +71,25 @@ def tune(
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find better weights for a strategy with one part of the questions, and measure them with the other part.
+    """Choose the best of several strategies, or weights, by one part of the questions, and check it by the other part.
 
-    If they are not better there, the strategy stays as it is. Use the file of -o with --config in other commands, and with
+    If it is not better there, the base stays. Use the file of -o with --config in other commands, and with
     Index.open(config=...) in programs.
     """
     check_output(output, force=force)
-    check_output(resume, force=True)
-    if strategy is not None and config is not None:
+    if strategy and config is not None:
         raise InvalidArgument("give either --strategy or --config: a configuration has its own strategy")
-    named = None if strategy is None else strategy_named(strategy)
+    named = [strategy_named(each) for each in strategy or ()]
+    first = Config.load(config) if config is not None else named[0] if named else None
     with open_index(kb, embedder, create=False) as opened:
         found = tune_strategy(
             opened,
             None if questions is None else given_questions(questions),
-            named if config is None else Config.load(config),
-            options=what or ["weights"],  # type: ignore[arg-type]  # checked there
-            leaf_words=leaf_words or (),
+            named if len(named) > 1 else first,
             budgets=budget or BUDGETS,
             where=parse_filter(where),
             held_out=held_out,
             seed=seed,
-            resume=resume,
         )
     if is_standard_output(output):
         console().print(plain(found.to_yaml().rstrip(), lines=True))

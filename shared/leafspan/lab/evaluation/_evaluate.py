@@ -62,19 +62,37 @@ def evaluate(
     placed = placed_questions(questions)
     named = _named(strategies)
     words = checked_budgets(budgets)
+    return evaluation_by(index, judged_in(index, placed), named, words, where, progress, title="evaluating")
+
+
+def judged_in(index: View, placed: Mapping[str, Question]) -> Judged:
+    """Questions, by their places in a file or list, with their answers in the documents."""
     ids = [each.id for each in index.documents()]
     texts = {id_: index.get(id_).text for id_ in ids} if any(each.answers for each in placed.values()) else {}
-    judged = Judged.of(placed, ids, texts)
-    bar = Progress(len(named) * judged.steps(words), show=progress, what="evaluating", unit=" questions")
+    return Judged.of(placed, ids, texts)
+
+
+def evaluation_by(
+    index: View,
+    judged: Judged,
+    named: Mapping[str, Config],
+    budgets: tuple[int, ...],
+    where: object,
+    progress: bool | None,
+    *,
+    title: str,
+) -> Evaluation:
+    """Evaluate strategies, by their names, on these questions."""
+    bar = Progress(len(named) * judged.steps(budgets), show=progress, what=title, unit=" questions")
 
     def ask(texts: list[str], strategy: Strategy, **limits: Any) -> Flow[list[list[Passage]]]:
         return (yield Call(index.retrieve_many, (texts, strategy), limits))  # type: ignore[no-any-return]
 
     try:
-        scores = {name: run(measure(ask, judged, config, words, where, bar)) for name, config in named.items()}
+        scores = {name: run(measure(ask, judged, config, budgets, where, bar)) for name, config in named.items()}
     finally:
         bar.close()
-    return evaluation_of(judged, words, scores)
+    return evaluation_of(judged, budgets, scores)
 
 
 def _named(strategies: object) -> dict[str, Config]:

@@ -72,28 +72,19 @@ class Judged:
         """Questions that nothing answers."""
         return [each for each in self.questions if each.has_no_answer]
 
-    def steps(self, budgets: Sequence[int], *, once: bool = False) -> int:
+    def steps(self, budgets: Sequence[int]) -> int:
         """Number of retrievals that ``measure`` makes."""
-        return len(self.with_answers) * (1 if once else len(budgets)) + len(self.graded) + len(self.without_answer)
+        return len(self.with_answers) * len(budgets) + len(self.graded) + len(self.without_answer)
 
 
-def measure(
-    ask: Ask, judged: Judged, config: Config, budgets: Sequence[int], where: object, bar: Progress, *, once: bool = False
-) -> Flow[Scores]:
+def measure(ask: Ask, judged: Judged, config: Config, budgets: Sequence[int], where: object, bar: Progress) -> Flow[Scores]:
     """Measure how well a strategy answers questions, by each measure that applies to them."""
     if judged.graded:
         yield Call(check_can_measure)
     scores: Scores = {}
-    largest: dict[str, list[Passage]] = {}
-    if once and judged.with_answers:
-        how: dict[str, Any] = {"budget": budgets[-1], "candidates": config.candidates, "where": where}
-        largest = yield from _ask_all(ask, judged.with_answers, config, bar, **how)
     for budget in budgets if judged.with_answers else ():
-        if once:
-            found = largest
-        else:
-            how = {"budget": budget, "candidates": config.candidates, "where": where}
-            found = yield from _ask_all(ask, judged.with_answers, config, bar, **how)
+        how: dict[str, Any] = {"budget": budget, "candidates": config.candidates, "where": where}
+        found = yield from _ask_all(ask, judged.with_answers, config, bar, **how)
         scores |= yield Call(_scores_of_spans, (judged, found, budget))
     if judged.graded:
         found = yield from _ask_all(ask, judged.graded, config, bar, k=_DEPTH, candidates=_DEPTH, where=where)
