@@ -118,7 +118,7 @@ def agent_tool(
     timeout: float | None = 30.0,
     limits: Limits | None = None,
 ) -> AgentTool:
-    """The tool ``search`` alone, under any name. The other options are those of ``agent_tools``.
+    """The tool ``search`` alone, under any name, with the same other options as ``agent_tools``.
 
     ``limits`` are the limits of a retriever that becomes a tool, without its filter. They override the index's
     configuration.

@@ -256,7 +256,7 @@ def _variants(strategy: Any) -> Iterator[Any]:
 
 
 def _changes(base: Any, tuned: Any, path: str = "") -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """The options of which two strategies have different values, with both values."""
+    """The options with different values in two strategies, with both values."""
     if type(base) is not type(tuned):
         yield path or "strategy", (base, tuned)
         return
