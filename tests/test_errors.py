@@ -25,7 +25,7 @@ ALLOWED = {
     ("shared/leafspan/filters/_expression.py", "TypeError"),
     ("shared/leafspan/errors.py", "AttributeError"),
     # caught where the id of the document is known, which a DamagedIndex names
-    ("shared/leafspan/documents/_packed_place.py", "ValueError"),
+    ("shared/leafspan/documents/_leaves.py", "ValueError"),
     ("shared/leafspan/indexing/_document_check.py", "ValueError"),
     ("shared/leafspan/store/_as_written.py", "ValueError"),
     ("shared/leafspan/store/_manifest.py", "ValueError"),

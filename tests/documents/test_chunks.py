@@ -20,7 +20,7 @@ from llama_index.core import Document as LlamaIndexDocument
 from llama_index.core.node_parser import HierarchicalNodeParser, SentenceSplitter, get_leaf_nodes
 
 from leafspan import AutoMerging, Chunk, Document, F, Index, ParentDocument, SentenceWindow, Vector, chunks_of
-from leafspan.documents._pieces import Piece, metadata_key, put_together
+from leafspan.documents._chunks import Piece, metadata_key, put_together
 from leafspan.errors import InvalidDocument
 from tests.profiles import examples
 

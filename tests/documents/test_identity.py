@@ -25,7 +25,7 @@ from llama_index.core.schema import ImageDocument, ImageNode, TextNode
 
 from leafspan import Document, Index, InvalidArgument
 from leafspan.documents import content_hash, to_document
-from leafspan.documents._identity import described, made_id
+from leafspan.documents._frameworks import described, made_id
 from leafspan.errors import InvalidDocument
 from tests.pdf import pdf
 from tests.profiles import examples

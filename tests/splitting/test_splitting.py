@@ -23,7 +23,7 @@ from leafspan.splitting import (
     front_matter,
     to_cuts,
 )
-from leafspan.splitting._grouping import group
+from leafspan.splitting._hierarchical import group
 from leafspan.store import Row
 from leafspan.text import count_words
 from leafspan.values import LeafId

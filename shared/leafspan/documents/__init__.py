@@ -9,28 +9,29 @@ from leafspan.documents._accepting import (
     to_document,
     with_any_metadata,
 )
-from leafspan.documents._chunks import chunks_of
-from leafspan.documents._frameworks import GivenDocument
-from leafspan.documents._identity import checked_keys, made_id
-from leafspan.documents._language import language_of, with_language
+from leafspan.documents._chunks import CHUNK_ID, Piece, chunks_of, metadata_key, place_of, put_together, shared_by_chunks
+from leafspan.documents._frameworks import ForeignDocument, checked_keys, made_id
 from leafspan.documents._leaves import (
     find_sections,
     indexed_heads,
     indexed_texts,
+    lines_of,
     make_leaves,
+    moved_down,
+    ordinal_and_firsts,
+    pack_lines,
+    pack_place,
     titles_of_leaves,
+    unpack_place,
 )
-from leafspan.documents._line_numbers import lines_of, moved_down, pack_lines
-from leafspan.documents._metadata import clean_metadata, copy_metadata, title_in
-from leafspan.documents._packed_place import ordinal_and_firsts, pack_place, unpack_place
-from leafspan.documents._pieces import CHUNK_ID, Piece, metadata_key, place_of, put_together, shared_by_chunks
+from leafspan.documents._metadata import clean_metadata, copy_metadata, language_of, title_in, with_language
 from leafspan.documents._settings import FORMAT, TREE_SETTINGS, IndexSettings, OpenOptions
 
 __all__ = [
     "CHUNK_ID",
     "FORMAT",
     "TREE_SETTINGS",
-    "GivenDocument",
+    "ForeignDocument",
     "IndexSettings",
     "OpenOptions",
     "Piece",

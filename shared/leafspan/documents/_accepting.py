@@ -12,8 +12,7 @@ from typing import Any
 from warnings import warn
 
 from leafspan.checks import RESERVED_ID_PREFIX, shown
-from leafspan.documents._frameworks import GivenDocument, recognise
-from leafspan.documents._identity import described, made_id, source_of
+from leafspan.documents._frameworks import ForeignDocument, described, made_id, recognise, source_of
 from leafspan.documents._metadata import check_size, clean_metadata, flatten, storable
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileReading, Files
@@ -33,23 +32,23 @@ def read_documents(
     skip_bad: bool = False,
 ) -> Iterator[Document]:
     """Yield the documents that a user adds, as they will be stored, in order."""
-    used = reading or FileReading(check_document)
+    reading = reading or FileReading(check_document)
     pieces = Counter[str]()
     for thing in [things] if is_single(things) else things:
         if isinstance(thing, Path | Files):
-            yield from used.read(thing if isinstance(thing, Files) else Files(thing))
+            yield from reading.read(thing if isinstance(thing, Files) else Files(thing))
         else:
-            given = recognise(thing)
-            if isinstance(given, GivenDocument) and (whole := _source_of_piece(given)):
+            document = recognise(thing)
+            if isinstance(document, ForeignDocument) and (whole := _source_of_piece(document)):
                 pieces[whole] += 1
             if unicode_errors == "replace":
-                given = without_surrogates(given)
+                document = without_surrogates(document)
             try:
-                checked = used.check(given, flatten_metadata=flatten_metadata)
+                checked = reading.check(document, flatten_metadata=flatten_metadata)
             except InvalidDocument as error:
                 if not skip_bad:
                     raise
-                used.skip_document(_id_of(given), str(error))
+                reading.skip_document(_id_of(document), str(error))
                 continue
             yield checked
     if pieces and max(pieces.values()) > 1:
@@ -61,15 +60,15 @@ def read_documents(
         )
 
 
-def _source_of_piece(given: GivenDocument) -> str | None:
+def _source_of_piece(document: ForeignDocument) -> str | None:
     """Return the text that a splitter has made the document from, or None if it is no piece."""
-    return given.source or (source_of(given.metadata) if "start_index" in given.metadata else None)
+    return document.source or (source_of(document.metadata) if "start_index" in document.metadata else None)
 
 
-def _id_of(given: Document | GivenDocument) -> str:
+def _id_of(document: Document | ForeignDocument) -> str:
     """Return the id of a document that cannot be stored, or "" if it has no valid id."""
     try:
-        return _checked_id(given.id)
+        return _checked_id(document.id)
     except InvalidDocument:
         return ""
 
@@ -124,28 +123,31 @@ def with_any_metadata(thing: object) -> Document:
     The metadata are those that an index stores with ``flatten_metadata``. If some cannot be stored, a hash of them
     replaces them, which tells the document apart from others.
     """
-    given = recognise(thing)
-    return check_document(replace(given, metadata=storable(given.metadata)))
+    document = recognise(thing)
+    return check_document(replace(document, metadata=storable(document.metadata)))
 
 
 def check_document(
-    given: Document | GivenDocument, *, flatten_metadata: bool = False, volatile_keys: Collection[str] = ()
+    document: Document | ForeignDocument, *, flatten_metadata: bool = False, volatile_keys: Collection[str] = ()
 ) -> Document:
     """Return the document as it will be stored."""
-    id_ = _name(given) if isinstance(given, GivenDocument) and given.id is None else _checked_id(given.id)
-    if not isinstance(given.text, str):
-        raise InvalidDocument(f"the text of document {shown(id_)} must be a string, got {type(given.text).__name__}")
-    if given.title is not None and not isinstance(given.title, str):
-        raise InvalidDocument(f"the title of document {shown(id_)} must be a string, got {type(given.title).__name__}")
-    for name, value in (("text", given.text), ("title", given.title or "")):
+    id_ = _name(document) if isinstance(document, ForeignDocument) and document.id is None else _checked_id(document.id)
+    if not isinstance(document.text, str):
+        raise InvalidDocument(f"the text of document {shown(id_)} must be a string, got {type(document.text).__name__}")
+    if document.title is not None and not isinstance(document.title, str):
+        raise InvalidDocument(f"the title of document {shown(id_)} must be a string, got {type(document.title).__name__}")
+    for name, value in (("text", document.text), ("title", document.title or "")):
         _check_unicode(id_, name, value)
-    metadata = _stored_metadata(id_, given.metadata, flat=flatten_metadata)
-    chunks = tuple(_checked_chunks(id_, given, metadata, flat=flatten_metadata))
-    hidden = _checked_hidden(id_, given, metadata, chunks)
-    if isinstance(given, GivenDocument) and given.id is None:
-        made = made_id(given.text, metadata, source=given.source, position=given.position, volatile_keys=volatile_keys)
-        id_ = _checked_id(made)
-    return Document(id_, given.text, given.title, metadata, chunks, hidden=hidden)
+    metadata = _stored_metadata(id_, document.metadata, flat=flatten_metadata)
+    chunks = tuple(_checked_chunks(id_, document, metadata, flat=flatten_metadata))
+    hidden = _checked_hidden(id_, document, metadata, chunks)
+    if isinstance(document, ForeignDocument) and document.id is None:
+        id_ = _checked_id(
+            made_id(
+                document.text, metadata, source=document.source, position=document.position, volatile_keys=volatile_keys
+            )
+        )
+    return Document(id_, document.text, document.title, metadata, chunks, hidden=hidden)
 
 
 def _checked_id(id_: object) -> str:
@@ -168,10 +170,10 @@ def _check_unicode(id_: str, name: str, text: str) -> None:
         raise InvalidDocument(f"the {name} of document {shown(id_)} must be valid Unicode: {error}") from None
 
 
-def _name(given: GivenDocument) -> str:
+def _name(document: ForeignDocument) -> str:
     """Return the name of a document without an id, for errors."""
-    named = isinstance(given.metadata, Mapping) and described(given.metadata)
-    return named or f"{str(given.text)[:40]}..."
+    named = isinstance(document.metadata, Mapping) and described(document.metadata)
+    return named or f"{str(document.text)[:40]}..."
 
 
 def _stored_metadata(id_: str, metadata: Mapping[str, object], *, flat: bool) -> dict[str, object]:
@@ -179,13 +181,13 @@ def _stored_metadata(id_: str, metadata: Mapping[str, object], *, flat: bool) ->
 
 
 def _checked_hidden(
-    id_: str, given: Document | GivenDocument, metadata: Mapping[str, object], chunks: Iterable[Chunk]
+    id_: str, document: Document | ForeignDocument, metadata: Mapping[str, object], chunks: Iterable[Chunk]
 ) -> tuple[str, ...]:
     """Return the stored keys that are hidden, or flattened from a hidden key. A hidden title is one of them."""
-    hidden = given.hidden
+    hidden = document.hidden
     if not isinstance(hidden, tuple | list) or not all(isinstance(key, str) for key in hidden):
         raise InvalidDocument(f"the hidden keys of document {shown(id_)} must be a list of strings, got {shown(hidden)}")
-    stored = [{"title": given.title} if given.title else {}, metadata, *(chunk.metadata for chunk in chunks)]
+    stored = [{"title": document.title} if document.title else {}, metadata, *(chunk.metadata for chunk in chunks)]
     return tuple(
         dict.fromkeys(
             key
@@ -197,13 +199,13 @@ def _checked_hidden(
 
 
 def _checked_chunks(
-    id_: str, given: Document | GivenDocument, metadata: Mapping[str, object], *, flat: bool
+    id_: str, document: Document | ForeignDocument, metadata: Mapping[str, object], *, flat: bool
 ) -> Iterator[Chunk]:
     """Yield the chunks as they will be stored, each with the document's metadata beside its own."""
     before = 0
-    if not isinstance(given.chunks, tuple | list):
-        raise InvalidDocument(f"the chunks of document {shown(id_)} must be a list of Chunks, got {shown(given.chunks)}")
-    for chunk in given.chunks:
+    if not isinstance(document.chunks, tuple | list):
+        raise InvalidDocument(f"the chunks of document {shown(id_)} must be a list of Chunks, got {shown(document.chunks)}")
+    for chunk in document.chunks:
         if not isinstance(chunk, Chunk) or not isinstance(chunk.end, int) or chunk.end <= before:
             raise InvalidDocument(
                 f"the chunks of document {shown(id_)} must be Chunks with ascending ends, got {shown(chunk)}"
@@ -212,8 +214,8 @@ def _checked_chunks(
         own = _stored_metadata(id_, chunk.metadata, flat=flat)
         check_size(id_, {**own, **metadata})
         yield Chunk(chunk.end, own)
-    if given.chunks and before != len(given.text):
+    if document.chunks and before != len(document.text):
         raise InvalidDocument(
-            f"the last chunk of document {shown(id_)} must end at the end of the text, {len(given.text)}, got "
+            f"the last chunk of document {shown(id_)} must end at the end of the text, {len(document.text)}, got "
             f"{shown(before)}"
         )

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import json
+import re
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from leafspan.checks import shown
-from leafspan.documents._identity import is_random
 from leafspan.documents._metadata import title_in
-from leafspan.errors import InvalidDocument
+from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.values import Chunk, Document
 
 
 @dataclass(frozen=True, slots=True)
-class GivenDocument:
+class ForeignDocument:
     """A framework's document."""
 
     id: str | None  # its id. None without an id of its own
@@ -28,7 +30,7 @@ class GivenDocument:
     hidden: tuple[str, ...] = ()  # keys of its metadata that no model may see
 
 
-def recognise(thing: object) -> Document | GivenDocument:
+def recognise(thing: object) -> Document | ForeignDocument:
     """Return a leafspan document unchanged, and the parts of a framework's document or a mapping."""
     if isinstance(thing, Document):
         return thing
@@ -36,7 +38,7 @@ def recognise(thing: object) -> Document | GivenDocument:
         return _from_mapping(thing)
     document: Any = thing
     if hasattr(thing, "page_content"):
-        return _given(getattr(thing, "id", None) or None, document.page_content, document.metadata or {})
+        return _foreign(getattr(thing, "id", None) or None, document.page_content, document.metadata or {})
     if hasattr(thing, "node_id") and hasattr(thing, "get_content"):
         return _from_llamaindex(document)
     if hasattr(thing, "content") and hasattr(thing, "meta") and hasattr(thing, "id"):
@@ -71,18 +73,18 @@ def _from_mapping(thing: Mapping[str, Any]) -> Document:
     return Document(**{key: value for key, value in thing.items() if key != "outline"})
 
 
-def _from_llamaindex(node: Any) -> GivenDocument:
+def _from_llamaindex(node: Any) -> ForeignDocument:
     """Read a LlamaIndex Document or node. LlamaIndex gives random ids to documents without an id, and to pieces."""
     metadata = dict(node.metadata or {})
     if (referred := getattr(node, "index_id", None)) is not None:  # an IndexNode, which refers to something else
         metadata.setdefault(_REFERENCE, referred)
     start, whole = getattr(node, "start_char_idx", None), getattr(node, "ref_doc_id", None)
-    given = "id_" in getattr(node, "model_fields_set", ("id_",)) and not (whole and is_random(node.node_id))
+    has_own_id = "id_" in getattr(node, "model_fields_set", ("id_",)) and not (whole and is_random(node.node_id))
     position = {} if start is None else {"start_char_idx": start}
     text = node.get_content()
     position = position if text else position | _in_place(node)
-    made = _given(node.node_id if given else None, text, metadata, whole, position)
-    return replace(made, hidden=tuple(getattr(node, "excluded_llm_metadata_keys", None) or ()))
+    document = _foreign(node.node_id if has_own_id else None, text, metadata, whole, position)
+    return replace(document, hidden=tuple(getattr(node, "excluded_llm_metadata_keys", None) or ()))
 
 
 _REFERENCE = "reference"  # the key by which references are followed by default
@@ -93,27 +95,106 @@ _NO_TEXTS = ("image", "image_path", "image_url", "image_resource", "audio_resour
 
 def _in_place(node: Any) -> dict[str, str]:
     """Return a hash of what a node has instead of a text, which tells it apart from others."""
-    there = {name: value for name in _NO_TEXTS if (value := getattr(node, name, None))}
-    return {"in_place": hashlib.sha256(repr(there).encode()).hexdigest()} if there else {}
+    contents = {name: value for name in _NO_TEXTS if (value := getattr(node, name, None))}
+    return {"in_place": hashlib.sha256(repr(contents).encode()).hexdigest()} if contents else {}
 
 
-def _from_haystack(document: Any) -> GivenDocument:
+def _from_haystack(document: Any) -> ForeignDocument:
     """Read a Haystack Document. Its id is a hash of its content unless the user set one."""
     if document.content is None:
         raise InvalidDocument(f"a Haystack Document must have a text as its content, got none in {document.id!r}")
     metadata = {key: value for key, value in (document.meta or {}).items() if key != _OVERLAPS}
     whole = metadata.get("source_id")
-    return _given(document.id, document.content, metadata, whole if isinstance(whole, str) else None)
+    return _foreign(document.id, document.content, metadata, whole if isinstance(whole, str) else None)
 
 
 _OVERLAPS = "_split_overlap"  # the neighbours of a chunk, as a list of mappings
 
 
-def _given(
+def _foreign(
     id_: str | None,
     text: str,
     metadata: Mapping[str, Any],
     source: str | None = None,
     position: Mapping[str, object] | None = None,
-) -> GivenDocument:
-    return GivenDocument(id_, text, title_in(metadata), metadata, source, position or {})
+) -> ForeignDocument:
+    return ForeignDocument(id_, text, title_in(metadata), metadata, source, position or {})
+
+
+SOURCE_KEYS = ("source", "file_path", "url", "path", "file_name", "filename")
+"""The metadata keys in which loaders store a text's source. The first existing one wins."""
+
+POSITION_KEYS = ("page", "page_number", "row", "seq_num", "split_id", "start_index", "split_idx_start", "start_char_idx")
+"""The metadata keys in which loaders and splitters store a text's part of the source."""
+
+# Dates of files and of loading change without the text, and the document stays the same. Keys in lower case, without what
+# joins their words.
+_VOLATILE = frozenset(
+    re.findall(
+        r"\w+",
+        "accessed accessedat accessdate accesstime atime birthtime crawledat crawldate created creationdate creationtime "
+        "ctime downloadedat fetchedat filecreated filemodified indexedat ingestedat lastaccess lastaccessdate lastaccessed "
+        "lastaccessedat lastaccesseddate lastaccessedtime lastaccesstime lastmodified lastmodifiedat lastmodifieddate "
+        "lastmodifiedtime lastopened lastseen lastupdate lastupdated loadedat moddate modificationdate modificationtime "
+        "modified modifiedat modifieddate modifiedtime mtime retrievedat scrapedat updated updatedat",
+    )
+)
+_JOINTS = re.compile(r"[\W_]")
+
+_LONGEST_SOURCE = 64  # characters; Chroma Cloud takes ids of up to 128 bytes
+
+
+def source_of(metadata: Mapping[str, object]) -> str | None:
+    """Return a document's source from its metadata, or None if unknown."""
+    sources = (metadata.get(key) for key in SOURCE_KEYS)
+    return next((source for source in sources if isinstance(source, str) and source), None)
+
+
+def made_id(
+    text: str,
+    metadata: Mapping[str, object],
+    *,
+    source: str | None = None,
+    position: Mapping[str, object] | None = None,
+    volatile_keys: Collection[str] = (),
+) -> str:
+    """Return an id made of the document's source, its place there, and a hash of the whole document.
+
+    The same document always gets the same id, so it can be added again without harm. A document with another text or other
+    metadata gets another id. Volatile keys, such as dates of files, do not matter.
+    """
+    fields = {**metadata, **(position or {})}
+    origin = source_of(metadata) or source or ""
+    content = [text, origin, sorted((key, value) for key, value in fields.items() if not _is_volatile(key, volatile_keys))]
+    digest = hashlib.sha256(json.dumps(content, ensure_ascii=True).encode()).hexdigest()[:16]
+    name = described(metadata, origin, position)
+    return f"{name}:{digest}" if name else digest
+
+
+def checked_keys(keys: object) -> frozenset[str]:
+    """Return the option ``volatile_keys``, checked."""
+    if not isinstance(keys, list | tuple | set | frozenset) or not all(isinstance(key, str) and key for key in keys):
+        raise InvalidArgument(f"volatile_keys must be a list of metadata keys, got {shown(keys)}")
+    return frozenset(keys)
+
+
+def _is_volatile(key: str, further: Collection[str]) -> bool:
+    return key in further or _JOINTS.sub("", key.rpartition(".")[2]).lower() in _VOLATILE
+
+
+def described(metadata: Mapping[str, object], source: str = "", position: Mapping[str, object] | None = None) -> str:
+    """Return a document's source and place, such as ``faq.csv:row=3``, or "" if its metadata do not have them."""
+    fields = {**metadata, **(position or {})}
+    name = (source_of(metadata) or source)[-_LONGEST_SOURCE:]
+    place = [
+        f"{key}={fields[key]}" for key in POSITION_KEYS if isinstance(fields.get(key), int | str) and fields[key] != ""
+    ]
+    return ":".join([*([name] if name else []), *place])
+
+
+def is_random(id_: str) -> bool:
+    """Whether an id is a random UUID, which frameworks give to everything without an id."""
+    try:
+        return uuid.UUID(id_).version == 4
+    except ValueError:
+        return False

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
 from operator import itemgetter
 
-from leafspan.splitting import Cut, Heading, Table, check_cuts
+from leafspan.errors import IndexMismatch
+from leafspan.splitting import LINE_END, Cut, Heading, Table, check_cuts
 from leafspan.text import count_words
-from leafspan.values import TABLE_DEPTH, Ancestor, Document, Leaf, Section
+from leafspan.values import TABLE_DEPTH, Ancestor, Document, Leaf, LeafId, Section
 
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*\s+|[。！？]\s*|\n\s*\n\s*")
 
@@ -131,3 +134,139 @@ def _with_neighbours(text: str, leaves: Sequence[Leaf], ordinal: int, count: int
         sentence_ends = [match.end() for match in _SENTENCE_END.finditer(text, following.start, following.end)]
         end = sentence_ends[count - 1] if len(sentence_ends) >= count else following.end
     return text[start:end]
+
+
+_PLACE_FORMAT = "1"
+
+# Whole numbers >= 0 as ``pack_place`` writes them, with no more digits than fit into 64 bits.
+_NUMBER = "(0|[1-9][0-9]{0,17})"
+_PLACE = re.compile(",".join([_NUMBER] * 4))
+_ANCESTOR = re.compile(",".join([_NUMBER] * 6))
+_FIRST_NUMBERS = re.compile(rf"{_PLACE_FORMAT}\|(\d+)(?:[^|]*\|(\d+))?(?:[^|]*\|(\d+))?")
+
+
+def pack_place(leaf: Leaf) -> str:
+    """Return the leaf's place as a string, without document and version, which the leaf's id has."""
+    parts = [_PLACE_FORMAT, f"{leaf.ordinal},{leaf.start},{leaf.end},{leaf.words}"]
+    parts += map(_pack_ancestor, leaf.ancestors)
+    return "|".join(parts)
+
+
+@lru_cache(maxsize=1024)
+def _pack_ancestor(ancestor: Ancestor) -> str:
+    """Return an ancestor as a string. Cached, since all leaves below an ancestor share it."""
+    return ",".join(map(str, ancestor))
+
+
+def unpack_place(id_: LeafId, packed: object, *, checked: bool = False) -> Leaf:
+    """Return the leaf with this id, from its packed place."""
+    if not isinstance(packed, str):
+        raise ValueError("its place is missing")
+    format_, _, rest = packed.partition("|")
+    if format_ != _PLACE_FORMAT:
+        raise IndexMismatch(
+            f"leaf {str(id_)!r} is stored in format {format_!r}, this version of leafspan reads {_PLACE_FORMAT!r}"
+        )
+    place, _, above = rest.partition("|")
+    if checked:
+        ordinal, start, end, words = map(int, place.split(","))
+        return Leaf(id_.document_id, id_.version, ordinal, start, end, words, _ancestors_as_written(above) if above else ())
+    numbers = _PLACE.fullmatch(place)
+    if numbers is None:
+        raise ValueError(f"its place must be 4 whole numbers, got {place!r}")
+    ordinal, start, end, words = map(int, numbers.groups())
+    ancestors = _unpack_ancestors(above) if above else ()
+    if ordinal != id_.ordinal:
+        raise ValueError(f"its place belongs to leaf {ordinal}")
+    if start > end:
+        raise ValueError(f"its place ends before it starts, at {start} and {end}")
+    if ancestors:
+        first, last, _, parent_start, parent_end, _ = ancestors[0]
+        if not (
+            (parent_start == start if ordinal == first else first < ordinal and parent_start < start)
+            and (parent_end == end if ordinal == last else ordinal < last and end < parent_end)
+        ):
+            raise ValueError(f"its place, {place!r}, is not within its parent's place, {above.partition('|')[0]!r}")
+    return Leaf(id_.document_id, id_.version, ordinal, start, end, words, ancestors)
+
+
+def ordinal_and_firsts(packed: str) -> tuple[int, list[int]]:
+    """Return a leaf's ordinal, and the ordinals of the first leaves below its parent and its grandparent, if any.
+
+    This is much faster than ``unpack_place``, and checks nothing. A summary has no parent, like the only leaf of a
+    document, so its stored value is not read.
+    """
+    match = _FIRST_NUMBERS.match(packed)
+    if match is None:
+        return 0, []
+    ordinal, *above = match.groups()
+    return int(ordinal), [int(first) for first in above if first is not None]
+
+
+@lru_cache(maxsize=8192)
+def _ancestors_as_written(packed: str) -> tuple[Ancestor, ...]:
+    """Like ``_unpack_ancestors``, for a place that is known to be unchanged."""
+    return tuple([Ancestor._make(map(int, each.split(","))) for each in packed.split("|")])
+
+
+@lru_cache(maxsize=8192)
+def _unpack_ancestors(packed: str) -> tuple[Ancestor, ...]:
+    """Return a leaf's ancestors from their strings. Cached, since all leaves below a parent have the same."""
+    ancestors = tuple(map(_unpack_ancestor, packed.split("|")))
+    for below, above in pairwise(ancestors):
+        if not (
+            above.first <= below.first
+            and below.last <= above.last
+            and above.start <= below.start
+            and below.end <= above.end
+        ):
+            raise ValueError(f"its ancestors are not within each other: {packed!r}")
+    if ancestors[-1].first != 0 or ancestors[-1].start != 0:
+        raise ValueError(f"its last ancestor does not begin where the document does: {packed!r}")
+    return ancestors
+
+
+@lru_cache(maxsize=8192)
+def _unpack_ancestor(packed: str) -> Ancestor:
+    """Return an ancestor from its string. Cached, since leaves of one document share the upper ones."""
+    numbers = _ANCESTOR.fullmatch(packed)
+    if numbers is None:
+        raise ValueError(f"one of its ancestors must be 6 whole numbers, got {packed!r}")
+    ancestor = Ancestor(*map(int, numbers.groups()))
+    first, last, children, start, end, _ = ancestor
+    if first > last or start > end or not 1 <= children <= last - first + 1:
+        raise ValueError(f"one of its ancestors is impossible: {packed!r}")
+    return ancestor
+
+
+def pack_lines(text: str, leaves: Sequence[Leaf]) -> str:
+    """Pack the first lines of all leaves: for each leaf, the number of lines after the previous leaf's first line."""
+    line_ends = [match.end() for match in LINE_END.finditer(text)]
+    lines = [bisect_right(line_ends, leaf.start) for leaf in leaves]
+    return ",".join(str(line - before) for before, line in pairwise([0, *lines]))
+
+
+def moved_down(packed: str, lines: int) -> str:
+    """Return the result of ``pack_lines``, moved down by the lines of the file before the text."""
+    first, comma, others = packed.partition(",")
+    return f"{int(first) + lines}{comma}{others}" if first else packed
+
+
+def lines_of(packed: str, first: int, text: str) -> tuple[int, int] | None:
+    """Return the first and the last line of a run of leaves that are not blank, counted from 1 as in an editor."""
+    if not packed:
+        return None
+    begin = _unpacked(packed)[first]
+    blank = len(text) - len(text.lstrip())
+    start = begin + _line_ends(text[:blank])
+    return start, max(start, begin + _line_ends(text.rstrip()))
+
+
+def _line_ends(text: str) -> int:
+    return sum(1 for _ in LINE_END.finditer(text))
+
+
+@lru_cache(maxsize=128)
+def _unpacked(packed: str) -> tuple[int, ...]:
+    """Return the first line of each leaf. Cached, since all leaves of a document are often listed."""
+    return tuple(accumulate(map(int, packed.split(",")), initial=1))[1:]

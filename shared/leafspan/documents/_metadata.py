@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from leafspan.checks import NotStorable, is_reserved, shown, stored_value
 from leafspan.errors import InvalidDocument
+from leafspan.lexical import find_language, known_code
+from leafspan.values import Document
 
 MOST_VALUES = 5_000
 """The most values of a document's metadata. Chroma's log accepts a record with more than 5,461, but its tables refuse it
@@ -74,11 +76,11 @@ def check_size(document_id: str, metadata: Mapping[str, object]) -> None:
         items = value if isinstance(value, list) else [value]
         values += len(items)
         characters += len(key) + sum(len(item) for item in items if isinstance(item, str))
-    for most, found, unit in ((MOST_VALUES, values, "values"), (MOST_CHARACTERS, characters, "characters")):
-        if found > most:
+    for most, count, unit in ((MOST_VALUES, values, "values"), (MOST_CHARACTERS, characters, "characters")):
+        if count > most:
             each = ", where each item of a list is one" if unit == "values" else ""
             raise InvalidDocument(
-                f"the metadata of document {shown(document_id)} must have at most {most:,} {unit}{each}, got {found:,}; "
+                f"the metadata of document {shown(document_id)} must have at most {most:,} {unit}{each}, got {count:,}; "
                 "put what is only read into the text, or leave it out"
             )
 
@@ -88,11 +90,11 @@ def storable(metadata: Mapping[str, object]) -> dict[str, object]:
     try:
         return clean_metadata("", flatten(metadata))
     except InvalidDocument:
-        kept = {key: value for key, value in metadata.items() if _is_storable({key: value})}
-    if not _is_storable(kept):  # each alone can be stored, but not all together
-        kept = {}
-    others = [(key, value) for key, value in metadata.items() if key not in kept]
-    return {**kept, _NOT_STORABLE: hashlib.sha256(ascii(others).encode()).hexdigest()}
+        storable_part = {key: value for key, value in metadata.items() if _is_storable({key: value})}
+    if not _is_storable(storable_part):  # each alone can be stored, but not all together
+        storable_part = {}
+    others = [(key, value) for key, value in metadata.items() if key not in storable_part]
+    return {**storable_part, _NOT_STORABLE: hashlib.sha256(ascii(others).encode()).hexdigest()}
 
 
 def _is_storable(metadata: Mapping[str, object]) -> bool:
@@ -133,3 +135,16 @@ def _inside(value: object) -> Mapping[str, object] | None:
     if isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value):
         return {str(number): item for number, item in enumerate(value)}
     return None
+
+
+_KEY = "language"  # where users put a document's language, and filters find it
+
+
+def language_of(document: Document, expected: str | None = "en") -> str | None:
+    """Return the code of a document's language, from its metadata or else from its text: see ``find_language``."""
+    return known_code(document.metadata.get(_KEY)) or find_language(document.text, expected=expected)
+
+
+def with_language(metadata: Mapping[str, object], language: str | None) -> Mapping[str, object]:
+    """Return the metadata that filters match: with the detected language, unless the user's own value exists."""
+    return metadata if language is None else {_KEY: language, **metadata}

@@ -76,14 +76,14 @@ class IndexSettings:
     bm25: BM25Settings  # k1, b and the variant of BM25
 
     @classmethod
-    def made(cls, wanted: OpenOptions) -> IndexSettings:
+    def made(cls, options: OpenOptions) -> IndexSettings:
         """Return a new index's settings: the given options, and defaults for the others."""
         return cls(
-            HierarchicalSplitter() if wanted.splitter is None else wanted.splitter,
-            wanted.context_sentences or 0,
-            TITLE_WEIGHT if wanted.title_weight is None else float(wanted.title_weight),
-            Analyzer() if wanted.analyzer is None else wanted.analyzer,
-            wanted.bm25 or BM25Settings(),
+            HierarchicalSplitter() if options.splitter is None else options.splitter,
+            options.context_sentences or 0,
+            TITLE_WEIGHT if options.title_weight is None else float(options.title_weight),
+            Analyzer() if options.analyzer is None else options.analyzer,
+            options.bm25 or BM25Settings(),
         )
 
     def record(self) -> dict[str, Any]:
@@ -102,18 +102,18 @@ class IndexSettings:
         }
 
     @classmethod
-    def recorded(cls, record: Mapping[str, Any], wanted: OpenOptions) -> IndexSettings:
+    def recorded(cls, record: Mapping[str, Any], options: OpenOptions) -> IndexSettings:
         """Return the settings that an index was made with."""
         if record == TREE_SETTINGS:
             raise IndexMismatch("these are the trees of another index; open that one")
-        if wrong := [name for name, kinds in _STORED.items() if not isinstance(record.get(name, wanted), kinds)]:
+        if wrong := [name for name, kinds in _STORED.items() if not isinstance(record.get(name, options), kinds)]:
             raise _damaged(record, wrong)
         descriptions = {
-            "splitter": None if wanted.splitter is None else describe_splitter(wanted.splitter),
-            "context_sentences": wanted.context_sentences,
-            "title_weight": wanted.title_weight,
-            "analyzer": None if wanted.analyzer is None else describe_analyzer(wanted.analyzer),
-            "bm25": None if wanted.bm25 is None else asdict(wanted.bm25),
+            "splitter": None if options.splitter is None else describe_splitter(options.splitter),
+            "context_sentences": options.context_sentences,
+            "title_weight": options.title_weight,
+            "analyzer": None if options.analyzer is None else describe_analyzer(options.analyzer),
+            "bm25": None if options.bm25 is None else asdict(options.bm25),
         }
         for name, value in descriptions.items():
             if value is not None and value != record[name]:
@@ -124,10 +124,10 @@ class IndexSettings:
         splitter_options, analyzer_options = record["splitter_options"], record["analyzer_options"]
         try:
             return cls(
-                wanted.splitter or (HierarchicalSplitter(**splitter_options) if splitter_options else None),
+                options.splitter or (HierarchicalSplitter(**splitter_options) if splitter_options else None),
                 int(record["context_sentences"]),
                 float(record["title_weight"]),
-                wanted.analyzer or (Analyzer(**analyzer_options) if analyzer_options else None),
+                options.analyzer or (Analyzer(**analyzer_options) if analyzer_options else None),
                 BM25Settings(**record["bm25"]),
             )
         except (TypeError, ValueError) as error:  # unknown options, or values out of their range

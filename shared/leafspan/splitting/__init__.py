@@ -1,8 +1,7 @@
 """Splits texts into leaves: where a text is cut, and which levels of the hierarchy end at each cut."""
 
-from leafspan.splitting._chunks import ChunkSplitter, cuts_at
 from leafspan.splitting._code import parser_of
-from leafspan.splitting._cuts import Cut, Splitter, check_cuts, describe_splitter, to_cuts
+from leafspan.splitting._cuts import ChunkSplitter, Cut, Splitter, check_cuts, cuts_at, describe_splitter, to_cuts
 from leafspan.splitting._headings import LINE_END, Heading, Table, find_headings, find_tables, front_matter
 from leafspan.splitting._hierarchical import HierarchicalSplitter
 from leafspan.splitting._layout import ASCIIDOC, MARKDOWN, ORG, PLAIN, RST, Layout, layout_of

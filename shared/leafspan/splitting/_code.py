@@ -9,9 +9,8 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from leafspan.errors import MissingExtra
-from leafspan.splitting._headings import Heading
+from leafspan.splitting._headings import DEEPEST, Heading
 
-_DEEPEST = 6
 _BLOCK_END = re.compile(rb"\W*(?:end\b\W*)?")
 _LONGEST_NAME = 200  # characters
 _ABOVE = ("comment", "line_comment", "block_comment", "attribute_item", "decorator", "attribute_list", "annotation")
@@ -83,11 +82,13 @@ def find_definitions(text: str, language: str) -> list[Heading]:
     Where a definition ends and something else follows, a heading without text follows, so that the rest is not below it.
     """
     data = text.encode()
-    found = sorted(_definitions(parser_of(language).parse(data).root_node, data, LANGUAGES[language].types))
-    marks = [(each.start, each.named, each.depth, each.name) for each in found]
-    begins = {each.start for each in found} | {len(data)}
+    definitions = sorted(_definitions(parser_of(language).parse(data).root_node, data, LANGUAGES[language].types))
+    marks = [(each.start, each.named, each.depth, each.name) for each in definitions]
+    begins = {each.start for each in definitions} | {len(data)}
     next_text: dict[int, int] = {}
-    marks += [(each.end, each.end, each.depth, "") for each in found if _next_text(data, each.end, next_text) not in begins]
+    marks += [
+        (each.end, each.end, each.depth, "") for each in definitions if _next_text(data, each.end, next_text) not in begins
+    ]
     place = _character_of(data)
     headings: list[Heading] = []
     for start, end, depth, name in sorted(marks):
@@ -96,7 +97,7 @@ def find_definitions(text: str, language: str) -> list[Heading]:
         if headings and not name and not headings[-1].text and headings[-1].start == place(start):
             headings[-1] = headings[-1]._replace(depth=min(depth, headings[-1].depth))  # both end here
         else:
-            headings.append(Heading(place(start), place(end), min(depth, _DEEPEST), name))
+            headings.append(Heading(place(start), place(end), min(depth, DEEPEST), name))
     return headings
 
 
@@ -113,8 +114,8 @@ def parser_of(language: str) -> Any:
 def _grammar(language: str) -> Any:
     from tree_sitter import Language
 
-    known = LANGUAGES[language]
-    return Language(getattr(import_module(known.module), known.function)())
+    grammar = LANGUAGES[language]
+    return Language(getattr(import_module(grammar.module), grammar.function)())
 
 
 def _definitions(root: Any, data: bytes, types: frozenset[str]) -> Iterator[_Definition]:
@@ -145,10 +146,10 @@ def _is_definition(node: Any) -> bool:
 
 def _name_of(node: Any) -> Any:
     """Return the node with a definition's name, or None if it has no name."""
-    found = next((child for field in _NAMES if (child := node.child_by_field_name(field)) is not None), None)
-    while found is not None and (inner := found.child_by_field_name("declarator")) is not None:
-        found = inner
-    return found
+    name = next((child for field in _NAMES if (child := node.child_by_field_name(field)) is not None), None)
+    while name is not None and (inner := name.child_by_field_name("declarator")) is not None:
+        name = inner
+    return name
 
 
 def _line_start(data: bytes, place: int) -> int:
@@ -160,17 +161,17 @@ def _line_end(data: bytes, place: int) -> int:
     return len(data) if end < 0 else end + 1
 
 
-def _next_text(data: bytes, place: int, known: dict[int, int]) -> int:
+def _next_text(data: bytes, place: int, next_of: dict[int, int]) -> int:
     """Return the start of the first line from ``place`` on that does not only end a block, or the text's end.
 
-    Many definitions may end before the same text, which is ``known`` then.
+    Many definitions may end before the same text, which is ``next_of`` then.
     """
     passed: list[int] = []
-    while place < len(data) and place not in known and _BLOCK_END.fullmatch(data, place, end := _line_end(data, place)):
+    while place < len(data) and place not in next_of and _BLOCK_END.fullmatch(data, place, end := _line_end(data, place)):
         passed.append(place)
         place = end
-    place = known.get(place, place)
-    known.update(dict.fromkeys(passed, place))
+    place = next_of.get(place, place)
+    next_of.update(dict.fromkeys(passed, place))
     return place
 
 

@@ -26,7 +26,8 @@ _FRONT_MATTER = re.compile(
     )[ \t]*+(?=[\r\n]|\Z)""",
     re.VERBOSE,
 )
-_LONGEST_HEADING = 1_000  # characters
+LONGEST_HEADING = 1_000  # characters; a longer one is a paragraph
+DEEPEST = 6  # depth of a heading
 _CHARACTER = re.compile(r"[^\r\n]")
 LINE_END = re.compile(r"\r\n?|\n")
 """Where a line ends, for markdown-it as in an editor."""
@@ -66,7 +67,7 @@ def find_headings(text: str) -> list[Heading]:
     tokens = _parser().parse((_CHARACTER.sub(" ", front) + text[len(front) :]).replace("\ufeff", ""))
     headings = []
     for token, content in pairwise(tokens):
-        if token.type == "heading_open" and token.map and token.level == 0 and len(content.content) <= _LONGEST_HEADING:
+        if token.type == "heading_open" and token.map and token.level == 0 and len(content.content) <= LONGEST_HEADING:
             first, after = token.map
             headings.append(Heading(starts[first], starts[after], int(token.tag[1]), content.content.strip()))
     return headings

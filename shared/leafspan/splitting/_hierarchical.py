@@ -14,11 +14,9 @@ from typing import Any
 from leafspan.checks import calling, shown, unusable, whole_number
 from leafspan.errors import InvalidArgument
 from leafspan.splitting._cuts import Cut
-from leafspan.splitting._graphemes import at_grapheme_ends
-from leafspan.splitting._grouping import group
 from leafspan.splitting._headings import Heading
 from leafspan.splitting._layout import Layout, layout_of
-from leafspan.splitting._sentences import cut_sentences
+from leafspan.splitting._sentences import at_grapheme_ends, cut_sentences
 from leafspan.text import count_words
 
 _PARAGRAPH_END = re.compile(r"\n[^\S\n]*\n\s*\Z|\r\n[^\S\n]*\r\n\s*\Z")
@@ -60,10 +58,10 @@ class HierarchicalSplitter:
     def __post_init__(self) -> None:
         if not isinstance(self.parent_words, list | tuple):
             raise InvalidArgument(f"parent_words must be a tuple of whole numbers, got {shown(self.parent_words)}")
-        given = (self.leaf_words, *self.parent_words)
-        sizes = [size for size in map(whole_number, given) if size is not None and size > 0]
-        if len(sizes) < len(given) or sizes != sorted(set(sizes)):
-            raise InvalidArgument(f"leaf_words and parent_words must be positive and ascending, got {shown(given)}")
+        numbers = (self.leaf_words, *self.parent_words)
+        sizes = [size for size in map(whole_number, numbers) if size is not None and size > 0]
+        if len(sizes) < len(numbers) or sizes != sorted(set(sizes)):
+            raise InvalidArgument(f"leaf_words and parent_words must be positive and ascending, got {shown(numbers)}")
         object.__setattr__(self, "leaf_words", sizes[0])
         object.__setattr__(self, "parent_words", tuple(sizes[1:]))
         if not callable(self.unit) and self.unit not in ("words", "characters"):
@@ -138,9 +136,11 @@ class HierarchicalSplitter:
         measure = partial(_words_or_too_many, self.leaf_words) if self.unit == "words" else self._measure
         for begin, body, end in _broken(self._sections(text, layout.headings), layout.breaks):
             done(body - begin)
-            found = layout.paragraphs_within(body, end)
-            markdown = found is None and bool(layout.headings)
-            cuts = cut_sentences(text[body:end], self.leaf_words, measure, markdown=markdown, paragraphs=found, done=done)
+            paragraphs = layout.paragraphs_within(body, end)
+            markdown = paragraphs is None and bool(layout.headings)
+            cuts = cut_sentences(
+                text[body:end], self.leaf_words, measure, markdown=markdown, paragraphs=paragraphs, done=done
+            )
             ends += [body + cut for cut in cuts] or ([end] if begin < end else [])
         return at_grapheme_ends(text, ends)
 
@@ -192,3 +192,31 @@ def _penalties(text: str, places: Sequence[int], layout: Layout) -> list[float]:
         else:
             penalties.append(_AT_SENTENCE)
     return penalties
+
+
+def group(sizes: Sequence[int], penalties: Sequence[float], limit: int) -> list[int]:
+    """Return where the best groups of consecutive pieces end, each as the index after its last piece.
+
+    The best grouping has the lowest cost: the sum of ``((limit - size) / limit) ** 2`` over all groups, which favours full
+    groups, plus the penalty of each cut between two groups.
+    """
+    costs = [0.0]  # at index i: the lowest cost of the first i pieces
+    begins = [0]  # at index i: the start of that grouping's last group
+    for end in range(1, len(sizes) + 1):
+        size, least, chosen = 0, float("inf"), end - 1
+        for start in range(end - 1, -1, -1):
+            size += sizes[start]
+            if size > limit and start < end - 1:
+                break
+            slack = max(limit - size, 0) / limit
+            cost = costs[start] + slack * slack + (penalties[start] if start else 0.0)
+            if cost <= least:
+                least, chosen = cost, start
+        costs.append(least)
+        begins.append(chosen)
+    ends = []
+    end = len(sizes)
+    while end:
+        ends.append(end)
+        end = begins[end]
+    return ends[::-1]

@@ -7,10 +7,8 @@ from functools import cache
 from itertools import accumulate
 from typing import Any, ClassVar
 
-from leafspan.splitting._headings import Heading, split_lines
+from leafspan.splitting._headings import DEEPEST, LONGEST_HEADING, Heading, split_lines
 
-_DEEPEST = 6
-_LONGEST_HEADING = 1_000  # characters, as in Markdown
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*")
 _OPTION = re.compile(r":[\w-][^:\r\n]*:(?:\s|\Z)")
 _BEFORE_LITERAL = re.compile(r"(?<!\\)(?:\\\\)*::\Z")
@@ -52,20 +50,20 @@ def parse_rst(text: str) -> tuple[list[Heading], list[tuple[int, int]]]:
     """
     lines = split_lines(text)
     starts = [0, *accumulate(map(len, lines))]
-    given = [_OTHER_LINE_ENDS.sub(" ", line.rstrip("\r\n")).expandtabs(8).rstrip() for line in lines]
-    given[0] = given[0].removeprefix("\ufeff")
+    plain = [_OTHER_LINE_ENDS.sub(" ", line.rstrip("\r\n")).expandtabs(8).rstrip() for line in lines]
+    plain[0] = plain[0].removeprefix("\ufeff")
     try:
-        titles, blocks = _found(given)
+        titles, blocks = _titles_and_blocks(plain)
     except Exception:  # it raises any exception, such as a RecursionError for deeply nested lists
         return [], []
     headings = []
     for number, title, depth in titles:
         first, after = number - 1, min(number + 1, len(lines))
-        above = given[first - 1].rstrip() if first else ""
-        if above and above == given[first + 1].rstrip() and _ADORNMENT.fullmatch(above):
+        above = plain[first - 1].rstrip() if first else ""
+        if above and above == plain[first + 1].rstrip() and _ADORNMENT.fullmatch(above):
             first -= 1
-        if len(title) <= _LONGEST_HEADING:
-            headings.append(Heading(starts[first], starts[after], min(depth, _DEEPEST), without_marks(title)))
+        if len(title) <= LONGEST_HEADING:
+            headings.append(Heading(starts[first], starts[after], min(depth, DEEPEST), without_marks(title)))
     paragraphs = []
     end_before = 0
     for number, height in sorted(blocks):
@@ -84,7 +82,7 @@ def without_marks(title: str) -> str:
     return " ".join(title.split())
 
 
-def _found(lines: list[str]) -> tuple[list[tuple[int, str, int]], list[tuple[int, int]]]:
+def _titles_and_blocks(lines: list[str]) -> tuple[list[tuple[int, str, int]], list[tuple[int, int]]]:
     """Return each title's line number, text and depth, and each paragraph's first line and height."""
     from docutils.parsers.rst.states import Inliner, RSTStateMachine
     from docutils.utils import new_document

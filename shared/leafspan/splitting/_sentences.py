@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from unicodedata import east_asian_width
 
-from leafspan.splitting._graphemes import grapheme_end
 from leafspan.splitting._unwrapping import joined, unwrapped, with_marks
 
 _WORD = re.compile(r"[^\W_]")
@@ -131,3 +130,34 @@ def _block_end(text: str, start: int) -> int:
         if last is not None:
             return last
     return grapheme_end(text, start, stop)
+
+
+_LONGEST = 1_000  # characters after a place that are examined: a longer cluster is not real writing, and may be cut
+
+
+def at_grapheme_ends(text: str, ends: Sequence[int]) -> list[int]:
+    """Return the places in ascending order. A place within a cluster moves to the cluster's end."""
+    if text.isascii() and "\r" not in text:
+        return list(ends)
+    moved: list[int] = []
+    start = 0
+    for end in ends:
+        if end > start:
+            start = grapheme_end(text, start, end)
+            moved.append(start)
+    return moved
+
+
+def grapheme_end(text: str, start: int, place: int) -> int:
+    """Return the end of the cluster around a place, or the place itself if it is not within a cluster."""
+    around = text[place - 1 : place + 1]
+    if len(around) < 2 or (around.isascii() and around != "\r\n"):
+        return place
+    from wcwidth import iter_graphemes
+
+    end = start
+    for cluster in iter_graphemes(text[start : place + _LONGEST]):
+        end += len(cluster)
+        if end >= place:
+            break
+    return end if end < place + _LONGEST or end == len(text) else place

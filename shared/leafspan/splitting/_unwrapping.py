@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _LONG_LINE = 50  # characters; a line of this length was probably wrapped
 _NO_SENTENCE_END = re.compile(r"[^\s.!?:;…。！？|]\Z")
-_SENTENCE_END = re.compile(r"[.!?…。！？|]\Z")
+_SENTENCE_END_OF_LINE = re.compile(r"[.!?…。！？|]\Z")
 _PREFIX = re.compile(r"(?:[ \t]|>)*")  # before the text of a paragraph's further lines
 _BULLET = re.compile(r"[ \t]*(?:(?:[-*+•]|\d+[.)])[ \t]+)?")
 _COLUMNS = re.compile(r"\S(?: {3,}|\t+)\S")  # a line of a table
@@ -28,7 +28,7 @@ _NO_BEGINNING = re.compile(r"[*_\[(\"'“‘]*[^\W\dA-Z_]|[`$({\[]")  # in Markd
 
 # In Markdown, these start or end a part of a sentence, or have another form (smart punctuation). Each becomes a character
 # with the same role in Unicode's sentence rules (Annex 29), and without a meaning in Markdown.
-_MARKS = dict(
+_MARK_PAIRS = dict(
     zip(
         "*`[]<>'\"~^$&|\\",
         "\u275c\u275b\u27e6\u27e7\u2039\u203a\u2019\u201d\u223c\u2303\u00a4\u214b\u2223\u2216",
@@ -38,10 +38,12 @@ _MARKS = dict(
 _RUNS = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])|-{2,}|\.{3,}")
 _IN_RUNS = {"_": "\u275d", "-": "\u2013", ".": "\u2024"}
 # By those rules no sentence starts with a small letter. But many start with code or a link, whose mark becomes a capital.
-_BEGINNING = re.compile(r"(?:(?<=[^\W\d_]{2}\.)|(?<=[`)\]*_\"'\d]\.))(?<!\bcf\.)(?<!\bvs\.)(?<!\bal\.)\s+[`\[*_(\"']")
+_MARKED_BEGINNING = re.compile(
+    r"(?:(?<=[^\W\d_]{2}\.)|(?<=[`)\]*_\"'\d]\.))(?<!\bcf\.)(?<!\bvs\.)(?<!\bal\.)\s+[`\[*_(\"']"
+)
 _CAPITALS = dict(zip("`[*_(\"'", "\u24b6\u24b7\u24b8\u24b9\u24ba\u24bb\u24bc", strict=True))
-_MARK_TABLE, _RUN_TABLE = str.maketrans(_MARKS), str.maketrans(_IN_RUNS)
-_ORIGINALS = str.maketrans({new: mark for marks in (_MARKS, _IN_RUNS, _CAPITALS) for mark, new in marks.items()})
+_MARK_TABLE, _RUN_TABLE = str.maketrans(_MARK_PAIRS), str.maketrans(_IN_RUNS)
+_ORIGINALS = str.maketrans({new: mark for marks in (_MARK_PAIRS, _IN_RUNS, _CAPITALS) for mark, new in marks.items()})
 
 
 def unwrapped(text: str, *, markdown: bool) -> str:
@@ -73,7 +75,7 @@ def with_marks(text: str) -> str:
 
 def _without_marks(paragraph: str) -> str:
     """Return a paragraph with other characters instead of Markdown's marks."""
-    paragraph = _BEGINNING.sub(lambda match: match[0][:-1] + _CAPITALS[match[0][-1]], paragraph)
+    paragraph = _MARKED_BEGINNING.sub(lambda match: match[0][:-1] + _CAPITALS[match[0][-1]], paragraph)
     paragraph = _RUNS.sub(lambda match: match[0].translate(_RUN_TABLE), paragraph)
     return paragraph.translate(_MARK_TABLE)
 
@@ -122,11 +124,11 @@ def _wraps(text: str, start: int, end: int, *, markdown: bool) -> Iterator[int]:
     place = start
     for line, following in pairwise(lines):
         place += len(line)
-        if _goes_on(line, following, width, markdown=markdown):
+        if _line_goes_on(line, following, width, markdown=markdown):
             yield from range(place - len(line) + len(line.rstrip("\r\n")), place)
 
 
-def _goes_on(line: str, following: str, width: int, *, markdown: bool) -> bool:
+def _line_goes_on(line: str, following: str, width: int, *, markdown: bool) -> bool:
     """Whether a sentence goes on in a paragraph's next line.
 
     It does after a long line that does not end a sentence, and if the next word would have made the line longer than the
@@ -138,13 +140,13 @@ def _goes_on(line: str, following: str, width: int, *, markdown: bool) -> bool:
         if _HARD_BREAK.search(line):
             return False
         following = following[_match_end(_PREFIX, following) :]
-        if _NO_BEGINNING.match(following) and not _SENTENCE_END.search(line.rstrip()):
+        if _NO_BEGINNING.match(following) and not _SENTENCE_END_OF_LINE.search(line.rstrip()):
             return True
     line = line.rstrip()
     if len(line) >= _LONG_LINE and _NO_SENTENCE_END.search(line) and following[:1].isalnum():
         return True
     if not markdown and (
-        _SENTENCE_END.search(line)
+        _SENTENCE_END_OF_LINE.search(line)
         or _match_end(_BULLET, line) != _match_end(_PREFIX, following)
         or _match_end(_BULLET, following) != _match_end(_PREFIX, following)
         or _COLUMNS.search(line)

@@ -1,18 +1,21 @@
 """Tools for any text: its words, folded letters, and a safe display of control characters."""
 
-from leafspan.text._displays import display
-from leafspan.text._folding import INVISIBLE, fold, fold_with_places, normalize, without_invisible
-from leafspan.text._markdown import name_in_markdown
-from leafspan.text._surrogates import UnicodeErrors, without_surrogates
-from leafspan.text._visible import escaped_in_json, visible
+from leafspan.text._display import display, escaped_in_json, name_in_markdown, visible
 from leafspan.text._words import (
     BROKEN_WORD,
+    INVISIBLE,
     LETTERS_IN_A_ROW,
     WITHOUT_SPACES,
+    UnicodeErrors,
     count_words,
     end_of_words,
     first_words,
+    fold,
+    fold_with_places,
     has_word,
+    normalize,
+    without_invisible,
+    without_surrogates,
 )
 
 __all__ = [

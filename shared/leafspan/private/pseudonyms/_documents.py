@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from leafspan.documents import GivenDocument, check_document, copy_metadata, made_id
+from leafspan.documents import ForeignDocument, check_document, copy_metadata, made_id
 from leafspan.errors import InvalidDocument
 from leafspan.private.pseudonyms._disguise import Disguise, Note, Notes, places_of
 from leafspan.private.pseudonyms._places import Place, Restoring
@@ -18,7 +18,7 @@ RECORD_KEY = "vault_record"
 
 
 def mask_document(
-    given: Document | GivenDocument,
+    given: Document | ForeignDocument,
     disguise: Disguise,
     entities_field: str,
     *,
@@ -50,7 +50,7 @@ def mask_document(
     return masked, notes
 
 
-def _without_ours(given: Document | GivenDocument, entities_field: str) -> Document | GivenDocument:
+def _without_ours(given: Document | ForeignDocument, entities_field: str) -> Document | ForeignDocument:
     """The document without its list of pseudonyms, which it has if it comes from a private view."""
     if not isinstance(given.metadata, Mapping):
         return given
@@ -71,7 +71,7 @@ def _note(notes: Notes, part: str, note: Any) -> None:
 
 
 def _mask_id(
-    given: Document | GivenDocument,
+    given: Document | ForeignDocument,
     clear: Document,
     disguise: Disguise,
     text: str,
@@ -79,7 +79,7 @@ def _mask_id(
     notes: Notes,
     volatile_keys: Collection[str],
 ) -> str:
-    if isinstance(given, GivenDocument) and given.id is None:
+    if isinstance(given, ForeignDocument) and given.id is None:
         source = None if given.source is None else disguise.name(given.source)
         id_ = made_id(text, metadata, source=source, position=given.position, volatile_keys=volatile_keys)
         known = (each for each in pseudonyms_in(id_) if each.word in notes.originals)

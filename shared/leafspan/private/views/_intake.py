@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from leafspan.documents import GivenDocument
+from leafspan.documents import ForeignDocument
 from leafspan.files import FileDocument, FileReading, without_names
 from leafspan.indexing import FILE_KEY, IngestRules
 from leafspan.private.pseudonyms import RECORD_KEY, Notes, Record, Restoring, mask_document, places_of
@@ -48,7 +48,7 @@ class PrivateIntake:
             reading, self._keep, self._known, frozenset({privacy.entities_field}), remembers_files=False
         )
 
-    def _check(self, given: Document | GivenDocument, *, flatten_metadata: bool = False) -> Document:
+    def _check(self, given: Document | ForeignDocument, *, flatten_metadata: bool = False) -> Document:
         disguise, field = self._privacy.disguise, self._privacy.entities_field
         masked, notes = mask_document(
             given, disguise, field, flatten_metadata=flatten_metadata, volatile_keys=self._volatile_keys

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 _CONTROL_PICTURES = 0x2400  # the symbol for the control character 0, and so on
 
@@ -41,3 +42,32 @@ def _shown(match: re.Match[str]) -> str:
 def _json_escape(character: str) -> str:
     units = character.encode("utf-16-be", errors="surrogatepass")
     return "".join(f"\\u{units[place]:02x}{units[place + 1]:02x}" for place in range(0, len(units), 2))
+
+
+_MARKUP = re.compile(r"[\\`*\[<&|~$]|(?<!\w)_|_(?!\w)")  # _ within a word is no markup; notebooks set $ as a formula
+
+
+def name_in_markdown(name: str) -> str:
+    """A name on one line of Markdown, also in a cell of a table."""
+    return _MARKUP.sub(r"\\\g<0>", visible(name))
+
+
+_DISPLAYS = {
+    "Document": "leafspan.lab.pictures:show_document",
+    "Explanation": "leafspan.lab.pictures:show_explanation",
+    "Passage": "leafspan.lab.pictures:show_passage",
+    "Passages": "leafspan.lab.pictures:show_passages",
+    "Summaries": "leafspan.lab.pictures:show_summaries",
+    "View": "leafspan.lab.pictures:show_view",
+}
+
+
+def display(kind: str, value: object) -> str | None:
+    """The value as HTML. None without the extra that draws it, so that the notebook shows its ``repr``."""
+    module, _, function = _DISPLAYS[kind].partition(":")
+    try:
+        draw = getattr(import_module(module), function)
+    except ImportError:  # MissingExtra
+        return None
+    html: str = draw(value)
+    return html
