@@ -18,7 +18,7 @@ from leafspan import Document, Files, HierarchicalSplitter, Index, InvalidArgume
 from leafspan.documents import check_document, read_documents
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileReading, Skipped
-from leafspan.files._decoding import whole_characters
+from leafspan.files._opening import whole_characters
 from leafspan.hosting import split_into_leaves
 from tests.pdf import pdf
 from tests.profiles import examples

@@ -265,6 +265,7 @@ def run(folder: Path, then: str = "", *options: str, before: str = "") -> subpro
     return subprocess.Popen(
         [sys.executable, *options, str(script), str(folder)],
         env=env,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -16,7 +16,7 @@ import pytest
 
 from leafspan import BM25, Files, Index
 from leafspan.documents import check_document
-from leafspan.files import FileReading, Skipped, _archive, _table, packed, place_in_file
+from leafspan.files import FileReading, Skipped, _opening, _table, packed, place_in_file
 from tests.office import archive, docx, epub, odp, ods, odt, pptx, xlsx
 
 SALES = [["Region", "Units"], ["North", 3], ["South", 4.0], [None, None], ["West", 5.5], ["a|b\nc", None]]
@@ -230,7 +230,7 @@ def test_an_archive_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         entries = {each: file.read(each) for each in file.namelist()}
     (tmp_path / "a.docx").write_bytes(archive(entries | {"word/media/image.png": b" " * 10_000}))
     assert read(tmp_path)[1] == ()
-    monkeypatch.setattr(_archive, name, value)
+    monkeypatch.setattr(_opening, name, value)
     _, [skipped] = read(tmp_path)
     assert skipped.reason == reason
 

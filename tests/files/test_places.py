@@ -15,7 +15,7 @@ from leafspan import BM25, HierarchicalSplitter, Hybrid, Index, RelevantSegments
 from leafspan.agents import agent_tools
 from leafspan.documents import lines_of, pack_lines
 from leafspan.files import FileDocument, packed, place_between, place_in_file
-from leafspan.files._parts import Assembly
+from leafspan.files._record import Assembly
 from leafspan.hosting import split_into_leaves
 from leafspan.splitting import Cut, Splitter
 from leafspan.strategies import Strategy

@@ -21,7 +21,7 @@ from leafspan import Document, Files, Index
 from leafspan.documents import check_document
 from leafspan.files import FileReading
 from leafspan.files._html import markdown_of
-from leafspan.files._number_format import formatted
+from leafspan.files._table import formatted
 from tests.office import archive, docx, epub, odf, pptx, xlsx
 
 Grid = dict[tuple[int, int], tuple[str, int, int]]  # by row and column: a text, its rows, its columns

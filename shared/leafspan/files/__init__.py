@@ -1,12 +1,7 @@
 """Reading files: finding them, naming them, turning them into documents, and reporting those that cannot be read."""
 
-from leafspan.files._code import is_code
-from leafspan.files._decoding import decode
-from leafspan.files._formats import SUFFIXES
-from leafspan.files._generated import is_report
-from leafspan.files._naming import FileDocument, FileNames, below_folder
-from leafspan.files._opening import Unreadable
-from leafspan.files._parts import packed, page_starts, place_between, place_in_file, without_names
+from leafspan.files._formats import SUFFIXES, is_report
+from leafspan.files._opening import Unreadable, decode
 from leafspan.files._reader_process import LimitedReading
 from leafspan.files._reading import (
     FileReading,
@@ -20,8 +15,9 @@ from leafspan.files._reading import (
     read_ahead,
     real_path,
 )
-from leafspan.files._record import BadRecord, Record
-from leafspan.files._source import Files
+from leafspan.files._record import BadRecord, Record, packed, page_starts, place_between, place_in_file, without_names
+from leafspan.files._source import FileDocument, FileNames, Files, below_folder
+from leafspan.files._text import is_code
 
 __all__ = [
     "SUFFIXES",

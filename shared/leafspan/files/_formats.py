@@ -2,25 +2,129 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from leafspan.files._book import read_epub
-from leafspan.files._code import LANGUAGE_OF, read_code
-from leafspan.files._data import read_json, read_plain
-from leafspan.files._html import read_html
-from leafspan.files._json_lines import read_json_lines
+from leafspan.checks import GENERATOR, shown
+from leafspan.errors import LeafspanError
+from leafspan.files._data import read_json, read_json_lines, read_notebook, read_plain
+from leafspan.files._html import read_epub, read_html
 from leafspan.files._mail import read_eml, read_mbox
-from leafspan.files._notebook import read_notebook
 from leafspan.files._opendocument import read_opendocument
-from leafspan.files._own_reader import read_with
-from leafspan.files._pdf import read_pdf
+from leafspan.files._opening import MOST_BYTES, Unreadable, open_file
+from leafspan.files._pages import read_pdf, read_pptx
 from leafspan.files._record import BadRecord, Reader, Record
 from leafspan.files._sheets import read_csv, read_xlsx
-from leafspan.files._slides import read_pptx
 from leafspan.files._source import Files
-from leafspan.files._text import is_rst, read_asciidoc, read_markdown, read_org, read_rst, read_text
+from leafspan.files._text import LANGUAGE_OF, is_rst, read_asciidoc, read_code, read_markdown, read_org, read_rst, read_text
 from leafspan.files._word import read_docx
+from leafspan.values import Document
+
+
+def read_with(reader: Any, path: Path) -> Iterator[Record | BadRecord]:
+    """Read a file's documents with a user's own reader; a single document has the file's id."""
+    try:
+        if hasattr(reader, "load_data"):
+            returned = (reader() if isinstance(reader, type) else reader).load_data(path)
+        else:
+            returned = reader(str(path) if isinstance(reader, type) else path)  # LangChain's loaders take a string
+        if hasattr(returned, "lazy_load"):  # a loader for this file
+            returned = list(returned.lazy_load())
+        is_single = isinstance(returned, str | Document | Mapping) or not isinstance(returned, Iterable)
+        records = [
+            _record_of(each) for each in ([returned] if is_single or hasattr(returned, "page_content") else returned)
+        ]
+    except (LeafspanError, Unreadable, OSError) as error:
+        raise Unreadable(str(error)) from error
+    except Exception as error:
+        raise Unreadable(f"its reader failed with {type(error).__name__}: {error}") from error
+    if len(records) == 1:
+        yield records[0]
+        return
+    for number, record in enumerate(records, start=1):
+        yield record._replace(part=f"document={number}")
+
+
+def _record_of(given: Any) -> Record:
+    title: object = None
+    metadata: Mapping[str, Any] = {}
+    if isinstance(given, str):
+        text = given
+    elif isinstance(given, Document):
+        text, metadata, title = given.text, given.metadata, given.title
+    elif hasattr(given, "page_content"):
+        text, metadata = given.page_content, given.metadata or {}
+    elif hasattr(given, "get_content") and hasattr(given, "metadata"):
+        text, metadata = given.get_content(), given.metadata or {}
+    else:
+        raise Unreadable(f"its reader must return a text or documents, got {shown(given)}")
+    title = metadata.get("title") if title is None else title
+    others = {key: value for key, value in metadata.items() if key not in ("source", "title")}
+    if not isinstance(text, str):
+        raise Unreadable(f"its reader must return documents with a text, got {shown(text)}")
+    return Record(text, title if isinstance(title, str) else None, others, parts=())
+
+
+_HEAD = 4_096  # bytes; a page names its generator among its first elements
+_GENERATOR = re.compile(
+    rb"""\s*<!doctype\ html>\s*(?:<!--.*?-->\s*)?<html[^>]*>\s*<head>\s*  # browsers add the comment when they save a page
+    (?:<meta[^>]*>\s*)*?<meta\ name="generator"\ content="%b">"""
+    % GENERATOR.encode(),
+    re.IGNORECASE | re.VERBOSE | re.DOTALL,
+)
+_QUESTION = frozenset({"id", "text", "answers", "answer_mode", "relevant"})
+_PLACE = frozenset({"doc_id", "start", "end"})
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file is a page that ``leafspan report`` has written."""
+    with open_file(path) as file:
+        return _GENERATOR.match(file.read(_HEAD)) is not None
+
+
+def is_of_questions(path: Path) -> bool:
+    """Whether a file in JSON Lines has questions for ``leafspan eval``.
+
+    It has if all lines have only keys of questions, up to a question whose answer is a place in a document, as all
+    generated questions have. Questions with only texts as answers look like documents.
+    """
+    with open_file(path) as file:
+        while line := file.readline(MOST_BYTES + 1):
+            if not line.strip():
+                continue
+            try:
+                fields = json.loads(line)
+            except (ValueError, RecursionError):
+                return False
+            if not isinstance(fields, dict) or not isinstance(fields.get("text"), str) or not fields.keys() <= _QUESTION:
+                return False
+            if _has_place(fields.get("answers")):
+                return True
+    return False
+
+
+def _has_place(answers: Any) -> bool:
+    return isinstance(answers, list) and any(isinstance(each, dict) and each.keys() >= _PLACE for each in answers)
+
+
+_WRITTEN: dict[str, tuple[Callable[[Path], bool], str]] = {
+    ".html": (is_report, "it is a report that leafspan has written"),
+    ".htm": (is_report, "it is a report that leafspan has written"),
+    ".jsonl": (is_of_questions, "it has questions for `leafspan eval`"),
+}
+
+
+def what_leafspan_wrote(path: Path) -> str | None:
+    """Describe briefly what leafspan wrote, or return None for a user's or an unreadable file."""
+    recognises, what = _WRITTEN.get(path.suffix.lower(), (None, ""))
+    try:
+        return what if recognises is not None and recognises(path) else None
+    except (Unreadable, OSError):
+        return None  # reading it as a document reports the error
+
 
 READERS: dict[str, Reader] = {
     ".md": read_markdown,

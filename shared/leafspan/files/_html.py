@@ -6,12 +6,27 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from posixpath import dirname, join, normpath
 from typing import Any
+from urllib.parse import unquote
+from xml.etree import ElementTree
+from zipfile import ZipFile
 
 from leafspan.errors import MissingExtra
-from leafspan.files._decoding import declared_in_html, decode, decode_declared
 from leafspan.files._hidden import remove_hidden
-from leafspan.files._opening import Unreadable, read_bytes
+from leafspan.files._office import elements
+from leafspan.files._opening import (
+    NO_TEXT,
+    Unreadable,
+    declared_in_html,
+    decode,
+    decode_declared,
+    in_one_line,
+    library,
+    open_archive,
+    parsing,
+    read_bytes,
+)
 from leafspan.files._record import Record
 from leafspan.files._source import Files
 from leafspan.files._table import Cell, table
@@ -73,11 +88,8 @@ def read_html(path: Path, files: Files) -> Iterator[Record]:
 
 def markdown_of(html: str) -> tuple[str, str | None]:
     """Return a page's main content as Markdown, and its title."""
-    try:
-        import markdownify
-    except ImportError as error:
-        raise MissingExtra.of("HTML needs markdownify", "html") from error
-    try:
+    markdownify = library("markdownify", "HTML needs markdownify", "html")
+    with parsing("it is no HTML that can be read"):
         page = _parsed(html)
         title = _words(page.title).replace("¶", "").strip()
         remove_hidden(page)
@@ -98,8 +110,6 @@ def markdown_of(html: str) -> tuple[str, str | None]:
             heading_style="ATX", strip=_MARKS, escape_asterisks=False, escape_underscores=False
         )
         text = "\n\n".join(converter.convert_soup(element) for element in content)
-    except Exception as error:  # such as a RecursionError for deeply nested elements
-        raise Unreadable(f"it is no HTML that can be read: {error}") from None
     lines = "\n".join(line.rstrip() for line in text.splitlines())
     return _BLANK_LINES.sub("\n\n", lines).strip() + "\n", title or None
 
@@ -269,4 +279,43 @@ def _size(element: Any) -> int:
 
 
 def _words(element: Any) -> str:
-    return " ".join(without_invisible(element.get_text()).split()) if element is not None else ""
+    return in_one_line(without_invisible(element.get_text())) if element is not None else ""
+
+
+def read_epub(path: Path, files: Files) -> Iterator[Record]:
+    """See Reader. Its title is the book's title; chapters are its sections. A chapter that cannot be read is left out."""
+    archive = open_archive(path)
+    texts: list[str] = []
+    left_out: list[str] = []
+    with parsing("it is no book that can be read"):
+        chapters, title = _chapters(archive)
+    for name, problem in chapters.items():
+        try:
+            if problem or name not in archive.NameToInfo:
+                raise Unreadable(problem or "it is not in the file")
+            texts.append(markdown_of(decode(archive.read(name), "utf-8"))[0])
+        except MissingExtra:
+            raise
+        except Exception as error:  # a chapter may be broken in many ways
+            left_out.append(f"the chapter {name!r} is left out: {error}")
+    text = "\n".join(text for text in texts if text.strip())
+    if not text:
+        raise Unreadable("; ".join(left_out[:1]) or NO_TEXT)
+    yield Record(text, title, {}, left_out=left_out, parts=())
+
+
+def _chapters(archive: ZipFile) -> tuple[dict[str, str], str | None]:
+    """Return the names of the files with the book's chapters, in reading order, each with a problem, and its title."""
+    container = ElementTree.fromstring(archive.read("META-INF/container.xml"))
+    package = next(each.get("full-path", "") for each in elements(container, "rootfile"))
+    book = ElementTree.fromstring(archive.read(package))
+    names = {each.get("id", ""): unquote(each.get("href", "")) for each in elements(book, "item")}
+    read: dict[str, str] = {}  # each file once: a book of a few kilobytes can name a chapter a million times
+    for each in elements(book, "itemref"):
+        if each.get("linear") != "no":
+            id_ = each.get("idref", "")
+            read |= (
+                {normpath(join(dirname(package), names[id_])): ""} if id_ in names else {id_: "the book does not list it"}
+            )
+    title = next((in_one_line(each.text or "") for each in elements(book, "title")), "")
+    return read, title or None

@@ -12,9 +12,8 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from leafspan.errors import MissingExtra
-from leafspan.files._decoding import declared_in_html, decode_declared
 from leafspan.files._html import markdown_of
-from leafspan.files._opening import Unreadable, read_bytes
+from leafspan.files._opening import Unreadable, declared_in_html, decode_declared, parsing, read_bytes
 from leafspan.files._record import BadRecord, Record
 from leafspan.files._source import Files
 from leafspan.splitting import LINE_END
@@ -69,17 +68,13 @@ def read_mbox(path: Path, files: Files) -> Iterator[Record | BadRecord]:
 def _record(data: bytes, part: str) -> Record:
     from email import message_from_bytes  # takes 15 ms, and most folders have no mail
 
-    try:
+    with parsing("it is no mail that can be read"):
         message = message_from_bytes(data)
         headers = _headers(message)
         long = [name for name in _READ if len(headers.get(name, "")) > _LONGEST_HEADER]
         left_out = [f"the header {name.title()!r} of {len(headers.pop(name)):,} characters is left out" for name in long]
         headers = {name: _decoded(value) for name, value in headers.items() if name in _HEADERS}
         text = "\n\n".join(_sections(message, 1)) + "\n"
-    except (MissingExtra, Unreadable):
-        raise
-    except Exception as error:  # the library raises any exception for broken mail
-        raise Unreadable(f"it is no mail that can be read: {error}") from None
     if not any(headers.get(name) for name in _HEADERS):
         raise Unreadable(f"it is no mail: it must have one of the headers {', '.join(_HEADERS)}")
     metadata: dict[str, object] = {key: headers[key] for key in _PEOPLE if headers.get(key)}

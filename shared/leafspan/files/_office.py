@@ -9,7 +9,8 @@ from typing import Any
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
-from leafspan.files._number_format import formatted
+from leafspan.files._opening import in_one_line
+from leafspan.files._table import formatted
 
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _STRICT_RELATION = "{http://purl.oclc.org/ooxml/officeDocument/relationships}"
@@ -41,7 +42,7 @@ def name_of(element: Any) -> str:
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
-def found(element: Any, name: str) -> Iterator[Any]:
+def elements(element: Any, name: str) -> Iterator[Any]:
     """Yield the elements with this name in an element, in the order of the file."""
     return (each for each in element.iter() if name_of(each) == name)
 
@@ -57,7 +58,7 @@ def value_of(element: Any, *path: str) -> str | None:
 
 def paragraphs(element: Any) -> list[str]:
     """Return the paragraphs of a drawing's text that are not blank."""
-    texts = (" ".join("".join(each.text or "" for each in found(line, "t")).split()) for line in found(element, "p"))
+    texts = (in_one_line("".join(each.text or "" for each in elements(line, "t"))) for line in elements(element, "p"))
     return [text for text in texts if text]
 
 
@@ -105,9 +106,9 @@ def _atom(text: str) -> str:
 
 def diagram(root: Any) -> list[tuple[int, str]]:
     """Return the texts of a diagram (SmartArt), each with its depth, from top to bottom."""
-    points = {each.get("modelId"): each for each in found(root, "pt")}
+    points = {each.get("modelId"): each for each in elements(root, "pt")}
     below: dict[str | None, list[tuple[int, str | None]]] = {}
-    for each in found(root, "cxn"):
+    for each in elements(root, "cxn"):
         if each.get("type", "parOf") == "parOf":
             below.setdefault(each.get("srcId"), []).append((int(each.get("srcOrd") or 0), each.get("destId")))
     texts: list[tuple[int, str]] = []
@@ -130,8 +131,8 @@ def diagram(root: Any) -> list[tuple[int, str]]:
 
 def chart(root: Any) -> tuple[str, list[list[list[str]]]]:
     """Return a chart's titles, and its series as tables of a column for each, with a row for each category."""
-    titles = " - ".join(text for title in found(root, "title") for text in paragraphs(title))
-    series = [(_points(each, "cat") or _points(each, "xVal"), each) for each in found(root, "ser")]
+    titles = " - ".join(text for title in elements(root, "title") for text in paragraphs(title))
+    series = [(_points(each, "cat") or _points(each, "xVal"), each) for each in elements(root, "ser")]
     tables = []
     for categories, group in groupby(series, key=lambda each: each[0]):
         columns = [
@@ -144,19 +145,19 @@ def chart(root: Any) -> tuple[str, list[list[list[str]]]]:
 
 
 def _name(series: Any) -> str:
-    texts = (each.text for part in series if name_of(part) == "tx" for each in found(part, "v"))
-    return next((" ".join(text.split()) for text in texts if text), "")
+    texts = (each.text for part in series if name_of(part) == "tx" for each in elements(part, "v"))
+    return next((in_one_line(text) for text in texts if text), "")
 
 
 def _points(series: Any, kind: str) -> dict[int, str]:
     """Return the texts of a series' categories or values by their places. The outer levels of categories come first."""
     points: dict[int, str] = {}
     for part in (each for each in series if name_of(each) == kind):
-        code = next((each.text for each in found(part, "formatCode")), None) or "General"
-        for level in list(found(part, "lvl")) or [part]:
-            for number, point in enumerate(found(level, "pt")):
+        code = next((each.text for each in elements(part, "formatCode")), None) or "General"
+        for level in list(elements(part, "lvl")) or [part]:
+            for number, point in enumerate(elements(level, "pt")):
                 place = int(point.get("idx") or number)
-                text = _value(next((each.text or "" for each in found(point, "v")), ""), code)
+                text = _value(next((each.text or "" for each in elements(point, "v")), ""), code)
                 points[place] = f"{text} {points[place]}" if place in points else text
     return points
 
@@ -165,4 +166,4 @@ def _value(text: str, code: str) -> str:
     try:
         return formatted(float(text), code)
     except ValueError:
-        return " ".join(text.split())
+        return in_one_line(text)

@@ -11,14 +11,11 @@ from typing import Any
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
-from leafspan.errors import MissingExtra
-from leafspan.files._archive import open_archive
 from leafspan.files._html import markdown_of
-from leafspan.files._office import found, name_of
-from leafspan.files._opening import Unreadable
-from leafspan.files._parts import Assembly
-from leafspan.files._properties import title_in_properties
-from leafspan.files._record import Record
+from leafspan.files._office import elements, name_of
+from leafspan.files._opening import NO_TEXT, Unreadable, in_one_line, open_archive, parsing
+from leafspan.files._pages import title_in_properties
+from leafspan.files._record import Assembly, Record
 from leafspan.files._source import Files
 from leafspan.files._table import Cell, Tables, table
 from leafspan.files._text import first_heading
@@ -38,25 +35,21 @@ def read_opendocument(path: Path, files: Files) -> Iterator[Record]:
     assembly = Assembly()
     tables = Tables(assembly)
     title = None
-    try:
+    with parsing("it is no OpenDocument file that can be read"):
         document = _Document(archive)
         if kind == ".odt":
             assembly.add_text(markdown_of(document.html())[0])
             title = document.title
         elif kind == ".ods":
-            for sheet in found(document.body, "table"):
+            for sheet in elements(document.body, "table"):
                 if document.style(sheet, "table", "display") != "false":
                     tables.add(_Rows(sheet, tables), _get(sheet, "table:name"))
         else:
-            for number, page in enumerate(found(document.body, "page"), start=1):
+            for number, page in enumerate(elements(document.body, "page"), start=1):
                 if document.style(page, "draw", "visibility") != "hidden" and (text := document.slide(page)):
                     assembly.add(f"{text}\n\n", "slide", number)
-    except MissingExtra:
-        raise
-    except Exception as error:  # a broken file may lack anything
-        raise Unreadable(f"it is no OpenDocument file that can be read: {error}") from None
     if not assembly.text.strip():
-        raise Unreadable("it has no text, only images perhaps: recognise its text first (OCR)")
+        raise Unreadable(NO_TEXT)
     title = title or title_in_properties(archive, "meta.xml") or (None if kind == ".ods" else first_heading(assembly.text))
     yield Record(assembly.text, title, {}, left_out=tables.left_out, parts=assembly.parts)
 
@@ -69,9 +62,9 @@ class _Document:
         self._archive = archive
         content = ElementTree.fromstring(archive.read("content.xml"))
         common = ElementTree.fromstring(archive.read("styles.xml")) if "styles.xml" in archive.namelist() else content
-        self.body = next(found(content, "body"))
+        self.body = next(elements(content, "body"))
         self._pages = [each for each in common.iter() if name_of(each) == "master-page"]
-        self._styles = {_get(each, "style:name"): each for root in (common, content) for each in found(root, "style")}
+        self._styles = {_get(each, "style:name"): each for root in (common, content) for each in elements(root, "style")}
         self._notes: list[str] = []
         fills = {_get(part, "fo:background-color") for each in self._styles.values() for part in each}
         self._is_white = fills <= {"", "transparent", "#ffffff"}  # on which white text cannot be seen
@@ -121,7 +114,7 @@ class _Document:
                 notes += self._lines(shape)
             elif _get(shape, "presentation:class") == "title":
                 titles += self._lines(shape)
-            elif (rows := next(found(shape, "table"), None)) is not None:
+            elif (rows := next(elements(shape, "table"), None)) is not None:
                 parts.append(table(_Rows(rows, None)).rstrip())
             elif lines := [f"- {line}" for line in self._lines(shape)]:
                 if parts and parts[-1].startswith("- "):
@@ -132,7 +125,7 @@ class _Document:
 
     def _lines(self, shape: Any) -> list[str]:
         texts = (_words(each) for each in shape.iter() if name_of(each) in ("p", "h"))
-        objects = (_words(each) for frame in found(shape, "object") for each in self._object(frame))
+        objects = (_words(each) for frame in elements(shape, "object") for each in self._object(frame))
         return [text for text in (*texts, *objects) if text]
 
     def _blocks(self, parent: Any) -> str:
@@ -153,7 +146,7 @@ class _Document:
         return inner + "".join(map(self._block, self._object(element)) if kind == "object" else ())
 
     def _paragraph(self, element: Any, kind: str) -> str:
-        if any(_get(each, "text:is-hidden") == "true" for each in found(element, "hidden-paragraph")):
+        if any(_get(each, "text:is-hidden") == "true" for each in elements(element, "hidden-paragraph")):
             return ""
         below: list[str] = []
         text = self._line(element, below).strip()
@@ -215,7 +208,7 @@ class _Document:
             return []
         root = ElementTree.fromstring(self._archive.read(name))
         if name_of(root) == "math":
-            said = next(found(root, "annotation"), root)  # as it was typed, such as "a over b"
+            said = next(elements(root, "annotation"), root)  # as it was typed, such as "a over b"
             said.tag = "math"
             return [said]
         return [
@@ -236,7 +229,7 @@ class _Rows:
     def __iter__(self) -> Iterator[list[Cell | str]]:
         hidden: set[int] = set()
         column = 0
-        for each in found(self._element, "table-column"):
+        for each in elements(self._element, "table-column"):
             width = min(_number(each, _COLUMNS), _MOST_COLUMNS)
             hidden.update(range(column, column + width) if _get(each, "table:visibility") in _HIDDEN else ())
             column += width
@@ -279,7 +272,7 @@ class _Rows:
 
     def _text(self, cell: Any) -> str:
         """Return what a cell shows, or its value, or its formula."""
-        lines = list(map(_words, found(cell, "p")))
+        lines = list(map(_words, elements(cell, "p")))
         if any(lines):
             text = " ".join(lines)
             return text.removesuffix(".0") if text == _get(cell, "office:value") else text
@@ -331,4 +324,4 @@ def _words(element: Any) -> str:
             texts.append(part.tail or "")
 
     add(element)
-    return " ".join("".join(texts).split())
+    return in_one_line("".join(texts))

@@ -13,14 +13,11 @@ from typing import NamedTuple
 
 from leafspan.checks import shown, storable_fields
 from leafspan.errors import InvalidDocument
-from leafspan.files._decoding import whole_characters
-from leafspan.files._formats import suffixes_of
-from leafspan.files._generated import what_leafspan_wrote
-from leafspan.files._naming import FileDocument, FileNames, below_folder
+from leafspan.files._formats import suffixes_of, what_leafspan_wrote
+from leafspan.files._opening import whole_characters
 from leafspan.files._reader_process import LimitedReading
 from leafspan.files._record import BadRecord, Record
-from leafspan.files._source import Files
-from leafspan.files._walking import AN_INDEX, LeftOut, NotRead, find_files
+from leafspan.files._source import AN_INDEX, FileDocument, FileNames, Files, LeftOut, NotRead, below_folder, find_files
 from leafspan.values import Document
 
 _AHEAD = 16  # files that are read before they are needed

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from leafspan.files._parts import Parts
-from leafspan.files._source import Files
-from leafspan.splitting import MARKDOWN, PLAIN, Layout
+from leafspan.splitting import LINE_END, MARKDOWN, PLAIN, Layout
+
+if TYPE_CHECKING:
+    from leafspan.files._source import Files
 
 _MOST_PARSED = 2_000_000  # characters: a parser can need a thousand bytes of memory for each
 
@@ -48,3 +52,122 @@ class Reader(Protocol):
     def __call__(self, path: Path, files: Files) -> Iterator[Record | BadRecord]:
         """Yield a file's documents."""
         ...
+
+
+_PLACE = re.compile(r"(.*)s (\d+)-(\d+)|(.*) (\d+)", re.DOTALL)
+
+
+class Parts(NamedTuple):
+    """Consecutive parts of a file."""
+
+    unit: str  # what one is called, such as ``"page"``
+    first: int  # the number of the first one
+    starts: Sequence[int] | int  # lines of the text, from 1; an int if each line from there is a part
+    name: str = ""  # what contains them, such as a sheet. Empty if that is the file
+
+
+class Assembly:
+    """Joins a file's text from its parts."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._line = 1
+        self._runs: list[tuple[str, int, list[int] | int, str]] = []
+
+    def add(self, text: str, unit: str, number: int, name: str = "") -> None:
+        """Add a part, followed by a line end."""
+        last = self._runs[-1] if self._runs else None
+        if last and (last[0], last[3]) == (unit, name) and isinstance(last[2], list) and last[1] + len(last[2]) == number:
+            last[2].append(self._line)
+        else:
+            self._runs.append((unit, number, [self._line], name))
+        self.add_text(text)
+
+    def add_lines(self, text: str, unit: str, first: int, name: str = "") -> None:
+        """Add parts of one line each."""
+        self._runs.append((unit, first, self._line, name))
+        self.add_text(text)
+
+    def add_text(self, text: str) -> None:
+        """Add a text that belongs to the part before it."""
+        text = text if text.endswith("\n") else text + "\n"
+        self._texts.append(text)
+        self._line += sum(1 for _ in LINE_END.finditer(text))
+
+    @property
+    def text(self) -> str:
+        """The text added so far."""
+        return "".join(self._texts)
+
+    @property
+    def parts(self) -> tuple[Parts, ...]:
+        """Where the parts start."""
+        return tuple(
+            Parts(unit, first, starts if isinstance(starts, int) else tuple(starts), name)
+            for unit, first, starts, name in self._runs
+        )
+
+
+def page_starts(text: str, parts: Sequence[Parts]) -> list[int]:
+    """Return the characters at which pages and slides start. Rows and cells are too small for leaves of their own."""
+    lines = [0, *(match.end() for match in LINE_END.finditer(text))]
+    starts = [
+        start
+        for part in parts
+        if part.unit in ("page", "slide") and not isinstance(part.starts, int)
+        for start in part.starts
+    ]
+    return [lines[start - 1] for start in starts if start <= len(lines)]
+
+
+def packed(parts: Sequence[Parts]) -> list[list[Any]]:
+    """Return parts for JSON. Each line is stored as the distance from the previous one."""
+    return [[unit, first, _steps(starts), name] for unit, first, starts, name in parts]
+
+
+def _steps(starts: Sequence[int] | int) -> list[int] | int:
+    return starts if isinstance(starts, int) else [line - before for before, line in pairwise([0, *starts])]
+
+
+def without_names(parts: Sequence[Parts] | None) -> tuple[Parts, ...] | None:
+    """Return the same parts without the names of their containers, which may be personal data."""
+    return None if parts is None else tuple(each._replace(name="") for each in parts)
+
+
+def place_in_file(
+    packed: Sequence[Sequence[Any]], lines: tuple[int, int], best: tuple[int, int] | None = None
+) -> str | None:
+    """Return the place of these lines in the file, such as ``"pages 3-5"``, or None if unknown. See ``packed``.
+
+    The place of the ``best`` lines comes first: ``"page 4 (pages 3-5)"``.
+    """
+    found = [part for part in (_part_of(packed, line) for line in lines) if part is not None]
+    whole = _place(*found[0], *found[-1]) if found else None
+    first = place_in_file(packed, best) if best else None
+    return f"{first} ({whole})" if first and first != whole else whole
+
+
+def place_between(first: str, last: str) -> str:
+    """Return the place from the start of one place to the end of another, each of a leaf. See ``place_in_file``."""
+    begin, end = _PLACE.fullmatch(first), _PLACE.fullmatch(last)
+    assert begin
+    assert end
+    return _place(begin[1] or begin[4], int(begin[2] or begin[5]), end[1] or end[4], int(end[3] or end[5]))
+
+
+def _place(unit: str, first: int, other_unit: str, last: int) -> str:
+    if unit != other_unit:
+        return f"{unit} {first} to {other_unit} {last}"
+    return f"{unit} {first}" if first == last else f"{unit}s {first}-{last}"
+
+
+def _part_of(packed: Sequence[Sequence[Any]], line: int) -> tuple[str, int] | None:
+    """Return the unit, after its container's name, and the number of the part with this line, or None before all parts."""
+    found = None
+    for unit, first, steps, name in packed:
+        begin = steps if isinstance(steps, int) else steps[0]
+        if begin > line:
+            break
+        after = line - begin if isinstance(steps, int) else bisect_right(list(accumulate(steps)), line) - 1
+        found = f"{name}, {unit}" if name else unit, first + after
+    return found

@@ -12,17 +12,12 @@ from typing import Any
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
-from leafspan.errors import MissingExtra
-from leafspan.files._archive import bytes_of, open_archive
-from leafspan.files._decoding import decode
-from leafspan.files._number_format import formatted
 from leafspan.files._office import chart, paragraphs, relations
-from leafspan.files._opening import Unreadable, read_bytes
-from leafspan.files._parts import Assembly
-from leafspan.files._properties import said_title
-from leafspan.files._record import Record
+from leafspan.files._opening import Unreadable, bytes_of, decode, library, open_archive, parsing, read_bytes
+from leafspan.files._pages import said_title
+from leafspan.files._record import Assembly, Record
 from leafspan.files._source import Files
-from leafspan.files._table import Cell, Tables
+from leafspan.files._table import Cell, Tables, formatted
 
 _SAMPLE = 1 << 16  # characters from which the separator of columns is guessed
 _LONGEST_FIELD = 1 << 20
@@ -38,13 +33,11 @@ def read_csv(path: Path, files: Files) -> Iterator[Record]:
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
     first = text.partition("\n")[0].strip('\ufeff\r"')
     said = first[len(_SAID_SEPARATOR) :] if first.lower().startswith(_SAID_SEPARATOR) else ""
-    try:
+    with parsing("it is no table that can be read"):
         rows = _rows(text, said if len(said) == 1 else "\t" if path.suffix.lower() == ".tsv" else _separator(text))
         if len(said) == 1:
             next(rows)
         tables.add(rows)
-    except csv.Error as error:
-        raise Unreadable(f"it is no table that can be read: {error}") from None
     yield Record(assembly.text, None, {}, left_out=tables.left_out, parts=assembly.parts)
 
 
@@ -69,24 +62,18 @@ def read_xlsx(path: Path, files: Files) -> Iterator[Record]:
 
     Hidden sheets, rows and columns are left out. A formula without a saved value is read itself.
     """
-    try:
-        from openpyxl import load_workbook
-    except ImportError as error:
-        raise MissingExtra.of("Excel needs openpyxl", "xlsx") from error
+    openpyxl = library("openpyxl", "Excel needs openpyxl", "xlsx")
     archive = open_archive(path)
     assembly = Assembly()
     tables = Tables(assembly)
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            book = load_workbook(bytes_of(archive), read_only=True, data_only=True, keep_links=False)
-            for sheet in book.worksheets:
-                if sheet.sheet_state == "visible":
-                    tables.add(_Sheet(sheet, tables).rows(), sheet.title)
-                    for text in _drawn(archive, sheet._worksheet_path):
-                        assembly.add_text(f"\n{text}\n")
-            title = said_title(book.properties.title)
-    except Exception as error:  # a broken file makes openpyxl raise any exception
-        raise Unreadable(f"it is no workbook that openpyxl can read: {error}") from None
+    with parsing("it is no workbook that openpyxl can read"), warnings.catch_warnings(action="ignore"):
+        book = openpyxl.load_workbook(bytes_of(archive), read_only=True, data_only=True, keep_links=False)
+        for sheet in book.worksheets:
+            if sheet.sheet_state == "visible":
+                tables.add(_Sheet(sheet, tables).rows(), sheet.title)
+                for text in _drawn(archive, sheet._worksheet_path):
+                    assembly.add_text(f"\n{text}\n")
+        title = said_title(book.properties.title)
     if not assembly.text.strip():
         raise Unreadable("it has no text")
     yield Record(assembly.text, title, {}, left_out=tables.left_out, parts=assembly.parts)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Mapping, Sequence
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, NamedTuple
 
 from leafspan.checks import check_flag, check_text, shown
 from leafspan.errors import InvalidArgument
+from leafspan.files._record import Parts
+from leafspan.splitting import MARKDOWN, Layout
+from leafspan.values import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +148,120 @@ def _match_parts(parts: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
     if first == "**":
         return any(_match_parts(parts[start:], tuple(rest)) for start in range(len(parts) + 1))
     return bool(parts) and fnmatchcase(parts[0], first) and _match_parts(parts[1:], tuple(rest))
+
+
+AN_INDEX = "index"
+"""The kind of a folder that holds an index."""
+
+# Names of an index's own files and folders. Only indexes have the first ones.
+_MARK = re.compile(r"chroma\.sqlite3|leafspan\.(?:changes|files|lock|segments|vectors)")
+_OWN = re.compile(rf"(?:{_MARK.pattern}).*|[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}")
+
+
+class NotRead(NamedTuple):
+    """A file or folder that is not read, and why."""
+
+    path: Path
+    reason: str
+
+
+class LeftOut(NamedTuple):
+    """A file that is left out: it is hidden, of another kind, or a broken link; or a folder that holds an index."""
+
+    path: Path
+    kind: str
+
+
+def find_files(
+    folder: Path, *, takes: Callable[[Path], bool], enters: Callable[[Path], bool]
+) -> Iterator[Path | NotRead | LeftOut]:
+    """Yield a folder's files to read, its unreadable folders, and what is left out.
+
+    Links that stay in the folder are skipped, since their targets are found anyway. So nothing is found twice, and loops
+    of links do no harm. A hidden folder is left out as a whole, and so is a folder that holds an index. If the given
+    folder holds one, only the index's own files in it are left out.
+    """
+    waiting = [iter([folder])]
+    while waiting:
+        if (path := next(waiting[-1], None)) is None:
+            waiting.pop()
+            continue
+        try:
+            is_link, is_folder = path != folder and _is_link(path), path.is_dir()
+            is_there = not is_link or path.exists()
+            names = sorted(os.listdir(path)) if path == folder or (is_folder and not is_link and enters(path)) else None
+        except OSError as error:  # its path is too long, or its folder must not be searched: it may be a wanted file
+            if path == folder or takes(path) or enters(path):
+                yield NotRead(path, error.strerror or str(error))
+            continue
+        if is_link:
+            if (takes(path) or (enters(path) and is_folder)) and not _leads_into(path, folder):
+                yield NotRead(path, "it is a link that leads out of the folder")
+            elif not is_there:
+                yield LeftOut(path, "links to nothing")
+        elif names is not None:
+            if any(map(_MARK.fullmatch, names)):
+                yield LeftOut(path, AN_INDEX)
+                names = [name for name in names if path == folder and not _OWN.fullmatch(name)]
+            waiting.append(iter([path / name for name in names]))
+        elif is_folder or not takes(path):
+            yield LeftOut(path, _kind(path))
+        else:
+            yield path
+
+
+def _kind(path: Path) -> str:
+    """Return the kind of a file that is left out: its suffix, if any."""
+    return "hidden" if path.name.startswith(".") else path.suffix.lower() or "without a suffix"
+
+
+def _is_link(path: Path) -> bool:
+    return path.is_symlink() or bool(getattr(path, "is_junction", bool)())
+
+
+def _leads_into(link: Path, folder: Path) -> bool:
+    return Path(os.path.realpath(link)).is_relative_to(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class FileDocument(Document):
+    """A document that was read from a file."""
+
+    file: str = ""
+    path: Path = Path()
+    spelling: str = ""
+    lines_before: int = 0
+    markup: str = MARKDOWN
+    parts: Sequence[Parts] | None = None
+    layout: Layout | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileNames:
+    """File names: relative for files below the root folder, otherwise absolute. With ``/`` on every system."""
+
+    root: Path | None = None
+    _folders: dict[Path, Path] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def name(self, path: Path) -> str:
+        """Return the name of the file with this path, which is absolute and without links."""
+        if self.root is not None and path.is_relative_to(self.root):
+            return path.relative_to(self.root).as_posix()
+        return path.as_posix()
+
+    def path(self, name: str) -> Path | None:
+        """Return the path of the file with this name, or None for a relative name without a root.
+
+        Links in its folder are followed. The file need not exist.
+        """
+        path = Path(name) if self.root is None else self.root / name
+        if not path.is_absolute():
+            return None
+        if path.parent not in self._folders:
+            self._folders[path.parent] = Path(os.path.realpath(path.parent))
+        return self._folders[path.parent] / path.name
+
+
+def below_folder(path: Path, folder: Path) -> PurePosixPath | None:
+    """Return the path below the folder, or None if it is not below it."""
+    return PurePosixPath(path.relative_to(folder).as_posix()) if path != folder and path.is_relative_to(folder) else None

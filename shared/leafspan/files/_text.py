@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from leafspan.files._decoding import decode
 from leafspan.files._front_matter import read_front_matter
-from leafspan.files._opening import Unreadable, read_bytes
+from leafspan.files._opening import Unreadable, decode, read_bytes
 from leafspan.files._record import Record, parsed_record
 from leafspan.files._source import Files
-from leafspan.splitting import ASCIIDOC, LINE_END, ORG, RST, find_headings, front_matter, layout_of
+from leafspan.splitting import ASCIIDOC, LINE_END, ORG, RST, find_headings, front_matter, layout_of, parser_of
 
 # What may come before the title, or in its line, without being text, but not within code, which comes first. An open
 # comment goes up to the end, and no other part contains its own first character: no text is searched twice.
@@ -137,3 +136,32 @@ def read_org(path: Path, files: Files) -> Iterator[Record]:
     text = _text_of(path, files)
     title = _ORG_TITLE.search(text[:_BEGINNING])
     yield Record(text, title[1].strip() if title else None, {}, markup=ORG)
+
+
+LANGUAGE_OF = {
+    **dict.fromkeys((".py", ".pyi"), "python"),
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), "javascript"),
+    **dict.fromkeys((".ts", ".mts", ".cts"), "typescript"),
+    ".tsx": "tsx",
+    ".go": "go",
+    ".rs": "rust",
+    ".java": "java",
+    **dict.fromkeys((".c", ".h"), "c"),
+    **dict.fromkeys((".cc", ".cpp", ".cxx", ".hh", ".hpp"), "cpp"),
+    ".cs": "csharp",
+    ".rb": "ruby",
+    ".php": "php",
+}
+"""The language of a file, by its suffix."""
+
+
+def is_code(name: str) -> bool:
+    """Whether a file or a document with this name is source code."""
+    return PurePath(name).suffix.lower() in LANGUAGE_OF
+
+
+def read_code(path: Path, files: Files) -> Iterator[Record]:
+    """See Reader. Its title is the file's name."""
+    language = LANGUAGE_OF[path.suffix.lower()]
+    parser_of(language)  # reports a missing parser for this file
+    yield parsed_record(decode(read_bytes(path), files.encoding or "utf-8"), path.name, language)

@@ -9,12 +9,10 @@ from typing import Any
 from xml.etree import ElementTree
 from zipfile import ZipFile
 
-from leafspan.errors import MissingExtra
-from leafspan.files._archive import open_archive
 from leafspan.files._html import markdown_of
-from leafspan.files._office import chart, diagram, equation, found, name_of, paragraphs, reference, relations, value_of
-from leafspan.files._opening import Unreadable
-from leafspan.files._properties import title_in_properties
+from leafspan.files._office import chart, diagram, elements, equation, name_of, paragraphs, reference, relations, value_of
+from leafspan.files._opening import NO_TEXT, Unreadable, library, open_archive, parsing
+from leafspan.files._pages import title_in_properties
 from leafspan.files._record import Record
 from leafspan.files._source import Files
 
@@ -27,19 +25,14 @@ _DEEPEST = 6
 
 def read_docx(path: Path, files: Files) -> Iterator[Record]:
     """See Reader. Its title has the style of titles, or is in its properties, or is its first heading."""
-    try:
-        import mammoth
-    except ImportError as error:
-        raise MissingExtra.of("Word needs mammoth", "docx") from error
+    mammoth = library("mammoth", "Word needs mammoth", "docx")
     archive = open_archive(path)
-    try:
+    with parsing("it is no document that mammoth can read"):
         document = _Document(archive)
         html = mammoth.convert_to_html(document.rewritten(), include_embedded_style_map=False).value
-    except Exception as error:  # a broken file makes mammoth raise any exception
-        raise Unreadable(f"it is no document that mammoth can read: {error}") from None
     text, heading = markdown_of(html)
     if not text.strip():
-        raise Unreadable("it has no text, only images perhaps: recognise its text first (OCR)")
+        raise Unreadable(NO_TEXT)
     title = document.title or title_in_properties(archive) or heading
     yield Record(text, title, {}, left_out=document.left_out, parts=())
 
@@ -65,9 +58,9 @@ class _Document:
 
     def rewritten(self) -> io.BytesIO:
         """Return the document's archive, without pictures."""
-        body = next(found(self._root, "body"))
-        sections = list(found(body, "sectPr"))
-        self._rewrite(body, self._relations, shaded=next(found(self._root, "background"), None) is not None)
+        body = next(elements(self._root, "body"))
+        sections = list(elements(body, "sectPr"))
+        self._rewrite(body, self._relations, shaded=next(elements(self._root, "background"), None) is not None)
         body[:0] = self._margins(sections, "headerReference")
         body.extend(self._margins(sections, "footerReference"))
         made = {self._main: ElementTree.tostring(self._root)}
@@ -129,7 +122,7 @@ class _Document:
                 self.left_out.append("an embedded file is left out")
             elif kind in ("oMath", "oMathPara"):
                 children.append(
-                    self._run(" ".join(map(equation, [element] if kind == "oMath" else found(element, "oMath"))))
+                    self._run(" ".join(map(equation, [element] if kind == "oMath" else elements(element, "oMath"))))
                 )
             elif kind in ("drawing", "pict", "object"):
                 (children if boxes is None else boxes).extend(self._drawn(element, related, plain=plain))
