@@ -15,8 +15,17 @@ from leafspan.files._reading import (
     read_ahead,
     real_path,
 )
-from leafspan.files._record import BadRecord, Record, packed, page_starts, place_between, place_in_file, without_names
-from leafspan.files._source import FileDocument, FileNames, Files, below_folder
+from leafspan.files._record import (
+    BadRecord,
+    FileDocument,
+    Record,
+    packed,
+    page_starts,
+    place_between,
+    place_in_file,
+    without_names,
+)
+from leafspan.files._source import FileNames, Files, below_folder
 from leafspan.files._text import is_code
 
 __all__ = [

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from leafspan.checks import GENERATOR, shown
 from leafspan.errors import LeafspanError
@@ -16,7 +16,7 @@ from leafspan.files._mail import read_eml, read_mbox
 from leafspan.files._opendocument import read_opendocument
 from leafspan.files._opening import MOST_BYTES, Unreadable, open_file
 from leafspan.files._pages import read_pdf, read_pptx
-from leafspan.files._record import BadRecord, Reader, Record
+from leafspan.files._record import BadRecord, Record
 from leafspan.files._sheets import read_csv, read_xlsx
 from leafspan.files._source import Files
 from leafspan.files._text import LANGUAGE_OF, is_rst, read_asciidoc, read_code, read_markdown, read_org, read_rst, read_text
@@ -124,6 +124,14 @@ def what_leafspan_wrote(path: Path) -> str | None:
         return what if recognises is not None and recognises(path) else None
     except (Unreadable, OSError):
         return None  # reading it as a document reports the error
+
+
+class Reader(Protocol):
+    """A function that reads files of one kind."""
+
+    def __call__(self, path: Path, files: Files) -> Iterator[Record | BadRecord]:
+        """Yield a file's documents."""
+        ...
 
 
 READERS: dict[str, Reader] = {

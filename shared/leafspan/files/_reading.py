@@ -16,8 +16,8 @@ from leafspan.errors import InvalidDocument
 from leafspan.files._formats import suffixes_of, what_leafspan_wrote
 from leafspan.files._opening import whole_characters
 from leafspan.files._reader_process import LimitedReading
-from leafspan.files._record import BadRecord, Record
-from leafspan.files._source import AN_INDEX, FileDocument, FileNames, Files, LeftOut, NotRead, below_folder, find_files
+from leafspan.files._record import BadRecord, FileDocument, Record
+from leafspan.files._source import AN_INDEX, FileNames, Files, LeftOut, NotRead, below_folder, find_files
 from leafspan.values import Document
 
 _AHEAD = 16  # files that are read before they are needed

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from leafspan.splitting import LINE_END, MARKDOWN, PLAIN, Layout
-
-if TYPE_CHECKING:
-    from leafspan.files._source import Files
+from leafspan.values import Document
 
 _MOST_PARSED = 2_000_000  # characters: a parser can need a thousand bytes of memory for each
 
@@ -40,18 +39,23 @@ def parsed_record(text: str, title: str | None, markup: str) -> Record:
     return Record(text, title, {}, left_out=left_out, markup=PLAIN)
 
 
+@dataclass(frozen=True, slots=True)
+class FileDocument(Document):
+    """A document that was read from a file."""
+
+    file: str = ""
+    path: Path = Path()
+    spelling: str = ""
+    lines_before: int = 0
+    markup: str = MARKDOWN
+    parts: Sequence[Parts] | None = None
+    layout: Layout | None = None
+
+
 class BadRecord(NamedTuple):
     """A part of a file that is not a document, and why."""
 
     reason: str
-
-
-class Reader(Protocol):
-    """A function that reads files of one kind."""
-
-    def __call__(self, path: Path, files: Files) -> Iterator[Record | BadRecord]:
-        """Yield a file's documents."""
-        ...
 
 
 _PLACE = re.compile(r"(.*)s (\d+)-(\d+)|(.*) (\d+)", re.DOTALL)

@@ -13,9 +13,6 @@ from typing import Any, NamedTuple
 
 from leafspan.checks import check_flag, check_text, shown
 from leafspan.errors import InvalidArgument
-from leafspan.files._record import Parts
-from leafspan.splitting import MARKDOWN, Layout
-from leafspan.values import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,19 +218,6 @@ def _is_link(path: Path) -> bool:
 
 def _leads_into(link: Path, folder: Path) -> bool:
     return Path(os.path.realpath(link)).is_relative_to(folder)
-
-
-@dataclass(frozen=True, slots=True)
-class FileDocument(Document):
-    """A document that was read from a file."""
-
-    file: str = ""
-    path: Path = Path()
-    spelling: str = ""
-    lines_before: int = 0
-    markup: str = MARKDOWN
-    parts: Sequence[Parts] | None = None
-    layout: Layout | None = None
 
 
 @dataclass(frozen=True, slots=True)
