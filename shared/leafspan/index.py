@@ -408,13 +408,18 @@ class Index(View):
         if not self._store.has_lost:
             return
         for indexes in (self._sources.indexes, (yield from self._sources.trees.existing())):
-            if indexes is None or (missing := indexes.store.lost_vectors()) is None:
+            if indexes is None or indexes.store.lost_vectors() is None:
                 continue
-            embed_some = self._embed_again if embed or missing <= _FEW_TO_EMBED else None
+            again = indexing.make_vectors_anew(
+                indexes.store,
+                indexes.vectors,
+                self._embed_again,
+                self._settings,
+                timeout=self._timeout,
+                most_embedded=None if embed else _FEW_TO_EMBED,
+            )
             try:
-                yield from indexing.make_vectors_anew(
-                    indexes.store, indexes.vectors, embed_some, self._settings, timeout=self._timeout
-                )
+                yield from again
             except (WriterBusy, StorageReadOnly) as error:
                 warnings.warn(f"cannot rebuild lost vectors: {error}", RuntimeWarning, stacklevel=2)
 

@@ -94,7 +94,7 @@ def test_lost_vectors_are_made_anew_as_they_were(tmp_path: Path, mirrored: bool,
         shutil.rmtree(tmp_path / "kb" / "leafspan.segments")
     lose_vectors(tmp_path / "kb")
     counting = Counting()
-    with pytest.warns(RuntimeWarning, match="records are missing, and must be made again"):
+    with pytest.warns(RuntimeWarning, match="the next writer writes them again"):
         index = Index.open(tmp_path / "kb", embedder=counting.embedder)
     assert (counting.embedded == 0) == mirrored
     assert found(index) == before
@@ -103,8 +103,7 @@ def test_lost_vectors_are_made_anew_as_they_were(tmp_path: Path, mirrored: bool,
     gc.collect()
     with Index.open(tmp_path / "kb", embedder=counting.embedder) as index:  # says nothing any more
         assert found(index) == before
-    assert not list((tmp_path / "kb" / "leafspan.vectors").glob("*.lost"))
-    assert not list((tmp_path / "kb" / "leafspan.vectors").glob("*.damaged"))
+        assert not index._store.has_lost
 
 
 def test_until_vectors_are_made_anew_searches_by_vectors_say_so_and_others_go_on(tmp_path: Path):
@@ -112,7 +111,7 @@ def test_until_vectors_are_made_anew_searches_by_vectors_say_so_and_others_go_on
     ids = made(tmp_path / "kb", mirrored=False, embedder=counting.embedder)
     lose_vectors(tmp_path / "kb")
     other = Embedder("another", lambda texts: [[1.0] * 256] * len(texts), lambda texts: [[1.0] * 256] * len(texts))
-    with pytest.warns(RuntimeWarning, match="records are missing"):
+    with pytest.warns(RuntimeWarning, match="the next writer writes them again"):
         index = Index.open(tmp_path / "kb", embedder=other)
     assert len(index.retrieve("sentence", BM25(), k=ALL, candidates=ALL)) > 0
     assert index.get("d3").text == DOCUMENTS[3].text
@@ -136,7 +135,7 @@ def test_an_embedder_that_costs_money_is_asked_for_many_texts_by_the_doctor_only
     ids = made(tmp_path / "kb", mirrored=False, embedder=counting.embedder)
     lose_vectors(tmp_path / "kb")
     counting.embedded = 0
-    with pytest.warns(RuntimeWarning, match="records are missing"):
+    with pytest.warns(RuntimeWarning, match="the next writer writes them again"):
         index = Index.open(tmp_path / "kb", embedder=counting.embedder, embedding_cache=False)
     assert counting.embedded == 0
     with pytest.raises(DamagedIndex, match=r"have not all been made again: run repair\(\)"):
@@ -177,8 +176,8 @@ def test_vectors_of_trees_are_made_anew_as_well(tmp_path: Path, monkeypatch: pyt
     assert summaries == len(DOCUMENTS)
     del index
     lose_vectors(tmp_path / "kb")
-    leaves = pytest.warns(RuntimeWarning, match=r"of 'kb\.leaves' .* records are missing")
-    with leaves, pytest.warns(RuntimeWarning, match=r"of 'kb\.tree\.leaves' .* records are missing"):
+    leaves = pytest.warns(RuntimeWarning, match=r"of 'kb\.leaves' .* writes them again")
+    with leaves, pytest.warns(RuntimeWarning, match=r"of 'kb\.tree\.leaves' .* writes them again"):
         index = Index.open(tmp_path / "kb", embedder=counting.embedder)
     assert {each.id: round(each.score, 4) for each in index.retrieve("chapter", Tree(), k=ALL, candidates=ALL)} == before
     assert index.repair() == []

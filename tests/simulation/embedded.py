@@ -15,7 +15,7 @@ import os
 import pickle
 import struct
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -99,12 +99,6 @@ class Disk:
     def vectors_stored(self) -> dict[str, tuple[str, bool]]:
         """The name of each collection, and whether its vectors were ever written to files, by its folder."""
         return {table.segment: (table.name, table.written > 0) for table in self.tables.values()}
-
-    def vectors_missing(self, segment: str, there: Collection[str]) -> int:
-        """The number of records of a collection whose vectors are neither in its files, as given, nor in the log."""
-        table = next(each for each in self.tables.values() if each.segment == segment)
-        logged = {id_ for _, id_, vector in table.log if vector is not None}
-        return len(table.records.by_id.keys() - set(there) - logged)
 
 
 class VectorsInMemory:

@@ -26,7 +26,7 @@ import leafspan.store
 import leafspan.view
 from leafspan.engines import _caller
 from leafspan.engines.chroma import _files, _foreign, _vector_files
-from leafspan.engines.chroma._database_facts import StoredVectors
+from leafspan.engines.chroma._database import StoredVectors
 from leafspan.engines.local._change_file import ChangeFile
 from leafspan.engines.local._file_lock import FileLock
 from leafspan.flows import Call, _concurrent
@@ -98,8 +98,6 @@ def _answers_of(disk: Disk) -> dict[str, Callable[..., Any]]:
 
     return {
         "stored_vectors": stored_vectors,
-        "last_written": lambda folder: {},
-        "count_missing": lambda folder, segment, there: disk.vectors_missing(segment, there),
         "check_pages": lambda folder: None,
         "refused_records": lambda folder, *, drop: disk.refused(drop=drop),
     }

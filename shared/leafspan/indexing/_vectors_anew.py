@@ -24,15 +24,10 @@ _MIN_FOR_PROGRESS = 2_000  # leaves; with fewer, no progress bar is shown
 
 @dataclass(frozen=True, slots=True)
 class Remade:
-    """Leaves that had no vector, as the number of leaves of each document.
+    """Leaves that had no vector, as the number of leaves of each document."""
 
-    Attributes:
-        made: Leaves that have a vector again.
-        left: Leaves that still have no vector.
-    """
-
-    made: Mapping[str, int]
-    left: Mapping[str, int]
+    made: Mapping[str, int]  # leaves that have a vector again
+    left: Mapping[str, int]  # leaves that still have no vector
 
 
 def make_vectors_anew(
@@ -44,13 +39,17 @@ def make_vectors_anew(
     timeout: float,
     repair: bool = True,
     again: Iterable[str] = (),
+    most_embedded: int | None = None,
 ) -> Flow[Remade]:
     """Find leaves without a stored vector, and make their vectors again. After an interruption, the next call goes on.
 
-    Raises:
-        WriterBusy: if another writer holds the index for longer than the timeout.
+    With ``most_embedded``, no text is embedded if the vectors of more texts are missing in the segments.
     """
     again = set(again)
+    if repair and store.lost_vectors() is not None:
+        (yield from store.start_writing(timeout, None)).stop()  # each writer first writes what the segments have
+        if most_embedded is not None and (store.lost_vectors() or 0) > most_embedded:
+            embed = None
     catalogue = yield from read_consistently(store, Reader.unpacked)
     rows = [row for _, row in sorted(catalogue.rows.items()) if row.version is not None and row.leaves]
     snapshot = None if copy is None else (yield from copy.at_hand(catalogue))
@@ -90,7 +89,7 @@ def make_vectors_anew(
     finally:
         progress.close()
     if repair and not left:
-        store.vectors_found(catalogue)
+        yield from store.vectors_found(catalogue)
     return Remade(made, left)
 
 

@@ -175,8 +175,9 @@ class EngineStore:
         """See ``Store``. A server's rows have no copy to compare with."""
         return VerifiedRows(unpack_rows((yield from self._manifest.scan(["metadata"]))), {})
 
-    def vectors_found(self, catalogue: Catalogue) -> None:
+    def vectors_found(self, catalogue: Catalogue) -> Flow[None]:
         """See ``Store``."""
+        yield from ()
 
     def close(self) -> None:
         """See ``Store``."""

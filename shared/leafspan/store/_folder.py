@@ -8,7 +8,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Collection, Iterable, Set
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -150,16 +150,6 @@ class Folder:
         with suppress(OSError):  # readers then read Chroma
             self._catalogue_file.keep(name, count, known, names)
             self._is_trusted = True
-
-    def found(self, name: str) -> None:
-        """Remember that a collection has all its vectors again."""
-        if self._opened is not None:
-            self._opened.lost.discard(name)
-
-    @property
-    def lost(self) -> Set[str]:
-        """Names of the collections that lost vectors and have not got them back yet."""
-        return self.files.lost.collections() if self._opened is None else self._opened.lost
 
     def reader(self) -> Opened | None:
         """Enter the open client as a reader, or return None if it is out of date or being reopened."""

@@ -83,7 +83,7 @@ class FolderStore:
         def collection(name: str) -> Flow[Collection]:
             opened = yield from chroma.opened()
             found = opened.collections.get(name) or (yield Call(opened.collection, (name, deadline_after(self._timeout))))
-            return found.lacking(self._what_lost) if name in opened.lost else found
+            return found.lacking(self._what_lost) if name in folder.files.to_rebuild else found
 
         return Reader(
             LateCollection(partial(collection, self._leaves_name)),
@@ -211,37 +211,36 @@ class FolderStore:
             catalogue=latest,
             notes_changes=True,
         )
-        if self._leaves_name in opened.lost and self.copied is not None:
+        if folder.files.to_rebuild.get(self._leaves_name, 0) is None and self.copied is not None:
             try:
-                is_whole = yield from self._write_lost_vectors(leaves, catalogue, self.copied)
+                lacking = yield from self._rebuild_vectors(leaves, catalogue, self.copied)
                 yield from writer.recover()  # half-deleted documents may lack vectors, too
-                if is_whole:
-                    self.vectors_found(Catalogue(writer.rows))
+                yield Call(folder.files.rebuilt, (self._leaves_name, deadline_after(self._timeout), lacking))
             except BaseException:
                 stop(False)
                 raise
         return writer
 
-    def _write_lost_vectors(self, leaves: Collection, catalogue: Catalogue, copied: CopiedRecords) -> Flow[bool]:
-        """Write vectors that Chroma has lost again from the copy. Return whether the copy had all of them."""
+    def _rebuild_vectors(self, leaves: Collection, catalogue: Catalogue, copied: CopiedRecords) -> Flow[int]:
+        """Write all vectors of the segments to Chroma. Return the number of leaves whose vectors are still missing."""
         ids = [id_ for row in catalogue.rows.values() if row.version is not None for id_ in row.leaf_ids]
         show = None if len(ids) >= _MIN_FOR_PROGRESS else False
         progress = Progress(len(ids), show=show, what="Writing vectors again", unit=" leaves")
-        is_whole = True
+        lacking = 0
         try:
             for start in range(0, len(ids), _AT_ONCE):
-                some = ids[start : start + _AT_ONCE]
-                missing = yield from leaves.without_vectors(some)
+                some = list((yield from leaves.get(ids[start : start + _AT_ONCE], [])))  # writing others would make records
                 try:
-                    records, _ = yield from copied(catalogue, missing, ["vector"])
+                    records, _ = yield from copied(catalogue, some, ["vector"])
                 except StaleRead:  # a file of the copy is damaged
                     records = {}
                 yield from leaves.put_vectors({id_: record.vector for id_, record in records.items()})
-                is_whole &= len(records) == len(missing)
-                progress.advance(len(some))
+                if rest := [id_ for id_ in some if id_ not in records]:  # Chroma's log may have them
+                    lacking += len((yield from leaves.without_vectors(rest)))
+                progress.advance(_AT_ONCE)
         finally:
             progress.close()
-        return is_whole
+        return lacking
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See ``Store``."""
@@ -269,12 +268,12 @@ class FolderStore:
     @property
     def has_lost(self) -> bool:
         """See ``Store``."""
-        return bool(self._open_folder().lost)
+        return bool(self._open_folder().files.to_rebuild)
 
     def lost_vectors(self) -> int | None:
         """See ``Store``."""
-        loss = self._open_folder().files.lost.find(self._leaves_name)
-        return None if loss is None else loss.missing or 1
+        to_rebuild = self._open_folder().files.to_rebuild
+        return to_rebuild[self._leaves_name] or 0 if self._leaves_name in to_rebuild else None
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
         """See ``Store``."""
@@ -330,14 +329,13 @@ class FolderStore:
             yield Call(folder.keep, (self._name, count, known, names), {"anew": True})
         return VerifiedRows(known.catalogue.rows, differences)
 
-    def vectors_found(self, catalogue: Catalogue) -> None:
+    def vectors_found(self, catalogue: Catalogue) -> Flow[None]:
         """See ``Store``."""
         if any(row.is_half_done for row in catalogue.rows.values()):
             return  # half-deleted documents may lack vectors, too
-        lost = self._open_folder().files.lost
-        if (loss := lost.find(self._leaves_name)) is not None:
-            lost.forget(loss)
-        self._open_folder().found(self._leaves_name)
+        folder = self._open_folder()
+        if self._leaves_name in folder.files.to_rebuild:
+            yield Call(folder.files.rebuilt, (self._leaves_name, deadline_after(self._timeout)))
 
     def _with_leaves(self, use: Callable[[Collection], Flow[set[str]]]) -> Flow[set[str]]:
         """Run a flow with the collection of the leaves, even if it is known to have lost vectors."""

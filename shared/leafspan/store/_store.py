@@ -83,7 +83,10 @@ class Store(Protocol):
         ...
 
     def lost_vectors(self) -> int | None:
-        """The number of leaves whose vectors were lost and not written again yet, or None if no vector is missing."""
+        """The number of leaves whose vectors must be embedded again, or None if no vector is missing.
+
+        0 if the next writer has to write the vectors of the segments again before anybody can tell.
+        """
         ...
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
@@ -109,7 +112,7 @@ class Store(Protocol):
         """Compare the stored rows with the rows in the catalogue's file."""
         ...
 
-    def vectors_found(self, catalogue: Catalogue) -> None:
+    def vectors_found(self, catalogue: Catalogue) -> Flow[None]:
         """Record that all leaves of these documents have their vectors again."""
         ...
 

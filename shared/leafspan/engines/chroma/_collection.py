@@ -15,7 +15,7 @@ from leafspan.engines._caller import Caller
 from leafspan.engines._port import MOST_RESULTS, Field, Near, Notes, Record
 from leafspan.engines._tables import STEP, checked, checked_rows, in_batches
 from leafspan.engines.chroma._caller import caller_of
-from leafspan.engines.chroma._files_use import Use
+from leafspan.engines.chroma._files import Use
 from leafspan.engines.chroma._portions import Portions
 from leafspan.errors import DamagedIndex, ServerTimeout
 from leafspan.flows import Call, Flow, asked_whether_awaited

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from leafspan.engines._caller import in_one_line, late_answer
 from leafspan.engines._port import StaleRead
-from leafspan.engines.chroma._database_file import RESTORE
+from leafspan.engines.chroma._database import RESTORE
 from leafspan.engines.local._open_files import too_many_files
 from leafspan.errors import (
     DamagedIndex,

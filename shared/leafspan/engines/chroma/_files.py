@@ -1,44 +1,41 @@
-"""Chroma's files in a folder: used by one process at a time, and checked and repaired before Chroma opens them."""
+"""Chroma's files in a folder: used by one process at a time, and checked before Chroma opens them."""
 
 from __future__ import annotations
 
-import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from leafspan.engines.chroma._database_facts import (
+from leafspan.engines.chroma._database import (
+    DATABASE,
+    DatabaseFile,
     StoredVectors,
-    count_missing,
-    last_written,
+    check_there,
+    entries,
+    is_vector_folder,
     refused_records,
     stored_vectors,
 )
-from leafspan.engines.chroma._database_file import DATABASE, DatabaseFile, check_there, entries, is_vector_folder
 from leafspan.engines.chroma._failures import is_refused
-from leafspan.engines.chroma._links import check_links
-from leafspan.engines.chroma._lost_vectors import LostVectors
-from leafspan.engines.chroma._vector_files import Stamp, VectorFiles
+from leafspan.engines.chroma._vector_files import IDS, VECTORS, Note, VectorFiles
 from leafspan.engines.local._change_file import ChangeFile
 from leafspan.engines.local._disk_errors import chroma_disk_error, disk_error
 from leafspan.engines.local._file_lock import FileLock
+from leafspan.engines.local._waiting import deadline_after
 from leafspan.errors import StorageFailed, WriterBusy
 
-RECORDS = "leafspan.vectors"
+_NOTES = "leafspan.vectors"
+_OWN = ("leafspan.lock", "leafspan.files", "leafspan.changes", _NOTES, "leafspan.segments")
 
 
 class FileDamage(NamedTuple):
-    """Vector files that do not match their checksums, and logged writes that Chroma cannot carry out.
+    """Vector files that do not match their notes, and logged writes that Chroma cannot carry out."""
 
-    Attributes:
-        in_use: Names of damaged files, by Chroma's folder.
-        refused: Number of refused writes, by collection.
-    """
-
-    in_use: Mapping[str, str]
-    refused: Mapping[str, int]
+    in_use: Mapping[str, str]  # names of damaged files, by Chroma's folder
+    refused: Mapping[str, int]  # number of refused writes, by collection
 
 
 class Files:
@@ -46,35 +43,22 @@ class Files:
 
     Every few thousand records, Chroma overwrites its vector files in place and then removes the records from its log. A
     process that loads the files meanwhile crashes or fails. So does a process that loads torn or damaged files: Chroma
-    does not check them. So leafspan records their checksums after each use that changed them, and compares them before
-    Chroma opens them. If they differ, there are two cases:
-
-    1. The files look complete: a process was killed or failed while it used them, or a program without leafspan has
-       written. They are as new as the database, and leafspan records them.
-    2. The files are torn, damaged, or older than the database, which knows the last change that Chroma wrote to files and
-       perhaps removed from the log. leafspan sets them aside, and Chroma starts new ones. leafspan notes how many vectors
-       are missing (``LostVectors``). The next writer restores them from the segments, and embeds again what the segments
-       do not have. Queries in a folder do not read these files.
-
-    Attributes:
-        forget: Called when other programs have written, to drop copies of the database's content.
+    does not check them. So leafspan notes their checksums after each use that changed them, and compares them before
+    Chroma opens them. Files that differ are still whole if they look complete and a process was killed while it used
+    them, or a program without leafspan has written. Else leafspan deletes them, and notes that the next writer has to
+    write all vectors again, from the segments. Queries in a folder do not read these files.
     """
 
     def __init__(self, path: Path, changes: ChangeFile) -> None:
         self.path = path
-        self.lost = LostVectors(path / RECORDS)
         self._changes = changes
         self._database: DatabaseFile | None = None
-        self._known: dict[str, Stamp | None] = {}  # vector files when this process last checked them
+        self._compared: dict[str, Any] = {}  # vector files that this process has compared with their notes
         self._stored: dict[str, StoredVectors] | None = None
-        self.forget: Callable[[], None] = lambda: None
+        self.forget: Callable[[], None] = lambda: None  # called when other programs have written
 
     def is_as_left(self) -> bool:
-        """Whether only leafspan has changed the database since it last noted the count of changes.
-
-        Raises:
-            DamagedIndex: if the database is gone, not an SQLite file, or older than the note.
-        """
+        """Whether only leafspan has changed the database since it last noted the count of changes."""
         self._look_at_database()
         if self._database is not None:
             self._database.check_not_older(self._changes.database)
@@ -103,18 +87,12 @@ class Files:
 
     @contextmanager
     def locked(self, deadline: float, *, opening: bool = False) -> Iterator[None]:
-        """A context in which no other process uses the files. Other processes use them for one call of Chroma at a time.
-
-        Raises:
-            WriterBusy: if another process does not release the files in time.
-            DamagedIndex: if the files are damaged and cannot be repaired.
-            StorageFailed: if the files cannot be read, or their checksums cannot be written.
-        """
+        """A context in which no other process uses the files. Other processes use them for one call of Chroma at a time."""
         lock = FileLock(self.path / "leafspan.files")
         if not lock.acquire(deadline):
             raise WriterBusy(
-                f"the files of {str(self.path)!r} are in use by another process{lock.holder()}, which has not let go of "
-                "them within the timeout: see whether it was stopped or hangs, or open the index with a longer timeout"
+                f"the files of {str(self.path)!r} are in use by another process{lock.holder()}, which does not release "
+                "them in time: see whether it was stopped or hangs, or open the index with a longer timeout"
             )
         try:
             self._changes.follow()
@@ -136,159 +114,204 @@ class Files:
             lock.release()
 
     def damage(self, deadline: float, *, repair: bool, in_use: bool) -> FileDamage:
-        """Compare all vector files with their checksums, even if Chroma has them open already.
-
-        Raises:
-            WriterBusy: if another process does not release the files in time.
-            StorageFailed: if the files cannot be read.
-        """
-        in_use_and_damaged: dict[str, str] = {}
+        """Compare all vector files with their notes, even if Chroma has them open already."""
+        damaged: dict[str, str] = {}
         with self.locked(deadline, opening=not in_use):
             refused = refused_records(self.path, drop=repair)
             for files in self._vector_files():
-                if (recorded := files.recorded()) is None or not files.is_recorded:
-                    continue
-                if damaged := files.damaged(recorded):
-                    in_use_and_damaged[files.place.name] = ", ".join(damaged)
-        for name in in_use_and_damaged:
-            self._known.pop(name, None)  # compare again before Chroma opens them
-        return FileDamage(in_use_and_damaged, refused)
+                note = files.note
+                if note is not None and note.files is not None and (names := files.damaged(note.files)):
+                    damaged[files.place.name] = ", ".join(names)
+        for name in damaged:
+            self._compared.pop(name, None)  # compare again before Chroma opens them
+        return FileDamage(damaged, refused)
 
     def explain(self, error: BaseException, doing: str) -> StorageFailed | None:
         """Return the error to raise if a full or read-only disk explains Chroma's failure, or None for other failures."""
-        sizes = [sum(each[1] for each in files.stamp or ()) for files in self._vector_files()]
+        sizes = [sum(each[1] for each in files.stamp if each) for files in self._vector_files()]
         return chroma_disk_error(error, doing, self.path, max(sizes, default=0))
 
+    @property
+    def to_rebuild(self) -> Mapping[str, int | None]:
+        """The collections without some of their vectors.
+
+        The number of vectors that have to be embedded again, or None before the next writer has copied the others.
+        """
+        notes = [each.note for each in self._vector_files()]
+        return {note.collection: note.lacking for note in notes if note is not None and note.files is None}
+
+    def rebuilt(self, collection: str, deadline: float, lacking: int = 0) -> None:
+        """Note that all vectors of a collection were written again, or all but some."""
+        with self.locked(deadline):
+            for files in self._vector_files():
+                if (note := files.note) is not None and note.collection == collection and note.files is None:
+                    if lacking:
+                        files.note = note._replace(lacking=lacking)
+                    else:
+                        self._record(files)
+
     def _prepare(self, opening: bool) -> None:
-        """Check the files, and record the changed ones."""
+        """Check the files."""
         touched = self._changes.touching
         if opening:
             self._look_at_database()
-            self._look_at_vectors()
+            if self._database is not None and self._stored is None:
+                self._look_at_vectors()
             if touched and self._database is not None:
                 refused_records(self.path, drop=True)  # left by a process that was killed before Chroma could report them
-        known_count = self._changes.database
+        noted = self._changes.database
         count = self._database.changes if self._database else None
         if self._database is not None:
-            self._database.check_not_older(known_count)
-        written_by_others = known_count is None or known_count != count
+            self._database.check_not_older(noted)
+        written_by_others = noted is None or noted != count
         if written_by_others:
             self.forget()
         for files in self._vector_files():
-            name = files.place.name
-            if (
-                touched
-                or (opening and (files.stamp is None or files.stamp != self._known.get(name)))
-                or not files.is_recorded
-            ):
-                self._settle(files, unsure=touched or written_by_others, silent=touched)
-                if not files.is_recorded:
-                    self._record(files)
-                self._known[name] = files.stamp
+            note = files.note
+            is_compared = files.stamp == self._compared.get(files.place.name)
+            if touched or not files.is_as_noted(note) or (opening and not is_compared):
+                self._settle(files, note, unsure=touched or written_by_others, silent=touched)
 
-    def _settle(self, files: VectorFiles, *, unsure: bool, silent: bool) -> None:
-        """Make sure that vector files are whole."""
-        recorded = files.recorded()
-        if files.ids_stamp is None and not self._is_stored(files):
+    def _settle(self, files: VectorFiles, note: Note | None, *, unsure: bool, silent: bool) -> None:
+        """Make sure that vector files are whole, or delete them and note that they must be rebuilt."""
+        name = files.place.name
+        is_there = files.ids is not None
+        if not is_there and note is not None:
+            self._stored = stored_vectors(self.path) or self._stored  # the collection may be gone
+        stored = (self._stored or {}).get(name)
+        if self._stored is not None and stored is None:
+            files.note = None
             return
-        damaged = files.damaged(recorded) if recorded else []
-        stored = (self._stored or {}).get(files.place.name)
-        is_older = stored is not None and files.is_before(stored.last)
-        if recorded and not damaged:
-            if not is_older:
+        if not is_there and (note.files is None if note else stored is None or stored.last is None):
+            return  # Chroma starts new files
+        damaged: list[str] = []
+        if note is not None and note.files is not None:
+            damaged = files.damaged(note.files)
+            is_older = stored is not None and note.last is not None and note.last < (stored.last or 0)
+            if not damaged and not is_older:
+                if note.ids != files.ids:
+                    files.note = note._replace(ids=files.ids)
+                self._compared[name] = files.stamp
                 return
-            damaged = ["older than the database"]
-        elif (recorded is None or unsure) and files.looks_complete():
+            if not damaged:
+                damaged, unsure = ["older than the database"], False
+        if (unsure or not damaged) and files.look_complete():
+            if note is None or note.files is not None:
+                self._record(files)
             return
-        what = ", ".join(damaged) or "files missing"
-        where = f"Chroma's vectors of {stored.collection if stored else files.place.name!r} in {str(self.path)!r}"
-        files.set_aside()
-        missing = self._note_lost(files, stored)
-        if not silent:  # the user need not act on a kill during a write
-            lost = f"; the vectors of {missing} records are missing, and must be made again" if missing else ""
-            told = f"{where} were damaged ({what}), so Chroma begins without them{lost}"
-            warnings.warn(told, RuntimeWarning, stacklevel=2)
+        self._give_up(files, note, stored, "" if silent else ", ".join(damaged) or "files missing")
+
+    def _give_up(self, files: VectorFiles, note: Note | None, stored: StoredVectors | None, told: str) -> None:
+        """Delete vector files, and note that the collection has to be rebuilt. Only vectors of leaves matter."""
+        if note is None and stored is None:
+            raise StorageFailed(
+                f"cannot tell whether Chroma's vectors {files.place.name!r} in {str(self.path)!r} are whole, since another "
+                "program holds the database: try again when that program has ended"
+            )
+        collection = stored.collection if stored else note.collection if note else ""
+        last = stored.last if stored else None
+        files.note = Note(collection) if collection.endswith(".leaves") else Note(collection, {}, None, last)
+        files.remove()
+        if told:
+            warnings.warn(
+                f"Chroma's vectors of {collection!r} in {str(self.path)!r} were damaged ({told}): leafspan deleted them, "
+                "and the next writer writes them again",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def _record(self, files: VectorFiles) -> None:
-        files.record(last_written(self.path).get(files.place.name))
-
-    def _is_stored(self, files: VectorFiles) -> bool:
-        """Whether missing vector files should exist."""
+        """Note the files as they are."""
         name = files.place.name
-        if files.has_record:
-            self._stored = stored_vectors(self.path) or self._stored  # the collection may be gone
-            if self._stored is not None and name not in self._stored:
-                files.forget_record()
-                return False
-            return True
-        stored = (self._stored or {}).get(name)
-        if stored is None or stored.last is None or self.lost.of(name):
-            return False  # never written, or known to be lost: Chroma starts from its log
-        missing = count_missing(self.path, name, ())  # the log may have the lost vectors by now
-        if missing is None:
-            raise StorageFailed(
-                f"cannot tell whether Chroma's vectors of {stored.collection!r} in {str(self.path)!r} are whole, since "
-                "another program holds the database; try again when it has ended"
-            )
-        return missing > 0
-
-    def _note_lost(self, files: VectorFiles, stored: StoredVectors | None) -> int | str:
-        """Note how many vectors are now neither in the files nor in Chroma's log, if any."""
-        missing = count_missing(self.path, files.place.name, files.ids())
-        if stored is None:
-            stored = (stored_vectors(self.path) or {}).get(files.place.name)
-        if missing == 0 or (stored is not None and not stored.collection.endswith(".leaves")):
-            return 0  # only vectors of leaves matter
-        self.lost.note(files.place.name, stored.collection if stored else "", missing)
-        return "some" if missing is None else missing
+        now = stored_vectors(self.path)  # None while the database is busy
+        self._stored = now or self._stored
+        if (stored := (self._stored or {}).get(name)) is not None and stored.own:
+            files.note = Note(stored.collection, files.checksums(), files.ids, stored.last if now else None)
+            self._compared[name] = files.stamp
 
     def _look_at_database(self) -> None:
         """Check the database, as far as that is possible without SQLite."""
         if self.path.is_dir():
-            check_links(self.path)
+            self._check_links()
         if not check_there(self.path):
             return
         if self._database is None or not self._database.is_at_its_path:
             self._database = DatabaseFile(self.path)
         self._database.check()
 
-    def _look_at_vectors(self) -> None:
-        """Find out which collection each vector file belongs to."""
-        if self._database is not None and self._stored is None:
-            self._stored = stored_vectors(self.path)
-            self._forget_gone()
+    def _check_links(self) -> None:
+        """Refuse links where leafspan writes: somebody who can put a link there could have other files overwritten."""
+        vectors = [each for each in entries(self.path) if is_vector_folder(each)]
+        inside = [each / name for each in vectors for name in (*VECTORS, IDS)]
+        for path in (*(self.path / name for name in (DATABASE, *_OWN)), *vectors, *inside):
+            if path.is_symlink():
+                raise StorageFailed(
+                    f"{str(path)!r} is a link; leafspan does not write through links inside an index: replace it with its "
+                    "target (the folder of the index itself may be a link)"
+                )
 
-    def _forget_gone(self) -> None:
-        """Remove notes about vectors that are gone, or do not belong to leafspan."""
-        own = {name for name, each in (self._stored or {}).items() if each.own}
-        if self._stored is None or not (self.path / RECORDS).is_dir():
-            return
-        for known in (self.path / RECORDS).iterdir():
-            if is_vector_folder(known.with_suffix("")) and known.with_suffix("").name not in own:
-                shutil.rmtree(known, ignore_errors=True) if known.is_dir() else known.unlink(missing_ok=True)
+    def _look_at_vectors(self) -> None:
+        """Find out which collection each vector file belongs to, and delete notes of collections that are gone."""
+        self._stored = stored_vectors(self.path)
+        for files in self._vector_files() if self._stored is not None else ():
+            if files.place.name not in (self._stored or {}):
+                files.note = None
 
     def _finish(self) -> None:
-        """Record the changes of this use, and mark the files as whole."""
+        """Note the changes of this use, and mark the files as whole."""
         if self._database is None and (self.path / DATABASE).exists():
             self._database = DatabaseFile(self.path)
         for files in self._vector_files():
-            if not files.is_recorded:
+            if not files.is_as_noted(files.note):
                 try:
                     self._record(files)
                 except OSError:
-                    # The written files are whole. The next use records them first, or says why that fails.
-                    files.forget_record()
-            self._known[files.place.name] = files.stamp
+                    files.note = None  # the written files are whole: the next use notes them, or says why that fails
         if self._database is not None and (count := self._database.changes) is not None:
             self._changes.database = count
         self._changes.touching = False
 
     def _vector_files(self) -> list[VectorFiles]:
         """Return the vector files that belong, or may belong, to an index."""
-        records = self.path / RECORDS
-        folders = [folder for folder in (self.path, records) if folder.is_dir()]
+        notes = self.path / _NOTES
+        folders = [folder for folder in (self.path, notes) if folder.is_dir()]
         found = {each.with_suffix("") for folder in folders for each in entries(folder)}
         names = {each.name for each in found if is_vector_folder(each)}
         names |= {name for name, each in (self._stored or {}).items() if each.last is not None}
         foreign = {name for name, each in (self._stored or {}).items() if not each.own}
-        return [VectorFiles(self.path / name, records) for name in sorted(names - foreign)]
+        return [VectorFiles(self.path / name, notes) for name in sorted(names - foreign)]
+
+
+@dataclass(slots=True)
+class ClientState:
+    """Whether a call of an open client has failed."""
+
+    failed: bool = False
+
+
+class Use:
+    """Writing calls of one open client.
+
+    After a failure, a later call of the same client can hang for ever. So leafspan replaces the client.
+    """
+
+    def __init__(self, files: Files, state: ClientState, timeout: float) -> None:
+        self._files = files
+        self._state = state
+        self._timeout = timeout
+
+    def call(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Any:
+        """Call a function while the files are locked, and return its result."""
+        if self._state.failed:
+            raise StorageFailed(
+                f"an earlier write to {str(self._files.path)!r} failed: leafspan checks the files before the next write: "
+                "try again"
+            )
+        with self._files.locked(deadline_after(self._timeout)):
+            try:
+                return function(*arguments, **options)
+            except BaseException as error:
+                self._state.failed = True
+                if explained := self._files.explain(error, "write"):
+                    raise explained from error
+                raise

@@ -9,25 +9,18 @@ from typing import Any
 
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._failures import CollectionGone, not_opened
-from leafspan.engines.chroma._files import Files
-from leafspan.engines.chroma._files_use import ClientState, Use
+from leafspan.engines.chroma._files import ClientState, Files, Use
 from leafspan.engines.local._waiting import held
 
 
 class Opened:
-    """An open Chroma client with its collections. It is closed when it is retired and its last reader has left.
-
-    Attributes:
-        lost: Names of the collections that have lost vectors, until the vectors are made again.
-        process: Id of the process that opened it.
-    """
+    """An open Chroma client with its collections. It is closed when it is retired and its last reader has left."""
 
     def __init__(self, client: Any, files: Files, *, owned: bool) -> None:
         self.client = client
         self.batch = int(client.get_max_batch_size())
         self.collections: dict[str, Collection] = {}
         self._state = ClientState()
-        self.lost = files.lost.collections()
         self._files = files
         self._loading = threading.Lock()
         self._readers = 0
