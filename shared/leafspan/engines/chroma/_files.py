@@ -202,7 +202,7 @@ class Files:
         self._give_up(files, note, stored, "" if silent else ", ".join(damaged) or "files missing")
 
     def _give_up(self, files: VectorFiles, note: Note | None, stored: StoredVectors | None, told: str) -> None:
-        """Delete vector files, and note that the collection has to be rebuilt. Only vectors of leaves matter."""
+        """Delete vector files, and mark a collection of leaves for rebuilding. Vectors of other collections have no use."""
         if note is None and stored is None:
             raise StorageFailed(
                 f"cannot tell whether Chroma's vectors {files.place.name!r} in {str(self.path)!r} are whole, since another "

@@ -44,7 +44,7 @@ class VectorFiles:
 
     @property
     def note(self) -> Note | None:
-        """The note, or None if there is none that can be read."""
+        """The note, or None if it is missing or damaged."""
         try:
             checksum, *values = json.loads(self._note.read_bytes())
             return Note(*values) if checksum == _checksum_of(values) else None
