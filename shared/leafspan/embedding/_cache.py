@@ -96,11 +96,7 @@ class EmbeddingCache:
 
 
 def find_cache(wanted: bool | EmbeddingCache | None, embedder: Embedder) -> CacheFile | None:
-    """Return the cache for an embedder, or None without a cache.
-
-    Raises:
-        InvalidArgument: if ``wanted`` is of another type.
-    """
+    """Return the cache for an embedder, or None without a cache."""
     if not isinstance(wanted, bool | EmbeddingCache | None):
         raise InvalidArgument(f"embedding_cache must be True, False, an EmbeddingCache or None, got {shown(wanted)}")
     if wanted is False or (wanted is None and embedder.local):
@@ -110,15 +106,10 @@ def find_cache(wanted: bool | EmbeddingCache | None, embedder: Embedder) -> Cach
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Texts whose vectors are interchangeable.
+    """Texts whose vectors are interchangeable."""
 
-    Attributes:
-        identity: The embedder that made them.
-        owner: The index and the view that they were made for; "" for all indexes.
-    """
-
-    identity: EmbedderIdentity
-    owner: str
+    identity: EmbedderIdentity  # the embedder that made them
+    owner: str  # the index and the view that they were made for; "" for all indexes
 
 
 class CacheFile:
@@ -173,11 +164,7 @@ class CacheFile:
         return None
 
     def _check_safe(self) -> None:
-        """Check that other users cannot make SQLite write into other files.
-
-        Raises:
-            OSError: if everybody can write to the folder, or one of SQLite's files is not a regular file, such as a link.
-        """
+        """Check that other users cannot make SQLite write into other files."""
         if os.name == "posix" and self._path.parent.stat().st_mode & stat.S_IWOTH:
             raise OSError(f"everybody can write to {str(self._path.parent)!r}: `chmod o-w` it, or choose another folder")
         for suffix in (*_SUFFIXES, "-journal"):

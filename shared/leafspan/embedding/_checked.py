@@ -39,12 +39,11 @@ class _KnownIdentity:
     identity: EmbedderIdentity | None
 
     def read(self) -> Flow[EmbedderIdentity | None]:
-        """See IdentityRecord."""
         yield from ()
         return self.identity
 
     def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
-        """See IdentityRecord. The process that sent the identity has recorded it."""
+        """The process that sent the identity has recorded it."""
         yield from ()
         return self.identity or identity
 
@@ -93,12 +92,7 @@ class CheckedEmbedder:
         return self._embedder.local
 
     def documents(self, texts: Sequence[str], *, view: str = "") -> Flow[Any]:
-        """Return a vector, as a row, for each text that will be stored. Texts in the cache are not embedded again.
-
-        Raises:
-            IndexMismatch: if another embedder made the index.
-            FunctionFailed: if the embedder fails, or does not return a vector of finite numbers for each text.
-        """
+        """Return a vector, as a row, for each text that will be stored. Texts in the cache are not embedded again."""
         yield from self._check(record=True)
         assert self._identity is not None
         if self._cache is None:
@@ -126,23 +120,14 @@ class CheckedEmbedder:
         return self._checked_vectors([vectors[key] for key in keys], texts)
 
     def queries(self, texts: Sequence[str]) -> Flow[Any]:
-        """Return a vector, as a row, for each query.
-
-        Raises:
-            IndexMismatch: if another embedder made the index.
-            FunctionFailed: if the embedder fails, or does not return a vector of finite numbers for each query.
-        """
+        """Return a vector, as a row, for each query."""
         yield from self._check(record=False)
         with calling("the embedder", self._embedder.name, texts):
             vectors = yield self._embedder.embed_queries(texts)
         return self._checked_vectors(vectors, texts)
 
     def confirm(self, *, record: bool) -> Flow[None]:
-        """Check that this embedder made the index.
-
-        Raises:
-            IndexMismatch: if another embedder made the index.
-        """
+        """Check that this embedder made the index."""
         yield from self._check(record=record)
 
     def identity(self) -> Flow[EmbedderIdentity | None]:
@@ -154,11 +139,7 @@ class CheckedEmbedder:
         return self._identity or self._recorded
 
     def warm(self) -> Flow[EmbedderIdentity | None]:
-        """Load the embedder, and check that it made the index.
-
-        Raises:
-            IndexMismatch: if another embedder made the index.
-        """
+        """Load the embedder, and check that it made the index."""
         yield from self._check(record=False)
         return self._identity
 

@@ -109,15 +109,7 @@ class Embedder:
 
 
 def recognized(thing: object, *, prefixes: bool = True) -> Embedder:
-    """Return an ``Embedder`` from any library's embedder, which is recognised by its methods.
-
-    Args:
-        thing: The embedder.
-        prefixes: Whether a model with a known name gets the prefixes that it was trained with. Default: True.
-
-    Raises:
-        InvalidArgument: if it is not an embedder of a known kind.
-    """
+    """Return an ``Embedder`` from any library's embedder, which is recognised by its methods."""
     if isinstance(thing, Embedder):
         return thing
     if isinstance(thing, type):
@@ -149,9 +141,6 @@ def to_embedder(thing: object, *, prefixes: bool = True) -> Embedder:
     """Return an ``Embedder`` from a name, or from any library's embedder, which is recognised by its methods.
 
     Without ``prefixes``, a known model of another library does not get the prefixes that it was trained with.
-
-    Raises:
-        InvalidArgument: if it is not an embedder of a known kind, or the named object cannot be imported.
     """
     if not isinstance(thing, str):
         return recognized(thing, prefixes=prefixes)
@@ -207,12 +196,7 @@ def embed_in_batches(embed: Embed, texts: Sequence[str], done: Callable[[int], N
 
 
 def check_vectors(vectors: Any, texts: Sequence[str], *, name: str, dimension: int | None = None) -> Vectors:
-    """Return the vectors as an array of shape (number of texts, dimension), float32.
-
-    Raises:
-        UnusableResult: if the number of vectors or their length is wrong, or they have anything but finite numbers. It
-            names the first text with such a vector.
-    """
+    """Return the vectors as an array of shape (number of texts, dimension), float32."""
     try:
         return _array_of(vectors, len(texts), dimension)
     except _Unusable as whole:
@@ -271,17 +255,11 @@ def _first_fault(
 
 @dataclass(frozen=True, slots=True)
 class EmbedderIdentity:
-    """The identity of an index's embedder, as the index stores it.
+    """The identity of an index's embedder, as the index stores it."""
 
-    Attributes:
-        name: Name of the embedder.
-        dimension: Length of its vectors.
-        probe: Its vector for the probe text: little-endian float32, in base64.
-    """
-
-    name: str
-    dimension: int
-    probe: str
+    name: str  # name of the embedder
+    dimension: int  # length of its vectors
+    probe: str  # its vector for the probe text: little-endian float32, in base64
 
     @classmethod
     def of(cls, name: str, vector: Vectors) -> EmbedderIdentity:

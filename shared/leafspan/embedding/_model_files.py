@@ -11,17 +11,7 @@ from leafspan.errors import MissingExtra
 
 
 def model_file(package: str, path: Sequence[str], digest: str, extra: str) -> Path:
-    """Return a file in a package, without importing the package.
-
-    Args:
-        package: The package.
-        path: The file's path in the package.
-        digest: SHA-256 of the content, in hexadecimal.
-        extra: The extra of leafspan that installs the package.
-
-    Raises:
-        MissingExtra: if the package or the file is missing, or the content differs.
-    """
+    """Return a file in a package, without importing the package."""
     found = find_spec(package)
     if found is None or not found.submodule_search_locations:
         raise MissingExtra.of(f"the embedder {extra} needs {package}", extra)

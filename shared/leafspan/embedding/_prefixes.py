@@ -30,11 +30,9 @@ _OF_MODELS = [
 
 
 def known_prefixes(model: Any, name: str | None) -> Prefixes:
-    """Return a model's prefixes by its name. Empty texts if the name is unknown, or if the model's class adds them itself.
+    """Return a model's prefixes by its name, such as ``nomic-embed-text:latest``.
 
-    Args:
-        model: A library's embedder.
-        name: The model's name: ``intfloat/e5-small-v2`` or ``nomic-embed-text:latest``.
+    They are empty if the name is unknown, or if the model's class adds them itself.
     """
     if name is None or any(hasattr(model, each) for each in _DOES_SO_ITSELF) or _has_prompts(model):
         return Prefixes("", "")

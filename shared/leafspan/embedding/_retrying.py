@@ -34,12 +34,7 @@ class RetryingEmbedder:
         self._most = sys.maxsize  # texts of the largest batch that may be accepted
 
     def documents(self, texts: Sequence[str]) -> Flow[NDArray[np.float32]]:
-        """Return a vector, as a row, for each text.
-
-        Raises:
-            FunctionFailed: if the embedder fails after all attempts, or does not return a vector of finite numbers for
-                each text.
-        """
+        """Return a vector, as a row, for each text."""
         with calling("the embedder", self._embedder.name, texts):
             return (yield from self._documents(texts))
 

@@ -61,17 +61,11 @@ def _products(some: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray
 
 
 class WordRows(NamedTuple):
-    """The places of words' vectors.
+    """The places of words' vectors."""
 
-    Attributes:
-        rows: The row of each word in the matrix.
-        vectors: The matrix. A later matrix of the same age has the same vectors in these rows.
-        age: How often vectors have been dropped to make room for others.
-    """
-
-    rows: NDArray[np.intp]
-    vectors: NDArray[np.float32]
-    age: int
+    rows: NDArray[np.intp]  # the row of each word in the matrix
+    vectors: NDArray[np.float32]  # the matrix. A later matrix of the same age has the same vectors in these rows
+    age: int  # how often vectors have been dropped to make room for others
 
 
 class WordVectors:

@@ -124,11 +124,7 @@ _PROBE = (
 
 
 def probe_terms(analyzer: Analysis) -> list[str]:
-    """Return the terms of a text that analyzers treat differently. They tell apart functions of the same name.
-
-    Raises:
-        InvalidArgument: if the analyzer fails, or does not return a list of strings.
-    """
+    """Return the terms of a text that analyzers treat differently. They tell apart functions of the same name."""
     try:
         (terms,) = to_terms(analyzer, [_PROBE])
     except FunctionFailed as error:
@@ -154,11 +150,7 @@ def describe_analyzer(analyzer: Analysis) -> str:
 
 
 def to_terms(analyzer: Analysis, texts: Sequence[str], *, asked: bool = False) -> list[list[str]]:
-    """Return the terms of each text. With ``asked``, the texts are queries.
-
-    Raises:
-        FunctionFailed: if a user's own function fails, or does not return a list of strings.
-    """
+    """Return the terms of each text. With ``asked``, the texts are queries."""
     if isinstance(analyzer, Analyzer):
         return analyzer(texts, asked=asked)
     terms_of_texts = []

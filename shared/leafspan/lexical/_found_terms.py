@@ -23,53 +23,34 @@ class AnotherTerm(str):
 
 
 class NodeTerm(NamedTuple):
-    """A term in the larger nodes of a scale.
+    """A term in the larger nodes of a scale."""
 
-    Attributes:
-        numbers: The nodes that score for it.
-        tf: The score of each, for an idf of 1.
-        idf: Its idf among the nodes.
-    """
-
-    numbers: NDArray[np.intp]
-    tf: NDArray[np.float64]
-    idf: float
+    numbers: NDArray[np.intp]  # the nodes that score for it
+    tf: NDArray[np.float64]  # the score of each, for an idf of 1
+    idf: float  # its idf among the nodes
 
 
 @dataclass(slots=True)
 class FoundTerm:
-    """A term in the counted leaves with one reading. Nothing here depends on how often a query has the term.
+    """A term in the counted leaves with one reading. Nothing here depends on how often a query has the term."""
 
-    Attributes:
-        rows: The leaves that have it, in ascending order.
-        counts: How often each has it.
-        tf: The score of each, for an idf of 1.
-        bound: Upper bound of ``tf + absent``.
-        nodes: The same for larger nodes, scale after scale. None until it is needed.
-    """
-
-    rows: NDArray[np.intp]
-    counts: NDArray[Any]
-    tf: NDArray[np.float64]
-    bound: float
+    rows: NDArray[np.intp]  # the leaves that have it, in ascending order
+    counts: NDArray[Any]  # how often each has it
+    tf: NDArray[np.float64]  # the score of each, for an idf of 1
+    bound: float  # upper bound of ``tf + absent``
+    # The same for larger nodes, scale after scale. None until it is needed
     nodes: Sequence[NodeTerm] | None = field(default=None, compare=False)
 
 
 @dataclass(slots=True)
 class Group:
-    """Leaves that one index of BM25 would have: those with the same reading, or all if they are read alike.
-
-    Attributes:
-        leaves: Their number.
-        terms: Their total length, in terms.
-        frequencies: At index n > 0, the number of terms that n of them have. None until it is needed.
-        nodes: The number of larger nodes of each scale. None until it is needed.
-    """
+    """Leaves that one index of BM25 would have: those with the same reading, or all if they are read alike."""
 
     leaves: int
-    terms: int
+    terms: int  # their total length, in terms
+    # At index n > 0, the number of terms that n of them have. None until it is needed
     frequencies: NDArray[np.intp] | None = None
-    nodes: list[int] | None = None
+    nodes: list[int] | None = None  # the number of larger nodes of each scale. None until it is needed
 
     @property
     def average(self) -> float:
@@ -78,16 +59,10 @@ class Group:
 
 
 class CountedLeaves(NamedTuple):
-    """The counted leaves of a query.
+    """The counted leaves of a query."""
 
-    Attributes:
-        masks: Mask of these leaves for each part, None if all leaves of the part are counted.
-        groups: The leaves of each reading.
-        every: All of them.
-    """
-
-    masks: list[Mask | None]
-    groups: Mapping[int, Group]
+    masks: list[Mask | None]  # mask of these leaves for each part, None if all leaves of the part are counted
+    groups: Mapping[int, Group]  # the leaves of each reading
     every: Group
 
     def are_alike(self, reading: int | None) -> bool:
@@ -100,23 +75,14 @@ class CountedLeaves(NamedTuple):
 
 
 class Term(NamedTuple):
-    """A term of the query, for leaves with one reading.
-
-    Attributes:
-        name: The term.
-        reading: The reading. None if all leaves are read alike.
-        found: The leaves that have it.
-        times: Its count in the query.
-        idf: Its idf among the leaves with this reading.
-        scale: What the scores of the reading are multiplied by.
-    """
+    """A term of the query, for leaves with one reading."""
 
     name: str
-    reading: int | None
-    found: FoundTerm
-    times: float
-    idf: float
-    scale: float = 1.0
+    reading: int | None  # the reading. None if all leaves are read alike
+    found: FoundTerm  # the leaves that have it
+    times: float  # its count in the query
+    idf: float  # its idf among the leaves with this reading
+    scale: float = 1.0  # what the scores of the reading are multiplied by
 
     @property
     def weight(self) -> float:

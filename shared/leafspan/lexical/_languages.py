@@ -152,13 +152,11 @@ def known_code(value: object) -> str | None:
 def find_language(text: str, *, expected: str | None = "en") -> str | None:
     """Return the code of a text's main language, or None if it is uncertain, as for a few words, names or numbers.
 
-    The script decides first. Where several languages share it, the words decide. Words with digits or
-    signs in them say nothing, and capitalised words little, since they may be names.
+    The script decides first. Where several languages share it, the words decide. Words with digits or signs in them say
+    nothing, and capitalised words little, since they may be names. Of a long text, eight samples are read.
 
-    Args:
-        text: The text. Of a long one, eight samples are read.
-        expected: The code of the language that most of the index has. It wins over others that are little more likely. None
-            if it is unknown: then a language must be more likely than any that may be expected.
+    The language that most of the index has, ``expected``, wins over others that are little more likely. If it is unknown
+    (None), a language must be more likely than any that may be expected.
     """
     if len(text) > _SAMPLES * _SAMPLE:
         step = (len(text) - _SAMPLE) / (_SAMPLES - 1)

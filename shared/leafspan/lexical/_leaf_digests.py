@@ -27,11 +27,7 @@ def terms_digest(terms: Sequence[str]) -> int:
 
 
 def leaf_digests(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64]:
-    """Return each leaf's digest. Digests take 8 bytes a leaf, and postings are read in portions.
-
-    Raises:
-        IndexError: if the arrays do not match each other.
-    """
+    """Return each leaf's digest. Digests take 8 bytes a leaf, and postings are read in portions."""
     import numpy as np
 
     postings = Postings(arrays)

@@ -80,12 +80,7 @@ def merge_leaf_words(
 
 
 class LeafWords:
-    """Looks up leaves' words in one index's arrays, and reads no more than necessary.
-
-    Attributes:
-        count: Number of leaves.
-        words: Number of different words.
-    """
+    """Looks up leaves' words in one index's arrays, and reads no more than necessary."""
 
     def __init__(self, arrays: Mapping[str, Any]) -> None:
         self._numbers = arrays["leaf_words"]

@@ -41,17 +41,11 @@ def starts_of(leaves: Iterable[tuple[int, Sequence[int]]]) -> NDArray[np.uint8]:
 
 
 class NodeScores(NamedTuple):
-    """The scores of all nodes of a scale for one query.
+    """The scores of all nodes of a scale for one query."""
 
-    Attributes:
-        scores: The scores. 0 for nodes that are not counted.
-        firsts: The number of each node's first leaf.
-        lasts: The number of its last leaf.
-    """
-
-    scores: NDArray[np.float64]
-    firsts: NDArray[np.intp]
-    lasts: NDArray[np.intp]
+    scores: NDArray[np.float64]  # the scores. 0 for nodes that are not counted
+    firsts: NDArray[np.intp]  # the number of each node's first leaf
+    lasts: NDArray[np.intp]  # the number of its last leaf
 
 
 class Nodes:
@@ -79,15 +73,7 @@ class Nodes:
         length: float,
         settings: BM25Settings,
     ) -> list[NodeTerm]:
-        """Return a term in each scale's nodes, from its counts in the leaves.
-
-        Args:
-            leaves: The leaves that have it, in ascending order.
-            times: How often each has it.
-            counts: The number of counted nodes of each scale.
-            length: The total length of the counted leaves.
-            settings: BM25's settings. Nodes use the same k1 and b.
-        """
+        """Return a term in each scale's nodes, from its counts in the leaves."""
         import numpy as np
 
         settings = BM25Settings(settings.k1, settings.b)
@@ -112,19 +98,12 @@ class Nodes:
 
 
 class _Scale(NamedTuple):
-    """The nodes of one scale.
+    """The nodes of one scale."""
 
-    Attributes:
-        numbers: The number of each leaf's node.
-        firsts: The first leaf of each node.
-        lasts: Its last leaf.
-        lengths: Its length, in terms.
-    """
-
-    numbers: NDArray[np.int32]
-    firsts: NDArray[np.intp]
-    lasts: NDArray[np.intp]
-    lengths: NDArray[np.int64]
+    numbers: NDArray[np.int32]  # the number of each leaf's node
+    firsts: NDArray[np.intp]  # the first leaf of each node
+    lasts: NDArray[np.intp]  # its last leaf
+    lengths: NDArray[np.int64]  # its length, in terms
 
     @classmethod
     def of(cls, begins: NDArray[np.bool_], lengths: NDArray[np.int64]) -> _Scale:

@@ -44,25 +44,15 @@ def merge_postings(
 
 
 class _KeptLeaves(NamedTuple):
-    """The kept leaves of one part, under their new numbers.
+    """The kept leaves of one part, under their new numbers."""
 
-    Attributes:
-        lengths: Length of each leaf in terms.
-        starts: Which larger nodes start at each leaf.
-        readings: How the words of each leaf were read.
-        words: The terms that at least one kept leaf has.
-        frequencies: Number of kept leaves that have each of these terms.
-        rows: New numbers of the leaves that have each term, term after term.
-        counts: How often the leaf has the term, for each of ``rows``.
-    """
-
-    lengths: NDArray[Any]
-    starts: NDArray[np.uint8]
-    readings: NDArray[np.uint8]
-    words: list[bytes]
-    frequencies: NDArray[np.int64]
-    rows: NDArray[Any]
-    counts: NDArray[Any]
+    lengths: NDArray[Any]  # length of each leaf in terms
+    starts: NDArray[np.uint8]  # which larger nodes start at each leaf
+    readings: NDArray[np.uint8]  # how the words of each leaf were read
+    words: list[bytes]  # the terms that at least one kept leaf has
+    frequencies: NDArray[np.int64]  # number of kept leaves that have each of these terms
+    rows: NDArray[Any]  # new numbers of the leaves that have each term, term after term
+    counts: NDArray[Any]  # how often the leaf has the term, for each of ``rows``
 
 
 def _keep(part: Postings, mask: NDArray[np.bool_] | None, *, first: int) -> _KeptLeaves:

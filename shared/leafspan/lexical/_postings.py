@@ -104,11 +104,7 @@ def assemble(
 
 
 class Postings:
-    """Looks up terms in one index's arrays, and reads no more than necessary.
-
-    Attributes:
-        terms: Number of different terms.
-    """
+    """Looks up terms in one index's arrays, and reads no more than necessary."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         self.lengths = arrays["lengths"]

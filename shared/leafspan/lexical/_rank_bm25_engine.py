@@ -24,9 +24,6 @@ class RankBM25:
 
     The library keeps a dict for each leaf, and reads all of them for each term of a query. Its index is built again for
     other settings, and for every query with ``counting``.
-
-    Raises:
-        MissingExtra: if rank-bm25 is not installed.
     """
 
     def __init__(self, parts: Sequence[tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_] | None]]) -> None:
@@ -58,12 +55,7 @@ class RankBM25:
         counting: NDArray[np.bool_] | None = None,
         own: int | None = None,
     ) -> Scores:
-        """Return all leaves' scores in the form of ``Corpus.score``, which also computes ``present`` and ``ideal``.
-
-        Raises:
-            InvalidArgument: if the variant is not okapi, if k1 is 0 (the library would divide 0 by 0), or if ``counting``
-                is not a bool for each leaf.
-        """
+        """Return all leaves' scores in the form of ``Corpus.score``, which also computes ``present`` and ``ideal``."""
         import numpy as np
 
         if settings.variant != "okapi":

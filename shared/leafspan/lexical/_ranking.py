@@ -41,24 +41,18 @@ _GROUP = 64  # leaves; comparing the best of each group first finds the best of 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of all leaves for one query.
+    """The scores of all leaves for one query."""
 
-    Attributes:
-        scores: A score for each leaf, 0 for leaves that are not counted. A leaf with a term of the query may score 0 or
-            less in okapi, and a leaf without any may score above 0 in bm25+.
-        marked: Mask of the counted leaves with a term of the query. None if these are exactly the leaves with a score
-            above 0.
-        ideal: Upper bound of the scores, >= 0: the sum, over the query's terms, of the idf times the highest possible ``tf
-            + absent``. A leaf that has each term very often comes close to it. A term without leaves is treated as the
-            rarest possible term, so that a leaf with all other terms still scores below ``ideal``. A negative idf (okapi)
-            adds 0.
-        leaves: The number of counted leaves.
-    """
-
+    # A score for each leaf, 0 for leaves that are not counted. A leaf with a term of the query may score 0 or less in
+    # okapi, and a leaf without any may score above 0 in bm25+
     scores: NDArray[np.float64]
+    # Mask of the counted leaves with a term of the query. None if these are exactly the leaves with a score above 0
     marked: Mask | None
+    # Upper bound of the scores, >= 0: the sum, over the query's terms, of the idf times the highest possible ``tf +
+    # absent``. A leaf that has each term very often comes close to it. A term without leaves is treated as the rarest
+    # possible term, so that a leaf with all other terms still scores below ``ideal``. A negative idf (okapi) adds 0
     ideal: float
-    leaves: int
+    leaves: int  # the number of counted leaves
 
     @property
     def present(self) -> Mask:
@@ -76,12 +70,6 @@ class Corpus:
     Leaves with different readings are scored as if each reading had an index of its own, then scaled, so that a leaf with
     all words of the query can reach the same score in each. So a document in another language changes the scores of no
     other leaf, except by the scale of all.
-
-    Attributes:
-        leaves: Number of leaves of all parts, including dead ones.
-
-    Raises:
-        InvalidArgument: if a mask is not a bool for each leaf of its part.
     """
 
     def __init__(self, parts: Sequence[tuple[Mapping[str, NDArray[Any]], Mask | None]]) -> None:
@@ -110,11 +98,7 @@ class Corpus:
         return [part.postings for part in self._parts]
 
     def readings(self, counting: Mask | None = None) -> tuple[int, ...]:
-        """Return the readings of the counted leaves, most frequent first: see ``leafspan.lexical._postings``.
-
-        Raises:
-            InvalidArgument: if ``counting`` is not a bool for each leaf.
-        """
+        """Return the readings of the counted leaves, most frequent first: see ``leafspan.lexical._postings``."""
         _check_mask(counting, self.leaves)
         groups = self._counted(counting).groups
         return tuple(sorted(groups, key=lambda reading: -groups[reading].leaves))
@@ -122,17 +106,9 @@ class Corpus:
     def score(
         self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None, own: int | None = None
     ) -> Scores:
-        """Return all leaves' scores for a query.
+        """Return all leaves' scores for a query. Only leaves in the mask ``counting`` are counted.
 
-        Args:
-            terms: The query's terms.
-            settings: BM25's settings.
-            counting: A mask of the leaves to count. Default: all.
-            own: The reading of the query's own language. Scores of other readings are scaled to its scores. Default: the
-                reading of most leaves.
-
-        Raises:
-            InvalidArgument: if ``counting`` is not a bool for each leaf.
+        Scores of all readings are scaled to those of the query's own reading. Default: the reading of most leaves.
         """
         return self._add_up(self._find_all(terms, settings, counting, own), settings)
 
@@ -142,9 +118,6 @@ class Corpus:
         """Return the scores of all leaves, of the larger nodes, scale after scale, and each term's highest idf.
 
         For larger nodes, see ``leafspan.lexical._nodes``.
-
-        Raises:
-            InvalidArgument: if ``counting`` is not a bool for each leaf.
         """
         found = self._find_all(terms, settings, counting, own)
         counted = found.counted
@@ -419,17 +392,11 @@ def score_reached_by(count: int, scores: NDArray[Any]) -> float:
 
 
 class _Part(NamedTuple):
-    """One of the inverted indexes.
-
-    Attributes:
-        postings: Its postings.
-        live: Mask of its live leaves, None if all are live.
-        place: The numbers of its leaves in the corpus.
-    """
+    """One of the inverted indexes."""
 
     postings: Postings
-    live: Mask | None
-    place: slice
+    live: Mask | None  # mask of its live leaves, None if all are live
+    place: slice  # the numbers of its leaves in the corpus
 
 
 def _number_terms(parts: Sequence[Postings]) -> list[NDArray[np.intp]]:

@@ -156,17 +156,12 @@ def _without_hyphens(piece: str) -> list[str]:
 
 
 class OtherWriting(NamedTuple):
-    """A chunk with one word, which some leaves have instead of neighbouring words of a question.
+    """A chunk with one word, which some leaves have instead of neighbouring words of a question."""
 
-    Attributes:
-        chunk: The chunk, for ``words_of``.
-        words: The words.
-        after_blank: Whether there is white space after the first word, and no digit. Then the first word must not be a stop
-            word, so that ``to day`` does not find today.
-    """
-
-    chunk: str
+    chunk: str  # the chunk, for ``words_of``
     words: Sequence[str]
+    # Whether there is white space after the first word, and no digit. Then the first word must not be a stop word, so that
+    # ``to day`` does not find today
     after_blank: bool = False
 
 

@@ -88,18 +88,12 @@ class _CodedQueries(NamedTuple):
     """The codes of queries, and the values that all bounds of a query share.
 
     The product of a query q and a vector v, coded as q' and v', is q'v' + (q - q')v' + q(v - v'), and q has length 1.
-
-    Attributes:
-        numbers: Matrix with a row for each query.
-        scales: The value of a 1 in each row, as a column.
-        slope: The factor for the error of a vector's code.
-        least: The part that does not depend on the vector, as a column.
     """
 
-    numbers: NDArray[np.int8]
-    scales: NDArray[np.float32]
-    slope: float
-    least: NDArray[np.float32]
+    numbers: NDArray[np.int8]  # matrix with a row for each query
+    scales: NDArray[np.float32]  # the value of a 1 in each row, as a column
+    slope: float  # the factor for the error of a vector's code
+    least: NDArray[np.float32]  # the part that does not depend on the vector, as a column
 
     @classmethod
     def of(cls, queries: NDArray[np.float32]) -> _CodedQueries:

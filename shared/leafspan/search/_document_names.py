@@ -43,20 +43,13 @@ class DocumentNames:
 
 
 class _Known(NamedTuple):
-    """The cached names of a view.
+    """The cached names of a view."""
 
-    Attributes:
-        catalogue: The catalogue that the names belong to.
-        names: The names.
-        table: The table of all documents at an earlier time.
-        versions: The version of each document in the table.
-        changed: Ids of the documents that were changed, added or deleted since the table was made.
-    """
-
-    catalogue: Catalogue
+    catalogue: Catalogue  # the catalogue that the names belong to
     names: Names
-    table: NameTable
-    versions: list[str]
+    table: NameTable  # the table of all documents at an earlier time
+    versions: list[str]  # the version of each document in the table
+    # Ids of the documents that were changed, added or deleted since the table was made
     changed: frozenset[str] = frozenset()
 
 

@@ -16,11 +16,7 @@ _NODES = (100, 100, 50)  # number of best parents, sections and documents to use
 
 
 class Evidence:
-    """The best nodes of each scale, and the score that they and the leaves' own BM25 give to each leaf.
-
-    Attributes:
-        nodes: The best nodes of each scale, ordered by their rows. A leaf's number is its row.
-    """
+    """The best nodes of each scale, and the score that they and the leaves' own BM25 give to each leaf."""
 
     def __init__(
         self,

@@ -18,21 +18,13 @@ from leafspan.store import Catalogue, Copied, Derived, DocumentToWrite, Reader, 
 
 @dataclass(frozen=True, slots=True)
 class SearchIndexes:
-    """A store with the indexes that search it.
-
-    Attributes:
-        store: The store.
-        words: Its lexical index.
-        vectors: A copy of its vectors for exact search, for a store in a folder. None for others.
-        records: A copy of its leaves' texts, places and metadata, for a store in a folder. None for others.
-        names: The names of its documents, made at first use.
-    """
+    """A store with the indexes that search it."""
 
     store: Store
     words: LexicalIndex
-    vectors: Mirror | None
-    records: Mirror | None
-    names: DocumentNames = field(default_factory=DocumentNames)
+    vectors: Mirror | None  # for exact search; None behind a client
+    records: Mirror | None  # texts, places and metadata of leaves; None behind a client
+    names: DocumentNames = field(default_factory=DocumentNames)  # the names of its documents, made at first use
 
     @classmethod
     def of(cls, store: Store, settings: IndexSettings) -> SearchIndexes:
@@ -64,11 +56,7 @@ class SearchIndexes:
                     copy.close()
 
     def keep_up(self, reader: Reader) -> Flow[None]:
-        """Bring the copy of the leaves up to date, from which queries read the leaves that they have found.
-
-        Raises:
-            StaleRead: if a document is replaced in between.
-        """
+        """Bring the copy of the leaves up to date, from which queries read the leaves that they have found."""
         if self.records is not None:
             yield from self.records.current(reader)
 

@@ -10,9 +10,5 @@ from leafspan.values import LeafId
 
 
 def rows_of(snapshot: MirrorSnapshot, visible: Catalogue, ids: Iterable[str]) -> list[int]:
-    """The rows of leaves in a snapshot, by their shown ids.
-
-    Raises:
-        StaleRead: if a leaf is not current.
-    """
+    """The rows of leaves in a snapshot, by their shown ids."""
     return snapshot.rows((visible.stored_id(leaf.document_id) or "", leaf.ordinal) for leaf in map(LeafId.parse, ids))

@@ -63,19 +63,12 @@ def find_mentions(
 
 
 class _Found(NamedTuple):
-    """A name or a link in a leaf.
+    """A name or a link in a leaf."""
 
-    Attributes:
-        leaf: Id of the leaf.
-        written: The name, or the link's target.
-        documents: The documents that it names, if they match the filter and are not the leaf's own document.
-        namesakes: All documents with this name. Empty for a link.
-    """
-
-    leaf: str
-    written: str
-    documents: Sequence[str]
-    namesakes: Sequence[str] = ()
+    leaf: str  # id of the leaf
+    written: str  # the name, or the link's target
+    documents: Sequence[str]  # the documents that it names, if they match the filter and are not the leaf's own document
+    namesakes: Sequence[str] = ()  # all documents with this name. Empty for a link
 
 
 class _Looking:

@@ -80,11 +80,7 @@ def scan(snapshot: MirrorSnapshot, visible: Catalogue, chosen: Selection, vector
 
 
 def rank(leaves: Sequence[LeafId], stored: NDArray[np.float32], vectors: Any, count: int) -> list[list[Hit]]:
-    """Like ``scan``, for leaves whose vectors are in memory, as a matrix with a row for each.
-
-    Raises:
-        DamagedIndex: if all of these vectors have another length than the queries.
-    """
+    """Like ``scan``, for leaves whose vectors are in memory, as a matrix with a row for each."""
     import numpy as np
 
     stored, queries = normalize(stored), normalize(np.asarray(vectors, dtype=np.float32))

@@ -70,9 +70,6 @@ def nearest_leaves(
     """The leaves nearest to each vector, among the visible documents that match a filter, best first.
 
     Scores are cosine similarities. Ties are ordered by document, then position.
-
-    Raises:
-        StaleRead: if a writer may just have replaced one of the leaves.
     """
     if copy is None and not exact and where is None and reader.scope is None:
         found = yield from reader.search_hits(vectors, count)
@@ -100,11 +97,7 @@ def nearest_leaves(
 
 
 def misses_some(reader: Reader, found: Nearest[Any], count: int, *, complete: bool) -> Flow[bool]:
-    """Whether the engine's graph may have missed some of the nearest leaves, because many vectors are equal.
-
-    Raises:
-        StaleRead: if a found leaf was replaced in between.
-    """
+    """Whether the engine's graph may have missed some of the nearest leaves, because many vectors are equal."""
     if complete and any(map(_are_equal, found.rows)):
         return True
     # An isolated part of the graph has more leaves than a leaf has links, so a search in it finds more than that.
@@ -124,11 +117,7 @@ def _are_equal(row: Sequence[Scored]) -> bool:
 
 
 def begin_scan(reader: Reader, copy: Mirror | None, vectors: Any, count: int, where: Where | None) -> Flow[Scan | None]:
-    """Start a search like ``nearest_leaves``. Return None if there is no copy of the vectors.
-
-    Raises:
-        StaleRead: if a document is replaced in between.
-    """
+    """Start a search like ``nearest_leaves``. Return None if there is no copy of the vectors."""
     if copy is None or not len(vectors):
         return None
     visible = yield from reader.whole_catalogue(where)
@@ -140,11 +129,7 @@ def begin_scan(reader: Reader, copy: Mirror | None, vectors: Any, count: int, wh
 
 
 def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequence[str]) -> Flow[NDArray[np.float64]]:
-    """The cosine similarities of leaves to vectors.
-
-    Raises:
-        StaleRead: if one of the leaves has been replaced.
-    """
+    """The cosine similarities of leaves to vectors."""
     if copy is None:
         stored = yield from reader.fetch_vectors(ids)
         return (yield Call(_cosines_of, ([stored[id_] for id_ in ids], vectors), computes=True))  # type: ignore[no-any-return]
@@ -154,11 +139,7 @@ def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequenc
 
 
 def leaf_vectors(reader: Reader, copy: Mirror | None, ids: Sequence[str]) -> Flow[NDArray[np.float32]]:
-    """The vectors of leaves, a row for each.
-
-    Raises:
-        StaleRead: if one of the leaves has been replaced.
-    """
+    """The vectors of leaves, a row for each."""
     import numpy as np
 
     if copy is None:

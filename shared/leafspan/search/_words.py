@@ -67,12 +67,7 @@ class LexicalIndex:
         self._kept_matcher = (None, None)
 
     def search(self, reader: Reader, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
-        """The leaves that match the words of each query, best first. Ties are ordered by document, then position.
-
-        Raises:
-            IndexMismatch: if the index was made with an analyzer function, and opened without it.
-            StaleRead: if a document is replaced in between.
-        """
+        """The leaves that match the words of each query, best first. Ties are ordered by document, then position."""
         if not request.texts:
             return []
         if self._mirror is None:
@@ -91,11 +86,7 @@ class LexicalIndex:
         return self._mirror is not None and keeps_leaf_words(self.analyzer)
 
     def soft_matches(self, reader: Reader, request: SoftMatches) -> Flow[list[list[float]]]:
-        """How well leaves match the words of each question. Only for an index that ``keeps_leaf_words``.
-
-        Raises:
-            StaleRead: if one of the leaves has been replaced.
-        """
+        """How well leaves match the words of each question. Only for an index that ``keeps_leaf_words``."""
         assert self._mirror is not None
         visible = yield from reader.catalogue()
         snapshot = yield from self._mirror.current(reader)
@@ -112,9 +103,6 @@ class LexicalIndex:
         The rarity of a name is the rarity of its rarest word: 1 - log(leaves with it + 1) / log(leaves). Leaves are indexed
         with their titles, so leaves of the documents with that name are not counted. The rarity is 0 for a name of stop
         words or words that the analyzer does not know, and for every name if the index was opened without its own analyzer.
-
-        Raises:
-            StaleRead: if a document is replaced in between.
         """
         if self._mirror is None:
             return [0.0] * len(names)
@@ -140,11 +128,7 @@ class LexicalIndex:
         return rarities
 
     def warm(self, reader: Reader) -> Flow[None]:
-        """Load and update everything that a search needs, unless the index was opened without its own analyzer.
-
-        Raises:
-            StaleRead: if a document is replaced in between.
-        """
+        """Load and update everything that a search needs, unless the index was opened without its own analyzer."""
         if self._mirror is not None:
             snapshot = yield from self._mirror.current(reader)
             corpus = yield from self._mirror.computed(self._corpus, snapshot, "postings")

@@ -91,11 +91,7 @@ class FetchedSegments:
         return in_order(found)
 
     def fetch(self, pieces: Mapping[StoredFile, Collection[int]]) -> Flow[None]:
-        """Fetch pieces of files.
-
-        Raises:
-            StaleRead: if a segment is gone because others have merged it. The next attempt finds the new segment.
-        """
+        """Fetch pieces of files."""
         wanted = {Piece(Path(file.what).stem, number): file for file, numbers in pieces.items() for number in numbers}
         found = yield from self._shelf.pieces(sorted(wanted))
         for file, numbers in pieces.items():

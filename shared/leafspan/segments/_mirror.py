@@ -63,19 +63,11 @@ class Recipe(Protocol):
         ...
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
-        """Make the arrays of some documents' leaves.
-
-        Raises:
-            StaleRead: if a document has been replaced.
-        """
+        """Make the arrays of some documents' leaves."""
         ...
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
-        """Make the arrays of documents that are in memory. Each of them has at least one leaf.
-
-        Raises:
-            LeafspanError: if a function that the user gave fails.
-        """
+        """Make the arrays of documents that are in memory. Each of them has at least one leaf."""
         ...
 
     def merge(self, parts: Sequence[MaskedArrays]) -> Mapping[str, NDArray[Any] | PiecedArray]:
@@ -130,12 +122,7 @@ class Mirror:
             self._mutex.release()
 
     def current(self, reader: Reader) -> Flow[MirrorSnapshot]:
-        """A snapshot of the whole index for the reader's catalogue; the reader's scope does not matter.
-
-        Raises:
-            StaleRead: if a document is replaced in between.
-            WriterBusy: if another thread makes segments, and has made no segment for a minute.
-        """
+        """A snapshot of the whole index for the reader's catalogue; the reader's scope does not matter."""
         catalogue = yield from reader.everything()
         if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:
             return known
@@ -163,11 +150,7 @@ class Mirror:
             self._mutex.release()
 
     def computed(self, function: Callable[..., T], *arguments: Any) -> Flow[T]:
-        """The result of a function that reads arrays of segments.
-
-        Raises:
-            StaleRead: if a segment is damaged, or gone.
-        """
+        """The result of a function that reads arrays of segments."""
         return (yield Call(function, arguments, computes=True))  # type: ignore[no-any-return]
 
     def stored(self) -> Flow[StoredSegments]:
@@ -184,12 +167,7 @@ class Mirror:
         return self._recipe.comparing(segment.arrays)
 
     def make_again(self, reader: Reader, wrong: Collection[OpenSegment], files: Collection[Path]) -> Flow[None]:
-        """Make segments again from the stored documents, without any copy. Old segments are removed when all are made.
-
-        Raises:
-            StaleRead: if a document is replaced in between. The next call goes on.
-            WriterBusy: if another thread makes segments, and has made no segment for a minute.
-        """
+        """Make segments again from the stored documents, without any copy. Old segments are removed when all are made."""
         catalogue = yield from reader.everything()
         files = {*files, *(each.path for each in wrong if each.path is not None)}
         yield from self._lock()
@@ -208,11 +186,7 @@ class Mirror:
             self._mutex.release()
 
     def _lock(self) -> Flow[None]:
-        """Acquire the mutex. Not inside a call, so that a cancelled task knows whether it has the mutex.
-
-        Raises:
-            WriterBusy: if another thread makes segments, and has made no segment for a minute.
-        """
+        """Acquire the mutex. Not inside a call, so that a cancelled task knows whether it has the mutex."""
         start = time.monotonic()
         while not self._mutex.acquire(blocking=False):
             if time.monotonic() - max(start, self._went_on) > _PATIENCE:
@@ -344,11 +318,7 @@ class Mirror:
         return self._snapshot_of(snapshot.catalogue)
 
     def _make(self, reader: Reader, missing: Sequence[Row]) -> Flow[None]:
-        """Make segments of these documents.
-
-        Raises:
-            StaleRead: if a document has been replaced. Segments of the other documents are made first.
-        """
+        """Make segments of these documents."""
         leaves = sum(row.leaves for row in missing)
         progress = Progress(
             leaves, show=None if leaves >= _MIN_FOR_PROGRESS else False, what=self._recipe.task, unit=" leaves"
@@ -433,15 +403,10 @@ class Mirror:
 
 
 class StoredSegments(NamedTuple):
-    """The stored segments.
+    """The stored segments."""
 
-    Attributes:
-        segments: The undamaged segments.
-        damaged: What is wrong with the damaged ones, by file.
-    """
-
-    segments: Sequence[OpenSegment]
-    damaged: Mapping[Path, str]
+    segments: Sequence[OpenSegment]  # the undamaged segments
+    damaged: Mapping[Path, str]  # what is wrong with the damaged ones, by file
 
 
 def _is_expected(segment: OpenSegment, catalogue: Catalogue) -> bool:

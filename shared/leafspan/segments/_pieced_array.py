@@ -15,13 +15,7 @@ _BYTES = 1 << 22  # per piece
 
 
 class PiecedArray:
-    """The rows of several arrays that their masks select, one array after the other. A mask of None selects all rows.
-
-    Attributes:
-        dtype: The type of its numbers.
-        shape: Its shape.
-        nbytes: Its length in bytes.
-    """
+    """The rows of several arrays that their masks select, one array after the other. A mask of None selects all rows."""
 
     def __init__(self, parts: Sequence[Kept]) -> None:
         import numpy as np

@@ -38,7 +38,6 @@ class RecordCopy:
     content = "texts, places or metadata"
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
-        """See ``Recipe``."""
         stored: list[tuple[str, Mapping[str, Any]]] = []
         for start in range(0, len(ids), _BATCH):
             some = ids[start : start + _BATCH]
@@ -49,11 +48,9 @@ class RecordCopy:
         return (yield Call(_arrays_of, (stored,)))  # type: ignore[no-any-return]
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
-        """See ``Recipe``."""
         return _arrays_of(pair for each in documents for pair in zip(each.texts, each.metadatas, strict=True))
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
-        """See ``Recipe``."""
         import numpy as np
 
         merged: dict[str, NDArray[Any]] = {}
@@ -78,7 +75,6 @@ class RecordCopy:
         return merged
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
-        """See ``Recipe``."""
 
         def differing(first: int, document: DocumentToWrite) -> list[int]:
             kept = _Records(arrays)
@@ -174,11 +170,7 @@ class _Pieces:
         return self._content[self._end(number - 1) if number else 0 : self._end(number)].tobytes()
 
     def check(self, number: int) -> None:
-        """Compare the blocks that contain a byte string with their checksums, unless that was done before.
-
-        Raises:
-            DamagedSegment: if a block is damaged.
-        """
+        """Compare the blocks that contain a byte string with their checksums, unless that was done before."""
         with_rows(self._arrays, self._name, self._end(number - 1) if number else 0, self._end(number))
 
 

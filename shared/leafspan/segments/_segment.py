@@ -47,15 +47,10 @@ class Damaged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """Documents and the arrays of their leaves.
+    """Documents and the arrays of their leaves."""
 
-    Attributes:
-        documents: The documents, by stored id.
-        arrays: Arrays by name. Their rows follow the order of the documents and their leaves.
-    """
-
-    documents: DocumentTable
-    arrays: Mapping[str, NDArray[Any]]
+    documents: DocumentTable  # the documents, by stored id
+    arrays: Mapping[str, NDArray[Any]]  # arrays by name. Their rows follow the order of the documents and their leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +91,7 @@ def write_segment(path: Path, segment: Segment | MergedSegment) -> None:
 
 
 def read_segment(path: Path, *, whole: bool = False) -> Segment:
-    """Map a segment from its file. Its arrays are read-only, and compared with checksums when they are first read.
-
-    Raises:
-        Damaged: if the file is damaged.
-        FileNotFoundError: if there is no such file.
-    """
+    """Map a segment from its file. Its arrays are read-only, and compared with checksums when they are first read."""
     try:
         descriptor = open_file(path, os.O_RDONLY | NO_FOLLOW)
     except IsADirectoryError:

@@ -39,17 +39,12 @@ class SegmentFolder:
 
     A file that cannot be read or written causes a RuntimeWarning, never an error. A segment that cannot be written is kept
     in memory.
-
-    Attributes:
-        path: The folder.
-        read_only: Whether leafspan must not write or remove files there.
-        is_fetched: Whether pieces of files may be missing: see ``FetchedSegments``. Default: False.
     """
 
     def __init__(self, folder: Path | None, *, read_only: bool = False) -> None:
         self.path = folder
         self.read_only = read_only
-        self.is_fetched = False
+        self.is_fetched = False  # whether pieces of files may be missing
         self._ignored: set[Path] = set()  # files that are no longer needed, but cannot be removed
         self._missing: set[Path] = set()  # files that were missing at the last ``lost``
 
@@ -152,11 +147,7 @@ class SegmentFolder:
         return OpenSegment(segment.in_memory() if isinstance(segment, MergedSegment) else segment, None)
 
     def begin(self, name: str, length: int, pieces: Mapping[int, bytes]) -> OpenSegment | None:
-        """Make a file of a segment's length, and write the fetched pieces. Return None if that fails.
-
-        Raises:
-            Damaged: if the pieces are damaged.
-        """
+        """Make a file of a segment's length, and write the fetched pieces. Return None if that fails."""
         path = self.file(name)
         begin = pieces.get(0, b"")
         if len(begin) < HEAD_LENGTH or written_lengths(begin)[1] != length:  # before it takes the disk's space
@@ -174,11 +165,7 @@ class SegmentFolder:
             raise
 
     def _made(self, path: Path, write: Callable[[], None]) -> OpenSegment | None:
-        """Write a file, and open it. If that fails, warn and return None.
-
-        Raises:
-            Damaged: if the file is damaged.
-        """
+        """Write a file, and open it. If that fails, warn and return None."""
         try:
             try:
                 self._make_folder()
@@ -219,23 +206,14 @@ class SegmentFolder:
         return True
 
     def _opened(self, path: Path) -> OpenSegment:
-        """Open a segment's file.
-
-        Raises:
-            Damaged: if the file is damaged.
-            OSError: if it cannot be read.
-        """
+        """Open a segment's file."""
         segment = OpenSegment(read_segment(path), path)
         if self.is_fetched and isinstance(segment.arrays, StoredArrays):
             segment.arrays.file.is_fetched = True
         return segment
 
     def _make_folder(self) -> None:
-        """Make the folder so that only this user can read it.
-
-        Raises:
-            OSError: if it cannot be made, or if a link leads to it.
-        """
+        """Make the folder so that only this user can read it."""
         assert self.path is not None
         if (link := self._link()) is not None:
             raise OSError(errno.ELOOP, f"{str(link)!r} is a link, which is not followed")

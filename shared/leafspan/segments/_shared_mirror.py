@@ -37,7 +37,7 @@ class SharedMirror(Mirror):
         self._fetched = FetchedSegments(shelf(recipe.name), self._folder)
 
     def computed(self, function: Callable[..., T], *arguments: Any) -> Flow[T]:
-        """See ``Mirror``. The function is called again once missing pieces are fetched."""
+        """The function is called again once missing pieces are fetched."""
         while True:
             try:
                 return (yield from super().computed(function, *arguments))
@@ -45,7 +45,7 @@ class SharedMirror(Mirror):
                 yield from self._fetched.fetch(missing.pieces)
 
     def stored(self) -> Flow[StoredSegments]:
-        """See ``Mirror``. Segments that are stored with the index are fetched as a whole."""
+        """Segments that are stored with the index are fetched as a whole."""
         known = self._segments or (yield Call(self._folder.read, ([],)))
         for segment in (yield from self._fetched.with_all(known, (yield from self._fetched.look()))):
             with suppress(StaleRead):
@@ -57,17 +57,16 @@ class SharedMirror(Mirror):
         return found._replace(damaged={**found.damaged, **self._fetched.damaged})
 
     def make_again(self, reader: Reader, wrong: Collection[OpenSegment], files: Collection[Path]) -> Flow[None]:
-        """See ``Mirror``."""
         yield from self._fetched.remove({*files, *(each.path for each in wrong if each.path is not None)})
         yield from super().make_again(reader, wrong, files)
         yield from self._fetched.put(self._own(self._snapshot))
 
     def take(self, segment: Segment) -> Flow[None]:
-        """See ``Mirror``. The segment is stored with the index, so that no other client has to make it."""
+        """The segment is stored with the index, so that no other client has to make it."""
         yield from self._fetched.put([(yield from self._keep(segment))])
 
     def tidy(self, load: Callable[[], Flow[Catalogue]]) -> Flow[None]:
-        """See ``Mirror``. It looks at all stored segments, since each writer may have stored few."""
+        """It looks at all stored segments, since each writer may have stored few."""
         # Before the catalogue is read, so that the catalogue has the rows of all versions on the shelf.
         names = yield from self._fetched.look()
         if len(names) <= MOST_SEGMENTS:

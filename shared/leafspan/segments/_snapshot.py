@@ -87,21 +87,14 @@ class MirrorSnapshot:
 
     All leaves of all segments are numbered, including dead ones; a leaf's number is its row. If a document is current in
     several segments, only the first one is used for it. All ids are stored ids.
-
-    Attributes:
-        catalogue: The catalogue.
-        parts: The arrays of each segment, with a mask of its current leaves; the mask is None if all are current.
-        segments: The segments.
-        live: Number of current leaves of each segment.
-        leaves: Number of all leaves, including dead ones.
     """
 
     def __init__(self, catalogue: Catalogue, segments: Sequence[OpenSegment]) -> None:
         import numpy as np
 
         self.catalogue = catalogue
-        self.parts: list[MaskedArrays] = []
-        self.live: list[int] = []
+        self.parts: list[MaskedArrays] = []  # the mask is None if all leaves are current
+        self.live: list[int] = []  # number of current leaves of each segment
         self.segments = list(segments)
         self._starts = list(accumulate((segment.leaves for segment in segments), initial=0))  # first row of each segment
         self.leaves = self._starts.pop()
@@ -198,11 +191,7 @@ class MirrorSnapshot:
         return [found[place] for place in range(len(wanted))]
 
     def rows(self, leaves: Iterable[tuple[str, int]]) -> list[int]:
-        """The rows of leaves, given as (document id, ordinal).
-
-        Raises:
-            StaleRead: if a leaf is not current.
-        """
+        """The rows of leaves, given as (document id, ordinal)."""
         found = []
         known: dict[str, slice | None] = {}
         for document_id, ordinal in leaves:

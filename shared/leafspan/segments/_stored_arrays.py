@@ -23,11 +23,7 @@ PIECE = 2 * BLOCK
 
 
 class PiecesMissing(Exception):
-    """A query needs pieces of a file that were not fetched yet. The caller fetches the pieces, and reads again.
-
-    Attributes:
-        pieces: The numbers of the pieces, by file.
-    """
+    """A query needs pieces of a file that were not fetched yet. The caller fetches the pieces, and reads again."""
 
     def __init__(self, pieces: Mapping[StoredFile, set[int]]) -> None:
         super().__init__(pieces)
@@ -39,40 +35,24 @@ class DamagedSegment(StaleRead):
 
 
 class StoredArray(NamedTuple):
-    """An array of a file.
+    """An array of a file."""
 
-    Attributes:
-        array: The array, mapped from the file.
-        content: Its bytes, and the padding up to the next array.
-        checksum: CRC-32 of these bytes.
-        checksums: CRC-32 of each block (32 bits each).
-        place: Its first byte in the file.
-    """
-
-    array: NDArray[Any]
-    content: memoryview
-    checksum: int
-    checksums: memoryview
-    place: int
+    array: NDArray[Any]  # the array, mapped from the file
+    content: memoryview  # its bytes, and the padding up to the next array
+    checksum: int  # CRC-32 of these bytes
+    checksums: memoryview  # CRC-32 of each block (32 bits each)
+    place: int  # its first byte in the file
 
 
 class StoredFile:
-    """The state of a file. Its arrays share this object instead of each other, so that the last array closes the file.
-
-    Attributes:
-        what: Its path.
-        problem: The damage that was found, or None.
-        is_fetched: Whether pieces are fetched when they are needed. Then a piece that differs may just be missing.
-        is_gone: Whether pieces can no longer be fetched, since others have merged the segment.
-        fetched: The numbers of the fetched pieces.
-    """
+    """The state of a file. Its arrays share this object instead of each other, so that the last array closes the file."""
 
     def __init__(self, what: str) -> None:
         self.what = what
         self.problem: str | None = None
-        self.is_fetched = False
-        self.is_gone = False
-        self.fetched: set[int] = set()
+        self.is_fetched = False  # whether pieces are fetched when they are needed, so that one that differs may be missing
+        self.is_gone = False  # others have merged the segment, so pieces can no longer be fetched
+        self.fetched: set[int] = set()  # numbers of pieces
 
     def unlike(self, begin: int, end: int) -> Exception:
         """The error for bytes that do not match their checksum: pieces are missing, or the file is damaged."""
@@ -184,11 +164,7 @@ class ArrayInParts:
 
 
 def collect(reads: Iterable[Callable[[], object]]) -> None:
-    """Run all of these functions, even if pieces are missing.
-
-    Raises:
-        PiecesMissing: for all missing pieces together, so that they are fetched at once.
-    """
+    """Run all of these functions, even if pieces are missing."""
     missing: dict[StoredFile, set[int]] = {}
     for read in reads:
         try:

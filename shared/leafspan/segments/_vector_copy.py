@@ -33,7 +33,6 @@ class VectorCopy:
     content = "vectors"
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
-        """See ``Recipe``."""
         import numpy as np
 
         pieces = []
@@ -44,18 +43,15 @@ class VectorCopy:
         return (yield Call(vector_arrays, (np.concatenate(pieces),)))  # type: ignore[no-any-return]
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
-        """See ``Recipe``."""
         import numpy as np
 
         return vector_arrays(normalize(np.concatenate([each.vectors for each in documents]).astype(np.float32)))
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any] | PiecedArray]:
-        """See ``Recipe``."""
         names = parts[0][0]
         return {name: PiecedArray([(arrays[name], mask) for arrays, mask in parts]) for name in names}
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
-        """See ``Recipe``."""
         import numpy as np
 
         def differing(first: int, document: DocumentToWrite) -> list[int]:
@@ -84,17 +80,11 @@ def are_same(vectors: NDArray[np.float32], others: Any) -> NDArray[np.bool_]:
 
 
 class Codes(NamedTuple):
-    """Vectors as 8-bit integers, which are searched in a quarter of the time: ``numbers * scales`` approximates them.
+    """Vectors as 8-bit integers, which are searched in a quarter of the time: ``numbers * scales`` approximates them."""
 
-    Attributes:
-        numbers: Matrix with a row for each vector.
-        scales: The value of a 1 in each row.
-        errors: The length of the difference between each vector and its approximation.
-    """
-
-    numbers: NDArray[np.int8]
-    scales: NDArray[np.float32]
-    errors: NDArray[np.float32]
+    numbers: NDArray[np.int8]  # matrix with a row for each vector
+    scales: NDArray[np.float32]  # the value of a 1 in each row
+    errors: NDArray[np.float32]  # the length of the difference between each vector and its approximation
 
     @classmethod
     def of(cls, vectors: NDArray[np.float32]) -> Codes:

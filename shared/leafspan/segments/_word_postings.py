@@ -63,14 +63,13 @@ class WordPostings:
 
     @property
     def name(self) -> str:
-        """See ``Recipe``. Analyzers that make different terms have different names."""
+        """Analyzers that make different terms have different names."""
         import Stemmer
 
         analysis = f"{describe_analyzer(self._analyzer)} {Stemmer.version()} {_KIND} apart {probe_terms(self._analyzer)}"
         return f"words-{hashlib.sha256(analysis.encode()).hexdigest()[:8]}"
 
     def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
-        """See ``Recipe``."""
         titles = [each for row in rows for each in _titles(row)]
         readings = [each for row in rows for each in self._readings(row)]
         terms: list[list[str]] = []
@@ -89,7 +88,6 @@ class WordPostings:
         return (yield Call(self._arrays, (terms, places, texts, readings)))  # type: ignore[no-any-return]
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
-        """See ``Recipe``."""
         titles = [each for document in documents for each in _titles(document.row)]
         texts = [text for document in documents for text in document.texts]
         places = [place for document in documents for place in _places(document)]
@@ -97,11 +95,9 @@ class WordPostings:
         return self._arrays(self._terms(titles, texts, readings), places, texts, readings)
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
-        """See ``Recipe``."""
         return merge_postings(parts) | merge_leaf_words(parts)
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
-        """See ``Recipe``."""
         digests = cache(lambda: leaf_digests(arrays))  # computed only if the segment has one of the documents
         words = cache(lambda: LeafWords(arrays))
 

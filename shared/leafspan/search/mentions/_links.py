@@ -23,15 +23,10 @@ _LONGEST = 1_000  # most characters of a word that may be a path
 
 
 class Link(NamedTuple):
-    """A link or a path as written in a text.
+    """A link or a path as written in a text."""
 
-    Attributes:
-        target: Its target: a path, an address, or the name of a wiki page.
-        is_wiki: Whether it is a wiki link, whose target can be a title.
-    """
-
-    target: str
-    is_wiki: bool = False
+    target: str  # its target: a path, an address, or the name of a wiki page
+    is_wiki: bool = False  # whether it is a wiki link, whose target can be a title
 
 
 def find_links(text: str) -> list[Link]:

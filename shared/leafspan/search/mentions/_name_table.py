@@ -23,17 +23,11 @@ _FACTOR = 1_000_003  # any odd number
 
 
 class NamedDocument(NamedTuple):
-    """A document's names.
-
-    Attributes:
-        id: Its id.
-        names: The keys of its names (``title_key``).
-        places: Its paths, and the last part of each.
-    """
+    """A document's names."""
 
     id: str
-    names: Collection[str]
-    places: Collection[str] = ()
+    names: Collection[str]  # the keys of its names (``title_key``)
+    places: Collection[str] = ()  # its paths, and the last part of each
 
 
 class NameTable:

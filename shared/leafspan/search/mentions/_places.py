@@ -20,15 +20,10 @@ _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,7}\Z")
 
 
 class Place(NamedTuple):
-    """A place as folders and a name with ``/`` between them, in lower case.
+    """A place as folders and a name with ``/`` between them, in lower case."""
 
-    Attributes:
-        path: The whole path without the extension.
-        extension: The extension with its dot, or an empty text.
-    """
-
-    path: str
-    extension: str
+    path: str  # the whole path without the extension
+    extension: str  # the extension with its dot, or an empty text
 
     @property
     def name(self) -> str:
