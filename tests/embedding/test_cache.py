@@ -25,7 +25,7 @@ from llama_index.core.embeddings import BaseEmbedding
 from leafspan import Document, Embedder, EmbeddingCache, F, Index, InvalidArgument
 from leafspan.embedding import EmbedderIdentity, _checked, to_embedder
 from leafspan.embedding._cache import Space, text_key
-from leafspan.embedding._embedders import PROBE
+from leafspan.embedding._embedder import PROBE
 from leafspan.errors import FunctionFailed
 from tests.embedding.test_embedding import vector
 from tests.profiles import examples

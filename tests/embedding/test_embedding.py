@@ -16,7 +16,7 @@ from llama_index.core.embeddings import BaseEmbedding
 
 from leafspan import Document, Embedder, Index, InvalidArgument, MissingExtra, Vector
 from leafspan.embedding import blend, default_embedder, to_embedder
-from leafspan.embedding._wordllama import _model
+from leafspan.embedding._named import _loaded_word_llama
 from leafspan.errors import IndexMismatch
 
 
@@ -145,7 +145,7 @@ def test_the_default_embedder_gives_unit_vectors_and_zero_for_nothing():
 
 def test_a_missing_default_embedder_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "wordllama", None)
-    _model.cache_clear()
+    _loaded_word_llama.cache_clear()
     message = r'pip install "wordllama>=0\.4,<0\.5", or open the index with embedder='
     with Index.open(tmp_path) as index, pytest.raises(MissingExtra, match=message):
         index.add(Document("a", "One."))
@@ -156,7 +156,7 @@ def test_a_default_embedder_without_its_model_says_which_file_is_missing(tmp_pat
     (tmp_path / "wordllama/__init__.py").touch()
     monkeypatch.delitem(sys.modules, "wordllama", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
-    _model.cache_clear()
+    _loaded_word_llama.cache_clear()
     with pytest.raises(MissingExtra, match=r"not complete: '.*l2_supercat_tokenizer_config\.json' is missing: pip install"):
         default_embedder().documents(["One."])
 
@@ -168,7 +168,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200) | st.sam
 def test_the_default_embedder_gives_what_wordllama_does(texts: list[str], many: bool):
     texts = texts * 40 if many else texts
     theirs = wordllama_itself().embed(texts, norm=False)
-    assert (_model().means(texts) == np.nan_to_num(theirs)).all()
+    assert (_loaded_word_llama().means(texts) == np.nan_to_num(theirs)).all()
 
 
 @cache

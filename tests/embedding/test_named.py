@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from leafspan import Document, Index, InvalidArgument, Vector
-from leafspan.embedding import _e5, _minilm, _model_files, to_embedder
-from leafspan.embedding._embedders import Embedder
+from leafspan.embedding import _named, to_embedder
+from leafspan.embedding._embedder import Embedder
 from leafspan.errors import IndexMismatch, MissingExtra
 from tests.embedding.test_embedding import vector
 
@@ -83,23 +83,23 @@ def test_it_goes_on_in_a_forked_process(name: str):
     assert os.waitpid(child, 0)[1] == 0
 
 
-@pytest.mark.parametrize(("name", "module"), [("minilm", _minilm), ("e5", _e5)])
-def test_what_is_not_installed_is_an_error_that_says_how_to_install_it(name: str, module: Any, monkeypatch):
-    monkeypatch.setattr(_model_files, "find_spec", lambda package: None)
+@pytest.mark.parametrize("name", ["minilm", "e5"])
+def test_what_is_not_installed_is_an_error_that_says_how_to_install_it(name: str, monkeypatch):
+    monkeypatch.setattr(_named, "find_spec", lambda package: None)
     with pytest.raises(MissingExtra, match=rf'the embedder {name} needs .*: pip install "\.\[{name}\]"'):
-        module._model.__wrapped__()
+        getattr(_named, f"_loaded_{name}").__wrapped__()
 
 
-@pytest.mark.parametrize(("name", "module"), [("minilm", _minilm), ("e5", _e5)])
-def test_another_model_in_the_package_is_refused(name: str, module: Any, monkeypatch, tmp_path: Path):
-    (tmp_path / module._MODEL[0][0]).write_bytes(b"another one")
+@pytest.mark.parametrize("name", ["minilm", "e5"])
+def test_another_model_in_the_package_is_refused(name: str, monkeypatch, tmp_path: Path):
+    (tmp_path / getattr(_named, f"_{name.upper()}_MODEL")[0][0]).write_bytes(b"another one")
     package = SimpleNamespace(submodule_search_locations=[str(tmp_path)])
-    monkeypatch.setattr(_model_files, "find_spec", lambda package_name: package)
+    monkeypatch.setattr(_named, "find_spec", lambda package_name: package)
     with pytest.raises(MissingExtra, match=r"must have the SHA-256 [0-9a-f]{64}, got [0-9a-f]{64}"):
-        module._model.__wrapped__()
-    (tmp_path / module._MODEL[0][0]).unlink()
+        getattr(_named, f"_loaded_{name}").__wrapped__()
+    (tmp_path / getattr(_named, f"_{name.upper()}_MODEL")[0][0]).unlink()
     with pytest.raises(MissingExtra, match=r"is not complete: .* is missing"):
-        module._model.__wrapped__()
+        getattr(_named, f"_loaded_{name}").__wrapped__()
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_another_model_in_the_package_is_refused(name: str, module: Any, monkeyp
     [("darwin", "arm64", "darwin on arm64"), ("linux", "aarch64", "linux on aarch64")],
 )
 def test_a_machine_that_e5_does_not_run_on_is_told_so(monkeypatch, platform: str, machine: str, reason: str):
-    monkeypatch.setattr(_e5.sys, "platform", platform)
-    monkeypatch.setattr(_e5.platform, "machine", lambda: machine)
+    monkeypatch.setattr(_named.sys, "platform", platform)
+    monkeypatch.setattr(_named.platform, "machine", lambda: machine)
     with pytest.raises(MissingExtra, match=rf"runs on Linux and x86-64 with AVX2 alone, got {reason}"):
-        _e5._model.__wrapped__()
+        _named._loaded_e5.__wrapped__()
 
 
 # Attributes of modules

@@ -14,8 +14,7 @@ import pytest
 
 from leafspan import Document, Embedder, Index, WriterBusy
 from leafspan.embedding import embed_in_batches, to_embedder
-from leafspan.embedding._failures import asks_for_less, may_pass, retry_after
-from leafspan.embedding._retrying import RetryingEmbedder
+from leafspan.embedding._retrying import RetryingEmbedder, asks_for_less, may_pass, retry_after
 from leafspan.errors import FunctionFailed
 from leafspan.flows import arun, run
 from tests.embedding.test_embedding import vector
@@ -112,14 +111,14 @@ LASTING = [
 
 
 @pytest.mark.parametrize("error", PASSING, ids=repr)
-def test_failures_that_pass_are_waited_out(waits, error):
+def test_retrying_that_pass_are_waited_out(waits, error):
     service = Service(error, error, error)
     assert embed(service) == [pytest.approx(vector("text 0"))]
     assert (service.calls, waits) == ([1, 1, 1, 1], [1.0, 2.0, 4.0])
 
 
 @pytest.mark.parametrize("error", LASTING, ids=repr)
-def test_failures_that_last_are_raised_at_once(waits, error):
+def test_retrying_that_last_are_raised_at_once(waits, error):
     service = Service(error)
     with pytest.raises((FunctionFailed, WriterBusy)) as caught:
         embed(service)

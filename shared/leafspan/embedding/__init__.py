@@ -1,19 +1,12 @@
 """Embedders of any library behind one interface, and operations on their vectors."""
 
-from leafspan.embedding._blending import blend
 from leafspan.embedding._cache import EmbeddingCache, find_cache
 from leafspan.embedding._checked import CheckedEmbedder
-from leafspan.embedding._embedders import (
-    Embed,
-    Embedder,
-    EmbedderIdentity,
-    check_vectors,
-    embed_in_batches,
-    to_embedder,
-)
-from leafspan.embedding._normalize import normalize, without_extremes
+from leafspan.embedding._embedder import Embed, Embedder, EmbedderIdentity, embed_in_batches
+from leafspan.embedding._named import default_embedder
+from leafspan.embedding._recognizing import to_embedder
 from leafspan.embedding._soft_matches import WORD_VECTORS, WordRows, WordVectors, soft_matches
-from leafspan.embedding._wordllama import default_embedder
+from leafspan.embedding._vectors import blend, check_vectors, normalize, without_extremes
 
 __all__ = [
     "WORD_VECTORS",

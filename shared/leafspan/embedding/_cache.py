@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from platformdirs import user_cache_path
 
 from leafspan.checks import keep_whole, shown
-from leafspan.embedding._embedders import Embedder, EmbedderIdentity
+from leafspan.embedding._embedder import Embedder, EmbedderIdentity
 from leafspan.errors import InvalidArgument
 
 if TYPE_CHECKING:

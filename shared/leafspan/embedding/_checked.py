@@ -10,8 +10,10 @@ from typing import Any, Protocol
 
 from leafspan.checks import calling
 from leafspan.embedding._cache import CacheFile, Space, text_key
-from leafspan.embedding._embedders import PROBE, Embedder, EmbedderIdentity, check_vectors, recorded_embedder
+from leafspan.embedding._embedder import PROBE, Embedder, EmbedderIdentity
+from leafspan.embedding._recognizing import recorded_embedder
 from leafspan.embedding._retrying import RetryingEmbedder
+from leafspan.embedding._vectors import check_vectors
 from leafspan.errors import IndexMismatch
 from leafspan.flows import Call, Flow
 from leafspan.text import visible
@@ -93,7 +95,7 @@ class CheckedEmbedder:
 
     def documents(self, texts: Sequence[str], *, view: str = "") -> Flow[Any]:
         """Return a vector, as a row, for each text that will be stored. Texts in the cache are not embedded again."""
-        yield from self._check(record=True)
+        yield from self.confirm(record=True)
         assert self._identity is not None
         if self._cache is None:
             return self._checked_vectors((yield from self._retrying.documents(texts)), texts)
@@ -121,14 +123,10 @@ class CheckedEmbedder:
 
     def queries(self, texts: Sequence[str]) -> Flow[Any]:
         """Return a vector, as a row, for each query."""
-        yield from self._check(record=False)
+        yield from self.confirm(record=False)
         with calling("the embedder", self._embedder.name, texts):
             vectors = yield self._embedder.embed_queries(texts)
         return self._checked_vectors(vectors, texts)
-
-    def confirm(self, *, record: bool) -> Flow[None]:
-        """Check that this embedder made the index."""
-        yield from self._check(record=record)
 
     def identity(self) -> Flow[EmbedderIdentity | None]:
         """Return the identity of the index's embedder, or None before its first document."""
@@ -140,15 +138,15 @@ class CheckedEmbedder:
 
     def warm(self) -> Flow[EmbedderIdentity | None]:
         """Load the embedder, and check that it made the index."""
-        yield from self._check(record=False)
+        yield from self.confirm(record=False)
         return self._identity
 
     def _checked_vectors(self, vectors: Any, texts: Sequence[str]) -> Any:
         dimension = self._identity.dimension if self._identity else None
         return check_vectors(vectors, texts, name=self._embedder.name, dimension=dimension)
 
-    def _check(self, *, record: bool) -> Flow[None]:
-        """Compare the embedder with the stored identity. If no identity is stored and ``record`` is set, store this one."""
+    def confirm(self, *, record: bool) -> Flow[None]:
+        """Check that this embedder made the index. If no identity is stored and ``record`` is set, store this one."""
         if self._checked.is_set():
             return
         if not self._is_given:

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from leafspan.embedding._normalize import normalize
-from leafspan.embedding._wordllama import default_embedder
+from leafspan.embedding._named import default_embedder
+from leafspan.embedding._vectors import normalize
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,0 +1,129 @@
+"""Operations on the vectors of embedders: checks, scaling to length 1, and blending with the vectors of titles."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from leafspan.checks import unusable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SHORTEST, _LONGEST = 2.0**-31, 2.0**63  # between these lengths, squares in 32 bits neither vanish nor become infinite
+
+
+def normalize(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale vectors, one in each row, to length 1. Vectors of length 0 have no direction and stay unchanged."""
+    import numpy as np
+
+    lengths = _lengths(vectors)
+    if _are_extreme(lengths).any():
+        vectors = without_extremes(vectors)
+        lengths = _lengths(vectors)
+    return (vectors / np.where(lengths > 0, lengths, 1)[:, None]).astype(np.float32)
+
+
+def without_extremes(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale vectors of extreme length by a power of two, which rounds no relevant digit.
+
+    Their numbers are between -1 and 1 then, and the largest is at least 0.5. So their squares can be summed in 32 bits.
+    """
+    import numpy as np
+
+    extreme = _are_extreme(_lengths(vectors))
+    if not extreme.any():
+        return vectors
+    rows = vectors[extreme]
+    _, exponents = np.frexp(np.abs(rows).max(axis=1, keepdims=True, initial=0))
+    vectors = vectors.copy()
+    vectors[extreme] = np.ldexp(rows, -exponents)
+    return vectors
+
+
+def _lengths(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    import numpy as np
+
+    with np.errstate(over="ignore"):  # infinity is longer than the longest
+        return np.linalg.norm(vectors, axis=1)  # type: ignore[no-any-return]
+
+
+def _are_extreme(lengths: NDArray[np.float32]) -> NDArray[np.bool_]:
+    return (lengths < _SHORTEST) | (lengths > _LONGEST)
+
+
+def blend(texts: Any, heads: Any, head_of: Sequence[int | None], weight: float) -> NDArray[np.float32]:
+    """Return each leaf's vector: ``text + weight * head``, from vectors of length 1, scaled to length 1 again.
+
+    A head is a leaf's title and headings. If the head were put before the text, a long head would dominate a short leaf.
+    With its own weight, its influence does not depend on lengths. Vectors of length 0 stay unchanged.
+    """
+    import numpy as np
+
+    blended = normalize(np.asarray(texts, dtype=np.float32))
+    rows = [i for i, head in enumerate(head_of) if head is not None]
+    if rows and weight:
+        head_rows = [head for head in head_of if head is not None]
+        blended[rows] += np.float32(weight) * normalize(np.asarray(heads, dtype=np.float32))[head_rows]
+        blended[rows] = normalize(blended[rows])
+    return blended
+
+
+def check_vectors(vectors: Any, texts: Sequence[str], *, name: str, dimension: int | None = None) -> NDArray[np.float32]:
+    """Return the vectors as an array of shape (number of texts, dimension), float32."""
+    try:
+        return _array_of(vectors, len(texts), dimension)
+    except _Unusable as whole:
+        number, fault = _first_fault(vectors, texts, dimension, whole)
+    if number is None:
+        raise unusable("the embedder", name, fault.rule, fault.got, texts)
+    of = f"text {number + 1} of {len(texts)}" if len(texts) > 1 else ""
+    raise unusable("the embedder", name, fault.rule, fault.got, texts[number], of=of)
+
+
+class _Unusable(Exception):
+    """What is wrong with vectors: the rule, and the value."""
+
+    def __init__(self, rule: str, got: object) -> None:
+        self.rule, self.got = rule, got
+
+
+def _array_of(vectors: Any, count: int, dimension: int | None) -> NDArray[np.float32]:
+    import numpy as np
+
+    try:
+        given = np.asarray(vectors)
+        is_numbers = given.dtype.kind in "fiuO"  # strings and bools would be converted to numbers
+        with np.errstate(over="ignore"):  # too large a number becomes infinity, which is refused
+            array = given.astype(np.float32, copy=False) if is_numbers else given
+    except (TypeError, ValueError, OverflowError):
+        raise _Unusable("give vectors of numbers of one length", vectors) from None
+    if not is_numbers:
+        raise _Unusable("give vectors of numbers", vectors)
+    if array.ndim != 2 or len(array) != count or not array.shape[1] or array.shape[1] != (dimension or array.shape[1]):
+        raise _Unusable(f"give vectors of shape ({count}, {dimension or 'dimension'})", array.shape)
+    if not (finite := np.isfinite(array)).all():
+        raise _Unusable("give finite numbers", float(array[~finite][0]))
+    return array
+
+
+def _first_fault(
+    vectors: Any, texts: Sequence[str], dimension: int | None, fault: _Unusable
+) -> tuple[int | None, _Unusable]:
+    """Return the place of the first text with an unusable vector, or None if the whole answer is wrong; and the fault."""
+    if not hasattr(vectors, "__len__") or isinstance(vectors, str | Mapping) or len(vectors) != len(texts):
+        return None, fault
+    rows = list(vectors)
+    if dimension is None and len(rows) > 1:  # most vectors have the right length
+        lengths = Counter(len(row) for row in rows if hasattr(row, "__len__"))
+        dimension = lengths.most_common(1)[0][0] if lengths else None
+    for number, row in enumerate(rows):
+        if not hasattr(row, "__len__"):
+            return number, _Unusable("give vectors of numbers", row)
+        try:
+            _array_of([row], 1, dimension)
+        except _Unusable as own:
+            return number, own
+    return None, fault
