@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from leafspan.lexical import _found_terms
-from leafspan.lexical._found_terms import FoundTerm, KnownTerms
+from leafspan.lexical import _terms
+from leafspan.lexical._terms import FoundTerm, KnownTerms
 
 
 def term_of(leaves: int) -> FoundTerm:

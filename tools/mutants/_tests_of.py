@@ -43,7 +43,6 @@ _WIDER = {
 _ABOUT = {
     "lexical/_variants.py": ("ranking",),
     "lexical/_postings.py": ("ranking",),
-    "lexical/_posting_merge.py": ("ranking",),
     "lexical/_tokens.py": ("analysis",),
     "spans/_word_budget.py": ("relevant_runs",),
     "spans/_packing.py": ("packing",),

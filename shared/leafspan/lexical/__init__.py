@@ -5,6 +5,7 @@ from leafspan.lexical._analysis import (
     Analysis,
     Analyzer,
     describe_analyzer,
+    matching_words,
     probe_terms,
     read_as,
     reading_number,
@@ -12,23 +13,21 @@ from leafspan.lexical._analysis import (
     terms_of_question,
     to_terms,
 )
-from leafspan.lexical._found_terms import AnotherTerm
 from leafspan.lexical._languages import code_of, find_language, known_code
-from leafspan.lexical._leaf_digests import leaf_digests, terms_digest
 from leafspan.lexical._leaf_words import (
     LeafWords,
     build_leaf_words,
     compared_text,
     keeps_leaf_words,
+    leaf_digests,
     merge_leaf_words,
     plain_words_of,
+    terms_digest,
 )
-from leafspan.lexical._matching_words import matching_words
-from leafspan.lexical._nodes import NodeScores, starts_of
-from leafspan.lexical._posting_merge import merge_postings
-from leafspan.lexical._postings import build_postings, encode, length_of
+from leafspan.lexical._postings import build_postings, encode, length_of, merge_postings
 from leafspan.lexical._rank_bm25_engine import RankBM25
 from leafspan.lexical._ranking import Corpus, QueryTerms, Scores, best, score_reached_by
+from leafspan.lexical._terms import AnotherTerm, NodeScores, starts_of
 from leafspan.lexical._tokens import find_plain_words, other_writings
 from leafspan.lexical._variants import BM25Settings
 

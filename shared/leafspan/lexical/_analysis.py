@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from threading import Lock
 from typing import Any
 
 from leafspan.checks import check_choice, check_flag, function_failed, shown, unusable
 from leafspan.errors import FunctionFailed, InvalidArgument
 from leafspan.lexical._languages import READINGS, find_language, reading_of
-from leafspan.lexical._tokens import chunks, words_of
+from leafspan.lexical._tokens import HYPHENATED, chunks, words_of
 from leafspan.text import fold
 
 _CACHED_CHUNKS = 1 << 17
@@ -189,6 +190,7 @@ class _Terms(dict[str, list[str]]):
 
         super().__init__()
         self._language = language
+        self._is_turkish = language == "turkish"
         self._asked = asked
         self._excluded = frozenset[str]().union(*map(_stop_words, without))
         self._stemmer = Stemmer.Stemmer(language, 0) if stem and language in Stemmer.algorithms() else None
@@ -198,7 +200,7 @@ class _Terms(dict[str, list[str]]):
         bare = chunk.strip(string.punctuation)
         if len(bare) < len(chunk):
             terms = self[bare] if bare else []
-        elif chunk[1:].islower() and chunk.isalpha() and chunk.isascii() and self._language != "turkish":
+        elif chunk[1:].islower() and chunk.removeprefix(HYPHENATED).isalpha() and chunk.isascii() and not self._is_turkish:
             lower = chunk.lower()  # in lower case, most words are found without looking for compounds
             terms = self[lower] if lower != chunk else self._of_words([chunk])
         else:
@@ -235,3 +237,39 @@ def _stop_words(language: str) -> frozenset[str]:
     if language in _LANGUAGES_IN_PAIRS or language not in AVAILABLE_LANGUAGES:
         return frozenset()
     return frozenset(fold(word) for line in get_stopwords(language) for word in words_of(line, language))
+
+
+_WORD = re.compile(r"\w+(?:['’.\-]\w+)*")
+_RUN = re.compile(r"\w+")
+_LONGEST = 60  # characters; a longer run, such as Chinese without spaces, is not treated as a word
+
+
+def matching_words(analyzer: Analyzer, question: str) -> Callable[[str], list[tuple[int, int]]]:
+    """Return a function from a text to the places of the query's words in it, as (start, end), in order.
+
+    The query has a word if it has all of the word's terms, or one term of a word in a compound or name.
+    """
+
+    @cache
+    def asked_in(reading: Analyzer) -> frozenset[str]:
+        return frozenset(reading([question], asked=True)[0])
+
+    def places(text: str) -> list[tuple[int, int]]:
+        reading = analyzer.reading(find_language(text))
+        asked = asked_in(reading)
+        met = [match for match in _WORD.finditer(text) if match.end() - match.start() <= _LONGEST]
+        terms = terms_of(reading, {match[0] for match in met})
+        found = []
+        for match in met:
+            if terms[match[0]] and asked.issuperset(terms[match[0]]):
+                found.append(match.span())
+            elif not asked.isdisjoint(terms[match[0]]):
+                runs = list(_RUN.finditer(text, *match.span()))
+                of_runs = terms_of(reading, {run[0] for run in runs})
+                found += [run.span() for run in runs if not asked.isdisjoint(of_runs[run[0]])]
+        return found
+
+    def terms_of(reading: Analyzer, words: Collection[str]) -> dict[str, list[str]]:
+        return dict(zip(words, reading(list(words), asked=True), strict=True))
+
+    return places

@@ -12,17 +12,20 @@ They are words of ``find_plain_words`` in the text only, not terms, since vector
 from __future__ import annotations
 
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from leafspan.lexical._analysis import AUTO, Analysis, Analyzer, read_as
-from leafspan.lexical._postings import encode, end_offsets, in_smallest_type
+from leafspan.lexical._postings import Postings, encode, end_offsets, in_smallest_type
 from leafspan.lexical._tokens import find_plain_words
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
 
 _LANGUAGE = "english"  # the package has vectors of English words only
 
@@ -115,3 +118,51 @@ def _assembled(words: NDArray[Any], counts: NDArray[Any], vocabulary: Sequence[b
         "plain_words": np.frombuffer(b"".join(vocabulary), dtype=np.uint8),
         "plain_word_ends": end_offsets(np.fromiter(map(len, vocabulary), np.int64, len(vocabulary))),
     }
+
+
+_BITS = 64
+_MASK = (1 << _BITS) - 1
+# From the generator SplitMix64 (Steele et al., OOPSLA 2014), so that differences in terms and counts cannot cancel out.
+_STEP, _FIRST, _SECOND = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+_PORTION = 1 << 20  # postings at a time
+
+
+def terms_digest(terms: Sequence[str]) -> int:
+    """Return the digest of a leaf with these terms: the sum, modulo 2**64, of a number for each term and its count."""
+    return sum(_of_term(term, count) for term, count in Counter(terms).items()) & _MASK
+
+
+def leaf_digests(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint64]:
+    """Return each leaf's digest. Digests take 8 bytes a leaf, and postings are read in portions."""
+    import numpy as np
+
+    postings = Postings(arrays)
+    digests = np.zeros(len(postings.lengths), dtype=np.uint64)
+    hashes = np.fromiter((_hash(postings.word(place)) for place in range(postings.terms)), np.uint64, postings.terms)
+    for start in range(0, len(postings.rows), _PORTION):
+        some = slice(start, start + _PORTION)
+        places = np.arange(start, start + len(postings.rows[some]))
+        terms = np.searchsorted(postings.row_ends, places, side="right") - 1
+        mixed = _mixed(hashes[terms] + postings.counts[some].astype(np.uint64) * np.uint64(_STEP))
+        np.add.at(digests, postings.rows[some], mixed)
+    return digests
+
+
+@lru_cache(maxsize=100_000)
+def _of_term(term: str, count: int) -> int:
+    import numpy as np
+
+    return int(_mixed(np.array([(_hash(encode(term)) + count * _STEP) & _MASK], dtype=np.uint64))[0])
+
+
+def _hash(word: bytes) -> int:
+    return int.from_bytes(blake2b(word, digest_size=_BITS // 8).digest(), "little")
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Mix the bits of each number."""
+    import numpy as np
+
+    mixed = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(_FIRST)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(_SECOND)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -4,7 +4,7 @@
 the other ``word_ends``  where each term ends in ``words``, after a 0: one more than the number of terms ``rows``       for
 each term in turn the leaves that have it, in ascending order ``row_ends``   where each term's leaves end in ``rows``,
 after a 0 ``counts``     for each of ``rows`` how often the leaf has the term ``starts``     for each leaf which larger
-nodes start there: see ``leafspan.lexical._nodes`` ``readings``   for each leaf how its words were read: a place in
+nodes start there: see ``leafspan.lexical._terms`` ``readings``   for each leaf how its words were read: a place in
 ``READINGS``, or 0 where all are read alike
 
 Lengths and counts have the smallest unsigned type that holds the largest of them. Every term has a leaf.
@@ -17,8 +17,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.lexical._tokens import HYPHENATED
 
@@ -26,8 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+
 _CACHED_TERMS = 10_000
-_WORTH_A_LIST = 500  # terms asked for; an index that changes often makes no lists
+_WORTH_A_LIST = 500  # lookups; an index that changes often makes no list
 _LEAF_BITS = 32  # a term's place and a leaf's number share 64 bits, with the leaf in the lower ones
 
 
@@ -119,43 +119,31 @@ class Postings:
         self._row_ends = arrays["row_ends"].data
         self.terms = len(self._word_ends) - 1
         self._places: dict[str, int] = {}
-        self._asked = 0  # terms, by ``has``
+        self._lookups = 0
 
     def word(self, place: int) -> bytes:
         """Return the term at a place of the vocabulary."""
         return bytes(self._words[self._word_ends[place] : self._word_ends[place + 1]])
 
-    def has(self, term: str) -> bool:
-        """Whether a leaf has a term."""
-        self._asked += 1
-        if self._asked > _WORTH_A_LIST and term.startswith(HYPHENATED):  # few terms are, and most questions ask for several
-            return term in self._hyphenated
-        return self._place(term) is not None
-
-    @cached_property
-    def _hyphenated(self) -> frozenset[str]:
-        first = bisect_left(range(self.terms), encode(HYPHENATED), key=self.word)
-        words = takewhile(lambda word: word.startswith(encode(HYPHENATED)), map(self.word, range(first, self.terms)))
-        return frozenset(word.decode("utf-8", "surrogatepass") for word in words)
-
     def find(self, term: str) -> tuple[NDArray[np.uint32], NDArray[np.unsignedinteger[Any]]] | None:
         """Return the leaves that have a term, in ascending order, and how often each has it, or None if no leaf has it."""
-        if (place := self._place(term)) is None:
+        if (place := self.place(term)) is None:
             return None
         leaves = slice(self._row_ends[place], self._row_ends[place + 1])
         return self.rows[leaves], self.counts[leaves]
 
-    def _place(self, term: str) -> int | None:
+    def place(self, term: str) -> int | None:
         """Return the term's place in the vocabulary, or None if it is missing. Cached, since queries share words."""
-        if (known := self._places.get(term)) is not None:
-            return known
+        if (place := self._places.get(term)) is not None:
+            return place
         word = encode(term)
-        start, end = 0, self.terms
-        if self._asked > _WORTH_A_LIST:
-            start = max(bisect_right(self._every_16th, word) - 1, 0) * 16
-            end = min(start + 16, end)
-        at = start + bisect_left(range(start, end), word, key=self.word)
-        if at == self.terms or self.word(at) != word:
+        first, end = 0, self.terms
+        self._lookups += 1
+        if self._lookups > _WORTH_A_LIST:
+            head = int.from_bytes(word[:8].ljust(8, b"\0"))
+            first, end = bisect_left(self._heads, head), bisect_right(self._heads, head)
+        at = first + bisect_left(range(first, end), word, key=self.word)
+        if at == end or self.word(at) != word:
             return None
         if len(self._places) >= _CACHED_TERMS:
             self._places.clear()
@@ -163,9 +151,17 @@ class Postings:
         return at
 
     @cached_property
-    def _every_16th(self) -> list[bytes]:
-        """Some terms, since a list of them is searched faster than terms that are read one by one."""
-        return [self.word(place) for place in range(0, self.terms, 16)]
+    def _heads(self) -> memoryview:
+        """The first eight bytes of each term as a number, since few terms share them: most lookups read no term."""
+        import numpy as np
+
+        ends = np.asarray(self._word_ends, np.int64)
+        starts, lengths = ends[:-1], np.diff(ends)
+        words, heads = np.asarray(self._words), np.zeros((self.terms, 8), np.uint8)
+        for place in range(8):
+            rows = np.flatnonzero(lengths > place)
+            heads[rows, place] = words[starts[rows] + place]
+        return heads.view(">u8").ravel().astype(np.uint64).data
 
     def frequencies(self, mask: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """Return the number of leaves that have each term. With a mask, count only the marked leaves."""
@@ -195,3 +191,62 @@ def in_smallest_type(numbers: NDArray[Any], *, at_least: type[np.unsignedinteger
 
     largest = np.min_scalar_type(int(numbers.max(initial=0)))
     return numbers.astype(np.promote_types(largest, at_least or np.uint8))
+
+
+def merge_postings(
+    parts: Sequence[tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_] | None]],
+) -> dict[str, NDArray[Any]]:
+    """Return the arrays that ``build_postings`` gives for the kept leaves of all parts, part after part."""
+    import numpy as np
+
+    kept: list[_KeptLeaves] = []
+    for arrays, mask in parts:
+        kept.append(_keep(Postings(arrays), mask, first=sum(len(part.lengths) for part in kept)))
+    vocabulary = sorted({word for part in kept for word in part.words})
+    place_of = {word: place for place, word in enumerate(vocabulary)}
+    frequencies = np.zeros(len(vocabulary), dtype=np.int64)
+    places = [np.fromiter(map(place_of.__getitem__, part.words), np.int64, len(part.words)) for part in kept]
+    for part, place in zip(kept, places, strict=True):
+        frequencies[place] += part.frequencies
+
+    # For each term, a part's leaves come after the leaves of earlier parts.
+    next_free = end_offsets(frequencies)[:-1].astype(np.int64)
+    rows = np.empty(int(frequencies.sum()), dtype=np.uint32)
+    counts = np.empty(len(rows), dtype=np.result_type(np.uint8, *(part.counts.dtype for part in kept)))
+    for part, place in zip(kept, places, strict=True):
+        shift = next_free[place] - end_offsets(part.frequencies)[:-1]
+        target = np.repeat(shift, part.frequencies) + np.arange(len(part.rows))
+        rows[target], counts[target] = part.rows, part.counts
+        next_free[place] += part.frequencies
+    lengths = np.concatenate([np.empty(0, dtype=np.uint8), *(part.lengths for part in kept)])
+    starts = np.concatenate([np.empty(0, dtype=np.uint8), *(part.starts for part in kept)])
+    readings = np.concatenate([np.empty(0, dtype=np.uint8), *(part.readings for part in kept)])
+    return assemble(lengths, starts, readings, vocabulary, frequencies, rows, counts)
+
+
+class _KeptLeaves(NamedTuple):
+    """The kept leaves of one part, under their new numbers."""
+
+    lengths: NDArray[Any]  # length of each leaf in terms
+    starts: NDArray[np.uint8]  # which larger nodes start at each leaf
+    readings: NDArray[np.uint8]  # how the words of each leaf were read
+    words: list[bytes]  # the terms that at least one kept leaf has
+    frequencies: NDArray[np.int64]  # number of kept leaves that have each of these terms
+    rows: NDArray[Any]  # new numbers of the leaves that have each term, term after term
+    counts: NDArray[Any]  # how often the leaf has the term, for each of ``rows``
+
+
+def _keep(part: Postings, mask: NDArray[np.bool_] | None, *, first: int) -> _KeptLeaves:
+    """Return the part's leaves that the mask marks, numbered from ``first`` on."""
+    import numpy as np
+
+    frequencies = part.frequencies(mask)
+    words = [part.word(place) for place in np.flatnonzero(frequencies).tolist()]
+    if mask is None:
+        rows = part.rows + np.uint32(first)
+        return _KeptLeaves(part.lengths, part.starts, part.readings, words, frequencies, rows, part.counts)
+    number = (np.cumsum(mask) + (first - 1)).astype(np.uint32)
+    marked = mask[part.rows]
+    rows, counts = number[part.rows[marked]], part.counts[marked]
+    of_leaves = part.lengths[mask], part.starts[mask], part.readings[mask]
+    return _KeptLeaves(*of_leaves, words, frequencies[frequencies > 0], rows, counts)

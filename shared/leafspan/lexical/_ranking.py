@@ -10,19 +10,20 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.errors import InvalidArgument
-from leafspan.lexical._found_terms import (
+from leafspan.lexical._postings import Postings
+from leafspan.lexical._terms import (
     CountedLeaves,
     FoundTerm,
     Group,
     KnownTerms,
+    Nodes,
+    NodeScores,
     Term,
     WeighedTerms,
     added_up,
     nowhere,
     scaled,
 )
-from leafspan.lexical._nodes import Nodes, NodeScores
-from leafspan.lexical._postings import Postings
 from leafspan.lexical._variants import BM25Settings
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Corpus:
     ) -> tuple[Scores, list[NodeScores], dict[str, float]]:
         """Return the scores of all leaves, of the larger nodes, scale after scale, and each term's highest idf.
 
-        For larger nodes, see ``leafspan.lexical._nodes``.
+        For larger nodes, see ``leafspan.lexical._terms``.
         """
         found = self._find_all(terms, settings, counting, own)
         counted = found.counted
@@ -203,7 +204,7 @@ class Corpus:
     def has(self, term: str) -> bool:
         """Whether a leaf has a term; it need not be counted."""
         for part in self._parts:  # noqa: SIM110 (asked for each word of a question)
-            if part.postings.has(term):
+            if part.postings.place(term) is not None:
                 return True
         return False
 

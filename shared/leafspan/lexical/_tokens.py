@@ -190,7 +190,8 @@ def _add_joined(found: list[OtherWriting], words: Sequence[str], has_digit: bool
     if has_digit and any(one[-1].isdecimal() and other[0].isdecimal() for one, other in pairwise(words)):
         return
     if sum(map(len, words)) <= _LONGEST_NAME:
-        found.append(OtherWriting(_TOGETHER.join(words), words, not has_digit and sign != "-"))
+        is_plain = all(word.isascii() and word.isalpha() for word in words)  # as most are: the chunk is the word itself
+        found.append(OtherWriting(("" if is_plain else _TOGETHER).join(words), words, not has_digit and sign != "-"))
 
 
 def _of_compound(chain: str, english: bool) -> list[str]:
