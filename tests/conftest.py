@@ -117,7 +117,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter:
 @pytest.fixture
 def nothing_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is written is read back at the next question, as what an earlier version of leafspan has written."""
-    monkeypatch.setattr(Mirror, "take", lambda self, segment: iter(()))
+    monkeypatch.setattr(Mirror, "append", lambda self, segment: iter(()))
 
 
 @pytest.fixture

@@ -167,7 +167,7 @@ def write(job: dict[str, Any]) -> None:
         return
     index = open_index(job["place"])
     if job.get("often"):
-        _mirror._MOST_TAKEN, _mirror.MOST_SEGMENTS, _catalogue_file._SMALL = 0, 1, 0
+        _mirror._MOST_APPENDED, _mirror.MOST_SEGMENTS, _catalogue_file._SMALL = 0, 1, 0
     if "batch" in job:
         index._store.batch = job["batch"]
     if job.get("handshake"):

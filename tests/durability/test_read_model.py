@@ -251,7 +251,7 @@ def test_an_index_that_is_opened_to_read_writes_nothing(folder: Path):
 
 
 def test_who_only_reads_merges_no_files_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_mirror, "_MOST_TAKEN", 100)  # or else the writer has merged them
+    monkeypatch.setattr(_mirror, "_MOST_APPENDED", 100)  # or else the writer has merged them
     texts = [f"Question {number} was answered at harbour {number}." for number in range(12)]
     with Index.open(tmp_path) as index:
         for number, text in enumerate(texts):

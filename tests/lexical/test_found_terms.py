@@ -17,7 +17,7 @@ def term_of(leaves: int) -> FoundTerm:
 
 
 def test_terms_are_kept_until_they_have_too_many_leaves_together(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_found_terms, "_MOST_KEPT", 20)
+    monkeypatch.setattr(_terms, "_MOST_KEPT", 20)
     known, looked_up = KnownTerms(), []
 
     def find(name: str, leaves: int) -> Mapping[int | None, FoundTerm]:

@@ -106,7 +106,7 @@ def test_every_passage_is_its_documents_text_at_its_place(tree_and_hits, kind_an
     kind, options = kind_and_options
     strategy = kind(base=Canned(tuple(found)), **options)
     sources = Sources(
-        SimpleNamespace(store=store, vectors=None, words=SimpleNamespace(analyzer=None), keep_up=lambda reader: iter(())),
+        SimpleNamespace(store=store, vectors=None, words=SimpleNamespace(analyzer=None), refresh=lambda reader: iter(())),
         NoEmbedder(),
         trees=None,
         defaults=Defaults(),

@@ -11,7 +11,7 @@ from leafspan import Hybrid, Index, InvalidArgument, SentenceWindow, Strategy, V
 from leafspan.embedding import default_embedder
 from leafspan.flows import in_thread
 from leafspan.retrieval import _index_answers
-from leafspan.search import _bounds
+from leafspan.search import _scanning
 from leafspan.strategies import CallFunction, LoadPassages, LoadVectors, RetrievalContext
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.word_trees import hits, tree
@@ -117,8 +117,8 @@ def test_calls_of_a_tuple_beside_other_requests_are_answered_in_order(shared_ind
 
 def test_searches_one_after_the_other_find_what_searches_at_the_same_time_find(shared_index: Index, monkeypatch):
     one_by_one = shared_index.retrieve_many(QUESTIONS, Hybrid(), k=30)
-    monkeypatch.setattr(_bounds, "_BLOCK", 256)
-    monkeypatch.setattr(_bounds, "on_other_core", in_thread)
+    monkeypatch.setattr(_scanning, "_BLOCK", 256)
+    monkeypatch.setattr(_scanning, "on_other_core", in_thread)
     assert shared_index.retrieve_many(QUESTIONS, Hybrid(), k=30) == one_by_one  # with vectors that another thread compares
     monkeypatch.setattr(_index_answers, "_FEW", 0)
     assert shared_index.retrieve_many(QUESTIONS, Hybrid(), k=30) == one_by_one

@@ -313,7 +313,7 @@ def test_one_that_waits_for_another_thread_s_copy_is_told_of_it_after_a_minute_w
             index.retrieve(QUESTION, BM25(), timeout=timeout)
         if index._sources.indexes.words._mirror._mutex.locked():  # it got to where it makes the copy
             break
-    busy = "another thread has been indexing words and made nothing for 0"
+    busy = "another thread that is indexing words has made no progress for 0"
     with ends_within(TIMEOUT + SLACK), pytest.raises(leafspan.WriterBusy, match=busy):
         index.retrieve(QUESTION, BM25())
     chroma.open()

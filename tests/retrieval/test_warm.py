@@ -12,7 +12,7 @@ from chromadb.config import Settings
 
 from leafspan import Document, F, Index, Tree
 from leafspan.errors import IndexMismatch
-from leafspan.segments import VectorCopy, WordPostings
+from leafspan.segments import Mirror, VectorCopy, WordPostings
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.embedding.test_embedding import as_function
 
@@ -30,13 +30,14 @@ def index(index: Index) -> Index:
 def built(monkeypatch: pytest.MonkeyPatch) -> Counter:
     """Counts what segments read of the store, by their names."""
     counted: Counter = Counter()
-    for recipe in (WordPostings, VectorCopy):
+    original = Mirror._read
 
-        def counting(self, reader, rows, ids, *, original=recipe.read):
-            counted[self.task] += 1
-            return original(self, reader, rows, ids)
+    def counting(self, reader, rows):
+        if isinstance(self._recipe, WordPostings | VectorCopy):
+            counted[self._recipe.task] += 1
+        return original(self, reader, rows)
 
-        monkeypatch.setattr(recipe, "read", counting)
+    monkeypatch.setattr(Mirror, "_read", counting)
     return counted
 
 

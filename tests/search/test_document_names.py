@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import F
-from leafspan.search._document_names import DocumentNames
+from leafspan.search._name_table import DocumentNames
 from leafspan.store import Catalogue, Row, Scope
 
 TITLES = st.sampled_from(["Ada", "Bo (town)", "Bo", None])

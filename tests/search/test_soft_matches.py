@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from leafspan import Analyzer, Document, Hybrid, Index
-from leafspan.embedding import WordVectors
 from leafspan.lexical import build_leaf_words
 from leafspan.search import _soft_matches
-from leafspan.search._soft_matches import SoftMatcher, soft_matches_of
+from leafspan.search._soft_matches import SoftMatcher, WordVectors, soft_matches_of
 
 TEXTS = ["Bees make honey.", "", "A harbour is a port.", "The tax is due, the bee is not.", "Wax and honey."]
 WORDS = {"honey": 2.0, "insect": 1.0}

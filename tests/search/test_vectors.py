@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from leafspan.embedding import normalize
 from leafspan.flows import in_thread, run
-from leafspan.search import _bounds, _scanning
-from leafspan.search._bounds import Bounds
-from leafspan.search._scanning import best, rank, scan
+from leafspan.search import _scanning
+from leafspan.search._scanning import Bounds, best, rank, scan
 from leafspan.search._vectors import leaf_vectors, similarities
 from leafspan.segments import MirrorSnapshot, vector_arrays
 from leafspan.segments._segment import Segment
@@ -156,7 +155,7 @@ def test_scores_that_are_a_little_off_change_nothing(data):
     seed=st.integers(0, 2**32 - 1),
     length=st.sampled_from([2, 8, 256]),
     share=st.sampled_from([0.05, 0.5, 1.0]),  # few rows are coded by themselves, many along with all others
-    queries=st.sampled_from([1, 3, _bounds._MOST_CODED + 1]),  # which are too many to be coded
+    queries=st.sampled_from([1, 3, _scanning._MOST_CODED + 1]),  # which are too many to be coded
 )
 def test_no_cosine_exceeds_its_bound_and_none_is_far_below_it(seed: int, length: int, share: float, queries: int):
     random = np.random.default_rng(seed)
@@ -170,8 +169,8 @@ def test_no_cosine_exceeds_its_bound_and_none_is_far_below_it(seed: int, length:
 
 def in_two_threads(monkeypatch, another_thread) -> None:
     """Codes are compared in blocks of 16, for which there may be another thread."""
-    monkeypatch.setattr(_bounds, "_BLOCK", 16 * 16)
-    monkeypatch.setattr(_bounds, "on_other_core", another_thread)
+    monkeypatch.setattr(_scanning, "_BLOCK", 16 * 16)
+    monkeypatch.setattr(_scanning, "on_other_core", another_thread)
 
 
 def never_begun(function) -> Future:
@@ -189,7 +188,7 @@ def test_the_bounds_of_many_codes_are_the_same_whether_another_thread_helps_or_n
     for share in (0.1, 0.5, 1.0):  # of the other segment's rows
         parts = [(one, np.arange(501)), (other, np.flatnonzero(chance.random(200) < share))]
         with monkeypatch.context() as patch:
-            patch.setattr(_bounds, "on_other_core", lambda function: None)
+            patch.setattr(_scanning, "on_other_core", lambda function: None)
             alone = Bounds(parts, asked).computed()
         in_two_threads(monkeypatch, another_thread)
         for _ in range(20):
@@ -208,7 +207,7 @@ def test_questions_at_the_same_time_are_answered_by_a_thread_each(monkeypatch):
     in_two_threads(monkeypatch, in_thread)
     vectors = normalize(chance.standard_normal((501, 16)).astype(np.float32))
     parts = [(vector_arrays(vectors), np.arange(501))]
-    wait_until(lambda: not _bounds._UNDER_WAY)
+    wait_until(lambda: not _scanning._UNDER_WAY)
     first, second = (Bounds(parts, vectors[:1]) for _ in range(2))
     assert (first._other is None, second._other is None) == (False, True)
     assert (first.computed() == second.computed()).all()
@@ -216,14 +215,14 @@ def test_questions_at_the_same_time_are_answered_by_a_thread_each(monkeypatch):
     given_up = Bounds(parts, vectors[:1])
     given_up._other.result(60)
     del given_up
-    wait_until(lambda: not _bounds._UNDER_WAY)  # the other thread lets go of it right after its end
+    wait_until(lambda: not _scanning._UNDER_WAY)  # the other thread lets go of it right after its end
     last = Bounds(parts, vectors[:1])
     assert last._other is not None
     last.computed()
 
 
 def test_an_error_in_the_other_thread_is_raised(monkeypatch):
-    compare = _bounds._bounds_of_some
+    compare = _scanning._bounds_of_some
     here = get_ident()
     there = Event()
 
@@ -235,7 +234,7 @@ def test_an_error_in_the_other_thread_is_raised(monkeypatch):
         raise MemoryError
 
     in_two_threads(monkeypatch, in_thread)
-    monkeypatch.setattr(_bounds, "_bounds_of_some", fails_elsewhere)
+    monkeypatch.setattr(_scanning, "_bounds_of_some", fails_elsewhere)
     vectors = normalize(chance.standard_normal((501, 16)).astype(np.float32))
     with pytest.raises(MemoryError):
         Bounds([(vector_arrays(vectors), np.arange(501))], vectors[:1]).computed()
@@ -330,7 +329,7 @@ def test_a_scan_is_the_same_without_the_library_that_compares_codes(monkeypatch)
     selection = Selection(frozenset("ab"), 800)
     queries = chance.normal(size=(2, 64))
     found = scan(copy.snapshot, copy.catalogue, selection, queries, 20)
-    monkeypatch.setattr(_bounds, "_cdist", lambda: None)
+    monkeypatch.setattr(_scanning, "_cdist", lambda: None)
     assert scan(copy.snapshot, copy.catalogue, selection, queries, 20) == found
 
 

@@ -15,10 +15,8 @@ class Recipe:
 
     name = "numbers"
     task = "Numbering"
-
-    def read(self, reader, rows, ids):
-        return {"numbers": np.arange(len(ids))}
-        yield
+    content = "numbers"
+    needs_vectors = False
 
     def of(self, documents):
         return {"numbers": np.arange(sum(len(each.texts) for each in documents))}
@@ -41,6 +39,10 @@ class Reader:
 
     def for_mirrors(self):
         return self
+
+    def fetch_records(self, ids):
+        return {id_: ("text", {}) for id_ in ids}
+        yield
 
 
 def dead_after_each_change(changes: int, *, is_stale: bool | None) -> list[int]:
@@ -68,18 +70,18 @@ def test_a_stale_reader_removes_nothing_since_what_is_newer_looks_dead_to_it():
 
 
 def test_what_is_written_is_merged_with_each_third_change_since_segments_were_merged(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_mirror, "_MOST_TAKEN", 2)
+    monkeypatch.setattr(_mirror, "_MOST_APPENDED", 2)
     mirror = Mirror(None, Recipe())
 
     def dead_after_change(version: str) -> int:
         reader = Reader({"a": version}, is_stale=False)
         catalogue = run(reader.everything())
         row = catalogue.rows["a"]
-        segment = run(mirror.make([DocumentToWrite(row, ["text"] * row.leaves, [{}] * row.leaves, None)], {}))
+        segment = mirror.made_of([DocumentToWrite(row, ["text"] * row.leaves, [{}] * row.leaves, None)], None)
         assert segment is not None
-        run(mirror.take(segment))
-        run(mirror.tidy(reader.everything))
-        return run(mirror.at_hand(catalogue)).leaves - row.leaves
+        run(mirror.append(segment))
+        run(mirror.merge_appended(reader.everything))
+        return run(mirror.existing(catalogue)).leaves - row.leaves
 
     assert [dead_after_change(f"{n:08}") for n in range(7)] == [0, 4, 0, 4, 8, 0, 4]
     run(mirror.current(Reader({"a": "00000006"}, is_stale=False)))  # a question, which merges them as well

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.segments import _pieced_array
-from leafspan.segments._pieced_array import PiecedArray
-from leafspan.segments._segment import MergedSegment, read_segment, segment_bytes, write_segment
+from leafspan.segments import _segment
+from leafspan.segments._segment import PiecedArray, Segment, read_segment, segment_bytes, write_segment
 from leafspan.segments._segment_folder import SegmentFolder
 from leafspan.segments._stored_arrays import BLOCK, checksums_of
 from leafspan.store import DocumentTable
@@ -39,13 +38,15 @@ def test_pieces_are_the_rows_that_masks_mark_in_order(sizes, columns, length):
     parts = parts_of(sizes, columns)
     whole = np.concatenate([array if mask is None else array[mask] for array, mask in parts])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_pieced_array, "_BYTES", length)
+        patch.setattr(_segment, "_BYTES", length)
         pieced = PiecedArray(parts)
         assert (pieced.dtype, pieced.shape, pieced.nbytes) == (whole.dtype, whole.shape, whole.nbytes)
         assert (np.asarray(pieced) == whole).all()
         assert all(piece.nbytes <= max(length, 4 * columns) for piece in pieced.pieces())
-        merged = MergedSegment(DOCUMENTS, {"vectors": pieced, "lengths": np.arange(5)})
-        assert segment_bytes(merged.documents, merged.arrays) == segment_bytes(DOCUMENTS, merged.in_memory().arrays)
+        merged = Segment(DOCUMENTS, {"vectors": pieced, "lengths": np.arange(5)})
+        assert segment_bytes(merged.documents, merged.arrays) == segment_bytes(
+            DOCUMENTS, {name: np.asarray(each) for name, each in merged.arrays.items()}
+        )
 
 
 @examples(100)
@@ -61,7 +62,7 @@ def test_blocks_have_their_checksums_wherever_pieces_end(lengths):
 
 def test_a_merged_segment_is_read_from_its_file_and_put_together_where_none_can_be_written(tmp_path: Path):
     parts = parts_of([(3, False), (9, True)], 4)
-    merged = MergedSegment(DOCUMENTS, {"vectors": PiecedArray(parts)})
+    merged = Segment(DOCUMENTS, {"vectors": PiecedArray(parts)})
     write_segment(tmp_path / "one.segment", merged)
     written = read_segment(tmp_path / "one.segment", whole=True)
     in_memory = SegmentFolder(None).keep(merged)

@@ -21,8 +21,8 @@ import pytest
 
 from leafspan import BM25, Document, Hybrid, Index, RelevantSegments
 from leafspan.engines import Record
-from leafspan.segments import _shelf
-from leafspan.segments._shelf import Piece, Shelf
+from leafspan.segments import _shared_mirror
+from leafspan.segments._shared_mirror import Piece, Shelf
 from leafspan.segments._stored_arrays import PIECE
 from tests.durability.versions import EMBEDDER, SPLITTER
 from tests.engines.page import page
@@ -287,7 +287,7 @@ def test_what_a_killed_writer_has_left_is_not_read_and_goes_after_a_day(
             assert read["kb.leaves"] < size(engine, "kb.leaves") / 4
             assert answers(reader) == expected(*range(20))
         assert left < set(heads(engine))
-        later = time.time() + _shelf._ABANDONED_SECONDS + 1
+        later = time.time() + _shared_mirror._ABANDONED_SECONDS + 1
         monkeypatch.setattr(time, "time", lambda: later)
         for number in range(20, 60):
             writer.add(documents(number))
@@ -341,9 +341,9 @@ def test_an_asynchronous_engine_is_read_so_too(tmp_path: Path):
 
 def test_pieces_are_no_longer_than_servers_take():
     chance = random.Random(3).randbytes(PIECE)
-    (record,) = _shelf._records("a", chance)
+    (record,) = _shared_mirror._records("a", chance)
     assert len(record.text or "") < 16_384  # characters of a document in Chroma Cloud
-    assert _shelf._unpacked(record.text) == chance
+    assert _shared_mirror._unpacked(record.text) == chance
 
 
 @pytest.mark.parametrize("name", ["../evil", "/tmp/evil", "A" * 32, "0" * 31, "0" * 32 + "\n", "kb", "0" * 30 + "/a"])
@@ -363,9 +363,9 @@ def test_a_name_that_no_writer_gives_becomes_no_file(engine: RemoteEngine, tmp_p
 
 def test_a_piece_that_would_unpack_to_more_is_damaged():
     bomb = base64.b64encode(zlib.compress(bytes(1_000 * PIECE))).decode()
-    assert _shelf._unpacked(bomb) is None
+    assert _shared_mirror._unpacked(bomb) is None
     for damaged in ("", "AAAA", "ä", None, base64.b64encode(zlib.compress(b"cut short")[:-3]).decode()):
-        assert _shelf._unpacked(damaged) is None
+        assert _shared_mirror._unpacked(damaged) is None
 
 
 def test_a_shelf_has_the_segments_of_its_own_kind_alone(engine: RemoteEngine):

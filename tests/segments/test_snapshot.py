@@ -24,6 +24,10 @@ def segment(*documents: tuple[str, str, int]) -> OpenSegment:
     return OpenSegment(Segment(DocumentTable.of(documents), {"n": np.arange(sum(size for *_, size in documents))}), None)
 
 
+def rows_of(snapshot: MirrorSnapshot, *leaves: tuple[str, int]) -> list[int]:
+    return snapshot.rows(snapshot.catalogue, [str(LeafId(id_, V, ordinal)) for id_, ordinal in leaves])
+
+
 def catalogue(*documents: tuple[str, str | None, int]) -> Catalogue:
     return Catalogue({id_: Row(id_, "", version, leaves) for id_, version, leaves in documents})
 
@@ -36,11 +40,11 @@ CURRENT = catalogue(("a", V, 2), ("b", W, 1), ("c", V, 2))
 def test_leaves_are_numbered_through_all_segments_dead_ones_included():
     snapshot = MirrorSnapshot(CURRENT, [ONE, OTHER])
     assert (snapshot.leaves, snapshot.live) == (8, [2, 3])
-    assert [snapshot.leaf(row) for row in (0, 1, 2, 4, 5, 6, 7)] == [
+    assert [snapshot.leaves_in([row])[0] for row in (0, 1, 2, 4, 5, 6, 7)] == [
         *(LeafId("a", V, 0), LeafId("a", V, 1), LeafId("b", V, 0), LeafId("b", V, 2)),
         *(LeafId("b", W, 0), LeafId("c", V, 0), LeafId("c", V, 1)),
     ]
-    assert snapshot.rows([("c", 1), ("a", 0), ("b", 0), ("c", 0)]) == [7, 0, 5, 6]
+    assert rows_of(snapshot, ("c", 1), ("a", 0), ("b", 0), ("c", 0)) == [7, 0, 5, 6]
     assert snapshot.current_documents(0) == [("a", V, 2)]
     assert snapshot.current_documents(1) == [("b", W, 1), ("c", V, 2)]
 
@@ -49,14 +53,14 @@ def test_leaves_are_numbered_through_all_segments_dead_ones_included():
 def test_reading_starts_again_for_a_leaf_that_is_not_current(leaf):
     """Such as the one behind a document's last, whose row belongs to the next document."""
     with pytest.raises(StaleRead):
-        MirrorSnapshot(CURRENT, [ONE, OTHER]).rows([leaf])
+        rows_of(MirrorSnapshot(CURRENT, [ONE, OTHER]), leaf)
 
 
 def test_a_document_counts_in_the_first_of_the_segments_that_have_it():
     twin = segment(("a", V, 2), ("c", V, 2))
     snapshot = MirrorSnapshot(CURRENT, [ONE, twin, OTHER])
     assert snapshot.live == [2, 2, 1]
-    assert snapshot.rows([("a", 0), ("c", 0)]) == [0, 7]
+    assert rows_of(snapshot, ("a", 0), ("c", 0)) == [0, 7]
     # And in another one as soon as the first is gone, even if it was found before: segments are shared by snapshots.
     assert MirrorSnapshot(CURRENT, [twin, OTHER]).live == [4, 1]
     assert MirrorSnapshot(CURRENT, [twin, ONE, OTHER]).live == [4, 0, 1]
@@ -90,9 +94,9 @@ def test_each_current_leaf_that_is_there_has_one_row_and_no_other_leaf_is_select
     rows = {}
     for id_, version in there:
         for ordinal in range(SIZES[id_, version]):
-            [row] = snapshot.rows([(id_, ordinal)])
+            [row] = rows_of(snapshot, (id_, ordinal))
             rows[row] = LeafId(id_, version, ordinal)
-            assert snapshot.leaf(row) == rows[row]
+            assert snapshot.leaves_in([row])[0] == rows[row]
     assert len(rows) == sum(SIZES[each] for each in there) == sum(snapshot.live)
 
     assert snapshot.leaves_in(list(rows)) == list(rows.values())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from leafspan import BM25, Document, Index, Vector
 from leafspan.errors import FunctionFailed
-from leafspan.segments import Mirror, RecordCopy, VectorCopy, WordPostings, _mirror
+from leafspan.segments import Mirror, _mirror
 from leafspan.segments._segment_folder import SegmentFolder
 from leafspan.store import Row, Writer
 from leafspan.store._folder import Folder
@@ -24,14 +24,13 @@ from tests.profiles import examples
 STRATEGIES = (BM25(), Vector())
 
 
-def never(self, reader, rows, ids):
+def never(self, reader, rows):
     raise AssertionError(f"{[row.document_id for row in rows]} is read back")
 
 
 @pytest.fixture
 def nothing_is_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    for recipe in (WordPostings, VectorCopy, RecordCopy):
-        monkeypatch.setattr(recipe, "read", never)
+    monkeypatch.setattr(Mirror, "_read", never)
 
 
 def answers(index: Index) -> list:
@@ -91,7 +90,7 @@ def test_a_segment_of_versions_that_are_being_written_is_neither_removed_nor_mer
         index.add(Document("tea", "Tea is drunk hot."))
         before = index.retrieve("drunk", BM25())
         monkeypatch.setattr(Writer, "write_rows", after_a_question)
-        monkeypatch.setattr(WordPostings, "read", never)
+        monkeypatch.setattr(Mirror, "_read", never)
         index.add(Document("mate", "Mate is drunk, too."))
         assert {each.document_id for each in index.retrieve("drunk", BM25())} == {"tea", "mate"}
 
@@ -106,7 +105,7 @@ def test_the_answers_are_those_of_what_is_read_back(tmp_path_factory: pytest.Tem
             for index in (taken, read):
                 with pytest.MonkeyPatch.context() as patch:
                     if index is read:
-                        patch.setattr(Mirror, "take", lambda self, segment: iter(()))
+                        patch.setattr(Mirror, "append", lambda self, segment: iter(()))
                     if what == "delete":
                         index.delete(["a"])
                     else:
@@ -119,7 +118,7 @@ def test_the_answers_are_those_of_what_is_read_back(tmp_path_factory: pytest.Tem
 
 
 def test_documents_that_are_added_one_by_one_do_not_leave_a_file_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_mirror, "_MOST_TAKEN", 6)
+    monkeypatch.setattr(_mirror, "_MOST_APPENDED", 6)
     with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
         most = 0
         for number in range(40):
@@ -143,7 +142,7 @@ def test_an_analyzer_that_fails_is_told_of_by_the_search_and_not_by_what_is_adde
 
 
 def test_behind_a_client_words_are_taken_as_well(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(WordPostings, "read", never)
+    monkeypatch.setattr(Mirror, "_read", never)
     with Index.open(client=chromadb.EphemeralClient(Settings(anonymized_telemetry=False)), name="taken") as index:
         index.add(DOCUMENTS)
         assert index.retrieve(QUESTIONS[0], BM25())

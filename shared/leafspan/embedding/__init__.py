@@ -5,13 +5,9 @@ from leafspan.embedding._checked import CheckedEmbedder
 from leafspan.embedding._embedder import Embed, Embedder, EmbedderIdentity, embed_in_batches
 from leafspan.embedding._named import default_embedder
 from leafspan.embedding._recognizing import to_embedder
-from leafspan.embedding._soft_matches import WORD_VECTORS, WordRows, WordVectors, soft_matches
 from leafspan.embedding._vectors import blend, check_vectors, normalize, without_extremes
 
 __all__ = [
-    "WORD_VECTORS",
-    "WordRows",
-    "WordVectors",
     "CheckedEmbedder",
     "Embed",
     "Embedder",
@@ -23,7 +19,6 @@ __all__ = [
     "embed_in_batches",
     "find_cache",
     "normalize",
-    "soft_matches",
     "to_embedder",
     "without_extremes",
 ]

@@ -52,7 +52,7 @@ def make_vectors_anew(
             embed = None
     catalogue = yield from read_consistently(store, Reader.unpacked)
     rows = [row for _, row in sorted(catalogue.rows.items()) if row.version is not None and row.leaves]
-    snapshot = None if copy is None else (yield from copy.at_hand(catalogue))
+    snapshot = None if copy is None else (yield from copy.existing(catalogue))
     leaves = sum(row.leaves for row in rows)
     show = None if leaves >= _MIN_FOR_PROGRESS else False
     progress = Progress(leaves, show=show, what="Looking at vectors", unit=" leaves")

@@ -126,6 +126,8 @@ _PROBE = (
 
 def probe_terms(analyzer: Analysis) -> list[str]:
     """Return the terms of a text that analyzers treat differently. They tell apart functions of the same name."""
+    if isinstance(analyzer, Analyzer):
+        return _probe(analyzer)
     try:
         (terms,) = to_terms(analyzer, [_PROBE])
     except FunctionFailed as error:
@@ -137,6 +139,11 @@ def probe_terms(analyzer: Analysis) -> list[str]:
             f"failed with {type(cause).__name__}: {cause}"
         ) from cause
     return terms
+
+
+@lru_cache  # finding the language of the text takes milliseconds, and each ``add`` asks
+def _probe(analyzer: Analyzer) -> list[str]:
+    return analyzer([_PROBE])[0]
 
 
 def describe_analyzer(analyzer: Analysis) -> str:

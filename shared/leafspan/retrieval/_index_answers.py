@@ -299,7 +299,7 @@ class LeafReader:
         missing = [id_ for id_ in ids if id_ not in self._loaded]
         stored: dict[str, StoredLeaf] = {}
         if missing:
-            yield from self._indexes.keep_up(self._reader)
+            yield from self._indexes.refresh(self._reader)
             stored = yield from self._reader.fetch_leaves(missing)
         known = {id_: self._loaded[id_] for id_ in ids if id_ in self._loaded}
         return known | {id_: self.candidate(leaf) for id_, leaf in stored.items()}

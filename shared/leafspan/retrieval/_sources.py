@@ -62,6 +62,6 @@ def _load(reader: Reader, *, indexes: SearchIndexes, identity: EmbedderIdentity)
     yield from indexes.words.warm(reader)
     if indexes.vectors is not None:
         yield from indexes.vectors.current(reader)
-    yield from indexes.keep_up(reader)
+    yield from indexes.refresh(reader)
     # A server loads its vectors at its first search.
     yield from nearest_leaves(reader, indexes.vectors, identity.vector[None], 1, None)

@@ -1,7 +1,6 @@
 """Finds leaves: by vector search, by lexical search, or in the order of documents and texts."""
 
-from leafspan.search._indexes import SearchIndexes
-from leafspan.search._leaf_list import page_of_leaves
+from leafspan.search._indexes import SearchIndexes, page_of_leaves
 from leafspan.search._mentions import find_mentions
 from leafspan.search._scanning import Scan
 from leafspan.search._soft_matches import soft_matches_of

@@ -9,11 +9,13 @@ from typing import Any
 
 from leafspan.documents import IndexSettings
 from leafspan.engines import Field
-from leafspan.flows import Flow
-from leafspan.search._document_names import DocumentNames
+from leafspan.flows import Call, Flow
+from leafspan.search._name_table import DocumentNames
 from leafspan.search._words import LexicalIndex
 from leafspan.segments import Mirror, RecordCopy, Shelf, VectorCopy, WordPostings, mirrors_of, records_in, vectors_in
 from leafspan.store import Catalogue, Copied, Derived, DocumentToWrite, Reader, Store
+from leafspan.strategies import ListLeaves
+from leafspan.values import Hit, LeafId
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +37,9 @@ class SearchIndexes:
         words = LexicalIndex(None if analyzer is None else mirror(WordPostings(analyzer)), analyzer, settings.bm25)
         vectors, records = (mirror(each) if store.embedded else None for each in (VectorCopy(), RecordCopy()))
         indexes = cls(store, words, vectors, records)
-        store.follower = indexes.follow
+        store.follower = indexes.derive
         if store.embedded:
-            store.copied = indexes._copied
+            store.copied = indexes.read
         return indexes
 
     @property
@@ -55,31 +57,60 @@ class SearchIndexes:
                 if copy is not None:
                     copy.close()
 
-    def keep_up(self, reader: Reader) -> Flow[None]:
+    def refresh(self, reader: Reader) -> Flow[None]:
         """Bring the copy of the leaves up to date, from which queries read the leaves that they have found."""
         if self.records is not None:
             yield from self.records.current(reader)
 
-    def _copied(self, catalogue: Catalogue, ids: Iterable[str], fields: Collection[Field]) -> Flow[Copied]:
+    def read(self, catalogue: Catalogue, ids: Iterable[str], fields: Collection[Field]) -> Flow[Copied]:
+        """Read fields of leaves by their stored ids. Leaves that the existing segments lack are left out."""
         assert self.records is not None
         assert self.vectors is not None
         if "vector" in fields:
-            return vectors_in((yield from self.vectors.at_hand(catalogue)), ids)
-        return records_in((yield from self.records.at_hand(catalogue)), ids, fields)
+            return vectors_in((yield from self.vectors.existing(catalogue)), ids)
+        return records_in((yield from self.records.existing(catalogue)), ids, fields)
 
-    def follow(self, documents: Sequence[DocumentToWrite], ready: Mapping[str, Any]) -> Flow[Derived]:
-        """Index documents while they are written, so that no query has to read them again: see ``Mirror.make``."""
-        made = []
-        for copy in self.copies:
-            if (segment := (yield from copy.make(documents, ready))) is not None:
-                made.append((copy, segment))
+    def derive(self, documents: Sequence[DocumentToWrite], arrays: Mapping[str, Any]) -> Flow[Derived]:
+        """Make segments of documents while they are written, so that no query has to read them again.
+
+        ``arrays`` are those that workers have made of the same documents, by recipe.
+        """
+        documents = [each for each in documents if each.texts]
+        segments = []
+        for copy in self.copies if documents else ():
+            segment = yield Call(copy.made_of, (documents, arrays.get(copy.name)))
+            if segment is not None:
+                segments.append((copy, segment))
 
         def keep() -> Flow[None]:
-            for copy, segment in made:
-                yield from copy.take(segment)
+            for copy, segment in segments:
+                yield from copy.append(segment)
 
-        def tidy(load: Callable[[], Flow[Catalogue]]) -> Flow[None]:
-            for copy, _ in made:
-                yield from copy.tidy(load)
+        def merge(load: Callable[[], Flow[Catalogue]]) -> Flow[None]:
+            for copy, _ in segments:
+                yield from copy.merge_appended(load)
 
-        return Derived(keep, tidy)
+        return Derived(keep, merge)
+
+
+def page_of_leaves(reader: Reader, request: ListLeaves) -> Flow[list[Hit]]:
+    """One page of the visible leaves whose documents match a filter. Each leaf has a score of 1.
+
+    The order is by document id, then position.
+    """
+    visible = yield from reader.whole_catalogue(request.where)
+    matching = visible.select(request.where).ids
+    hits: list[Hit] = []
+    skip = request.offset
+    for document_id, row in sorted(visible.rows.items()):
+        if len(hits) >= request.count:
+            break
+        if visible.stored_id(document_id) not in matching:
+            continue
+        if skip >= row.leaves:
+            skip -= row.leaves
+            continue
+        stop = min(row.leaves, skip + request.count - len(hits))
+        hits += [Hit(LeafId(document_id, row.version or "", ordinal), 1.0) for ordinal in range(skip, stop)]
+        skip = 0
+    return hits

@@ -7,23 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from leafspan.flows import Call, Flow
-from leafspan.search._document_names import DocumentNames
-from leafspan.search._words import LexicalIndex
-from leafspan.search.mentions import (
-    MOST_NAMESAKES,
+from leafspan.lexical import find_plain_words
+from leafspan.search._name_table import MOST_NAMESAKES, DocumentNames, Names
+from leafspan.search._naming import (
     Link,
-    Names,
-    Place,
+    Location,
     capitalised_words,
     find_links,
     leads_to,
+    locations_of,
+    locations_to_try,
     names_in,
-    places_of,
-    places_to_try,
     stands_in,
     title_key,
-    title_words,
 )
+from leafspan.search._words import LexicalIndex
 from leafspan.store import Catalogue, Reader
 from leafspan.strategies import FindMentions, Mention
 from leafspan.values import LeafId
@@ -97,7 +95,7 @@ class _Looking:
         starts = []
         for _, text in texts:
             starts.append(len(words))
-            words += [*title_words(text), ""]  # so that no name continues in the next text
+            words += [*find_plain_words(text), ""]  # so that no name continues in the next text
         capitalised: dict[str, set[str]] = {}
         behind = 0
         for start, keys in names.find(words):
@@ -121,13 +119,13 @@ class _Looking:
 
     def _by_link(self, names: Names, leaf: str, links: Sequence[Link]) -> Iterator[_Found]:
         own = self._visible.rows.get(LeafId.parse(leaf).document_id)
-        own_places = [] if own is None else places_of(own.document_id, own.metadata)
+        own_places = [] if own is None else locations_of(own.document_id, own.metadata)
         for link in links:
             documents: list[str] = []
             if link.is_wiki:
                 documents = list(self._called(names, title_key(link.target)))
             if not documents and names.has_places:
-                whole, ending = places_to_try(link.target, own_places)
+                whole, ending = locations_to_try(link.target, own_places)
                 for place in whole:
                     documents = [
                         id_
@@ -154,8 +152,8 @@ class _Looking:
                     break
         return written
 
-    def _places(self, document_id: str) -> list[Place]:
-        return places_of(document_id, self._visible.rows[document_id].metadata)
+    def _places(self, document_id: str) -> list[Location]:
+        return locations_of(document_id, self._visible.rows[document_id].metadata)
 
     def _others(self, leaf: str, documents: Sequence[str]) -> list[str]:
         """The documents that match the filter and are not the leaf's own document."""

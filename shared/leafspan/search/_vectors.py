@@ -25,7 +25,6 @@ from leafspan.embedding import normalize
 from leafspan.engines import MOST_RESULTS, StaleRead
 from leafspan.filters import Where
 from leafspan.flows import Call, Flow
-from leafspan.search._leaf_rows import rows_of
 from leafspan.search._scanning import Scan, rank, scan, vectors_of
 from leafspan.segments import Mirror, MirrorSnapshot
 from leafspan.store import Catalogue, Nearest, Reader, Selection
@@ -165,7 +164,7 @@ def _rows(snapshot: MirrorSnapshot, visible: Catalogue, ids: tuple[str, ...]) ->
 
     cache = _CACHE.setdefault(snapshot, {}) if len(ids) >= _MIN_CACHED else {}
     if (rows := cache.get((visible, ids))) is None:
-        rows = np.asarray(rows_of(snapshot, visible, ids), dtype=np.intp)
+        rows = np.asarray(snapshot.rows(visible, ids), dtype=np.intp)
         if len(cache) >= _CACHE_SIZE:
             cache.clear()
         cache[visible, ids] = rows

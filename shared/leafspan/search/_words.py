@@ -32,7 +32,6 @@ from leafspan.lexical import (
     terms_of_question,
 )
 from leafspan.search._evidence import Evidence
-from leafspan.search._leaf_rows import rows_of
 from leafspan.search._soft_matches import SoftMatcher, words_of
 from leafspan.segments import Mirror, MirrorSnapshot, collect, in_parts
 from leafspan.store import Catalogue, Reader, Selection
@@ -95,7 +94,7 @@ class LexicalIndex:
     def _compare(self, snapshot: MirrorSnapshot, visible: Catalogue, request: SoftMatches) -> list[list[float]]:
         matcher = self._matcher(snapshot)
         asked = zip(request.words, request.ids, strict=True)
-        return [matcher.scores(words, rows_of(snapshot, visible, ids)) for words, ids in asked]
+        return [matcher.scores(words, snapshot.rows(visible, ids)) for words, ids in asked]
 
     def rarities(self, reader: Reader, names: Sequence[tuple[str, int]]) -> Flow[list[float]]:
         """How rare names are, in [0, 1]: 1 for words that occur nowhere else, 0 for a word that all leaves have.

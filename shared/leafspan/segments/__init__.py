@@ -1,13 +1,11 @@
 """Segments: copies of the stored documents in the form that queries read. They can always be made again."""
 
+from leafspan.segments._leaf_copies import Codes, RecordCopy, VectorCopy, are_same, records_in, vector_arrays, vectors_in
 from leafspan.segments._mirror import Mirror, Recipe
-from leafspan.segments._record_copy import RecordCopy, records_in
 from leafspan.segments._segment import new_file
-from leafspan.segments._shared_mirror import mirrors_of
-from leafspan.segments._shelf import Shelf
+from leafspan.segments._shared_mirror import Shelf, mirrors_of
 from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
 from leafspan.segments._stored_arrays import collect, in_parts
-from leafspan.segments._vector_copy import Codes, VectorCopy, are_same, vector_arrays, vectors_in
 from leafspan.segments._word_postings import WordPostings
 
 __all__ = [

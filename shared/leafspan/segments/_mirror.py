@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 from leafspan.engines import StaleRead
 from leafspan.errors import LeafspanError, WriterBusy
 from leafspan.flows import Call, Flow, Progress
-from leafspan.segments._comparing import Compare
-from leafspan.segments._segment import MergedSegment, Segment
+from leafspan.segments._segment import Segment
 from leafspan.segments._segment_folder import SegmentFolder, in_order
 from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
 from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, MetDamage, Reader, Row, grouped
@@ -25,23 +24,28 @@ from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, MetDamage,
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from leafspan.segments._pieced_array import PiecedArray
     from leafspan.segments._snapshot import MaskedArrays
 
 T = TypeVar("T")
 
 _GROUP = 20_000  # number of leaves to put into one segment
+_BATCH = 1_000  # leaves to read at a time, since an engine returns each as its own object
 MOST_SEGMENTS = 8
 """Number of segments that are not merged, so that a change does not write everything again."""
 
 _SIZE_RATIO = 2  # a segment is merged with smaller ones if it is at most this many times as large as their total
-_MOST_TAKEN = MOST_SEGMENTS  # when writers have added more segments than this, the writer merges them
+_MOST_APPENDED = MOST_SEGMENTS  # when writers have added more segments than this, the writer merges them
 _MOST_DEFERRALS = 4  # changes after which segments are merged although the reader may be stale
 _MOST_SPLITS = 20  # how often a group with replaced documents is split
 _MIN_FOR_PROGRESS = 5_000  # number of leaves from which a progress bar is shown
 _POLL_SECONDS = 0.005
 _PATIENCE = 60.0  # seconds that another thread may take to make one segment
 _mirrors: weakref.WeakSet[Mirror] = weakref.WeakSet()
+
+
+Compare = Callable[[int, DocumentToWrite], Sequence[int]]
+"""Takes the row of a document's first leaf in the segment and the stored document. Returns the ordinals of the leaves that
+differ."""
 
 
 class Recipe(Protocol):
@@ -62,15 +66,16 @@ class Recipe(Protocol):
         """What the segments are a copy of, as words of a sentence."""
         ...
 
-    def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
-        """Make the arrays of some documents' leaves."""
+    @property
+    def needs_vectors(self) -> bool:
+        """Whether arrays are made of documents' vectors, or else of their texts and metadata."""
         ...
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
-        """Make the arrays of documents that are in memory. Each of them has at least one leaf."""
+        """Make the arrays of documents. Each of them has at least one leaf."""
         ...
 
-    def merge(self, parts: Sequence[MaskedArrays]) -> Mapping[str, NDArray[Any] | PiecedArray]:
+    def merge(self, parts: Sequence[MaskedArrays]) -> Mapping[str, Any]:
         """Merge the arrays of several segments into the arrays of one. Only the leaves in the masks are kept, in order."""
         ...
 
@@ -87,50 +92,46 @@ class Mirror:
     files are made again.
     """
 
-    def __init__(self, folder: Path | None, recipe: Recipe, *, read_only: bool = False) -> None:
-        self._folder = SegmentFolder(None if folder is None else folder / recipe.name, read_only=read_only)
-        self._recipe = recipe
-        self._segments: list[OpenSegment] | None = None
-        self._snapshot: MirrorSnapshot | None = None
-        self._glimpse: MirrorSnapshot | None = None  # the last snapshot that ``at_hand`` returned
-        self._looked_at: list[OpenSegment] = []  # its segments, before all segments were opened
-        self._deferred = 0  # changes since segments were last merged and removed
-        self._taken = 0  # segments that writers have added since then
-        self._mutex = threading.Lock()
-        _mirrors.add(self)
-        self._went_on = 0.0  # when a segment was last made or begun
-
-    @property
-    def content(self) -> str:
-        """What the segments are a copy of, as words of a sentence."""
-        return self._recipe.content
-
     largest: int | None = 1 << 17
     """Largest number of leaves in a merged segment. None: no limit."""
 
     is_shared = False
     """Whether segments are stored with the index, so that pieces of them may have to be fetched."""
 
+    def __init__(self, folder: Path | None, recipe: Recipe, *, read_only: bool = False) -> None:
+        self.name = recipe.name
+        self.content = recipe.content
+        self._folder = SegmentFolder(None if folder is None else folder / self.name, read_only=read_only)
+        self._recipe = recipe
+        self._segments: list[OpenSegment] | None = None
+        self._snapshot: MirrorSnapshot | None = None
+        self._partial: MirrorSnapshot | None = None  # the last snapshot that ``existing`` returned
+        self._partly_opened: list[OpenSegment] = []  # its segments, before all segments were opened
+        self._deferred = 0  # changes since segments were last merged and removed
+        self._appended = 0  # segments that writers have added since then
+        self._mutex = threading.Lock()
+        _mirrors.add(self)
+        self._went_on = 0.0  # when a segment was last made or begun
+
     def close(self) -> None:
         """Release the segments. Each file is closed with its last user, which may be a query in another thread."""
         if not self._mutex.acquire(blocking=False):
             return  # another thread is making segments: they are released with this object
         try:
-            self._segments = self._snapshot = self._glimpse = None
-            self._looked_at = []
+            self._segments = self._snapshot = self._partial = None
+            self._partly_opened = []
         finally:
             self._mutex.release()
 
     def current(self, reader: Reader) -> Flow[MirrorSnapshot]:
         """A snapshot of the whole index for the reader's catalogue; the reader's scope does not matter."""
         catalogue = yield from reader.everything()
-        if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:
-            return known
+        if (snapshot := self._snapshot) is not None and snapshot.catalogue is catalogue and not snapshot.is_damaged:
+            return snapshot
         yield from self._lock()
         try:
-            self._went_on = time.monotonic()
-            if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:
-                return known  # another thread or task has made it in the meantime
+            if (snapshot := self._snapshot) is not None and snapshot.catalogue is catalogue and not snapshot.is_damaged:
+                return snapshot  # another thread or task has made it in the meantime
             snapshot, missing = yield Call(self._existing, (catalogue, lambda: reader.is_stale), finish=True)
             if missing and (yield from self._look_elsewhere()):
                 snapshot = yield Call(self._snapshot_of, (catalogue,))
@@ -143,7 +144,7 @@ class Mirror:
             self._deferred += 1
             if not reader.may_be_stale or (self._deferred > _MOST_DEFERRALS and not reader.is_stale):
                 snapshot = yield Call(self._compact, (snapshot,), finish=True)
-                self._deferred = self._taken = 0
+                self._deferred = self._appended = 0
             self._snapshot = snapshot
             return snapshot  # type: ignore[no-any-return]
         finally:
@@ -172,8 +173,7 @@ class Mirror:
         files = {*files, *(each.path for each in wrong if each.path is not None)}
         yield from self._lock()
         try:
-            self._went_on = time.monotonic()
-            self._snapshot = self._glimpse = None
+            self._snapshot = self._partial = None
             self._folder.ignore(files)
             if self._segments is not None:
                 self._segments = [each for each in self._segments if each not in wrong and each.path not in files]
@@ -188,85 +188,72 @@ class Mirror:
     def _lock(self) -> Flow[None]:
         """Acquire the mutex. Not inside a call, so that a cancelled task knows whether it has the mutex."""
         start = time.monotonic()
+        task = self._recipe.task.lower()
         while not self._mutex.acquire(blocking=False):
             if time.monotonic() - max(start, self._went_on) > _PATIENCE:
-                raise WriterBusy(
-                    f"another thread has been {self._recipe.task.lower()} and made nothing for {_PATIENCE:g} seconds: try "
-                    "again, or see what it waits for"
-                )
-            yield Call(
-                time.sleep,
-                (_POLL_SECONDS,),
-                native=asyncio.sleep,
-                what=f"another thread that is {self._recipe.task.lower()}",
-            )
+                raise WriterBusy(f"another thread that is {task} has made no progress for {_PATIENCE:g} seconds: try again")
+            yield Call(time.sleep, (_POLL_SECONDS,), native=asyncio.sleep, what=f"another thread that is {task}")
+        self._went_on = time.monotonic()
 
-    def make(self, documents: Sequence[DocumentToWrite], ready: Mapping[str, Any]) -> Flow[Segment | None]:
-        """Make a segment of documents that are being written, for ``take``, or return None if that fails.
+    def made_of(self, documents: Sequence[DocumentToWrite], arrays: Mapping[str, Any] | None) -> Segment | None:
+        """Make a segment of documents that are being written, or return None if a function of the user fails.
 
-        ``ready`` has arrays of the same documents, by recipe name.
+        ``arrays`` are the segment's, if they were made before.
         """
-        documents = [each for each in documents if each.texts]
-        return (yield Call(self._made, (documents, ready.get(self._recipe.name)))) if documents else None
-
-    def _made(self, documents: Sequence[DocumentToWrite], arrays: Any) -> Segment | None:
         try:
-            if arrays is None:
-                arrays = self._recipe.of(documents)
+            return _segment_of([each.row for each in documents], self._recipe.of(documents) if arrays is None else arrays)
         except LeafspanError:
             return None
-        rows = [each.row for each in documents]
-        return Segment(DocumentTable.of([(row.document_id, row.version, row.leaves) for row in rows]), arrays)
 
-    def take(self, segment: Segment) -> Flow[None]:
+    def append(self, segment: Segment) -> Flow[None]:
         """Keep a segment of documents that are about to become current, so that no query has to read them again."""
         yield from self._keep(segment)
 
     def _keep(self, segment: Segment) -> Flow[OpenSegment]:
         kept: OpenSegment = yield Call(self._folder.keep, (segment,), finish=True)
         if self._mutex.acquire(blocking=False):  # otherwise the thread that makes segments finds it in the folder
-            self._taken += 1
+            self._appended += 1
             if self._segments is not None or kept.path is None:
                 self._segments = in_order([*(self._segments or []), kept])
             self._mutex.release()
         return kept
 
-    def tidy(self, load: Callable[[], Flow[Catalogue]]) -> Flow[None]:
+    def merge_appended(self, load: Callable[[], Flow[Catalogue]]) -> Flow[None]:
         """Merge the segments that writers have added, if there are many. Otherwise, a later query merges them."""
-        if self._taken > _MOST_TAKEN:
+        if self._appended > _MOST_APPENDED:
             catalogue = yield from load()
             if self._mutex.acquire(blocking=False):
                 try:
-                    yield Call(self._merge_taken, (catalogue,), finish=True)
+                    yield Call(self._merge_now, (catalogue,), finish=True)
                 finally:
                     self._mutex.release()
 
-    def _merge_taken(self, catalogue: Catalogue) -> None:
+    def _merge_now(self, catalogue: Catalogue) -> None:
         with suppress(StaleRead):  # a file is damaged: a later query handles that
             self._compact(self._existing(catalogue)[0])
-        self._taken = 0
+        self._appended = 0
 
     def _look_elsewhere(self) -> Flow[bool]:
         """Look for new segments where clients on other machines store them. Return whether there are any."""
         yield from ()
         return False
 
-    def at_hand(self, catalogue: Catalogue) -> Flow[MirrorSnapshot]:
+    def existing(self, catalogue: Catalogue) -> Flow[MirrorSnapshot]:
         """A snapshot of the existing segments of these documents. This makes no segment, so documents may be missing."""
-        for known in (self._snapshot, self._glimpse):
-            if known is not None and known.catalogue is catalogue and not known.is_damaged:
-                return known
-        self._glimpse = glimpse = yield Call(self._look, (catalogue,))
-        return glimpse  # type: ignore[no-any-return]
+        for snapshot in (self._snapshot, self._partial):
+            if snapshot is not None and snapshot.catalogue is catalogue and not snapshot.is_damaged:
+                return snapshot
+        self._partial = partial = yield Call(self._open_partly, (catalogue,))
+        return partial  # type: ignore[no-any-return]
 
-    def _look(self, catalogue: Catalogue) -> MirrorSnapshot:
+    def _open_partly(self, catalogue: Catalogue) -> MirrorSnapshot:
         if self._segments is not None:
             snapshot = MirrorSnapshot(catalogue, [each for each in self._segments if each.problem is None])
             if snapshot.is_complete or self._folder.path is None:
                 return snapshot
         # Another process may have made the missing segments.
-        self._looked_at = self._folder.read(self._without_damaged(self._looked_at or self._segments or []))
-        return MirrorSnapshot(catalogue, self._looked_at)
+        self._partly_opened = self._folder.read(self._without_damaged(self._partly_opened or self._segments or []))
+        return MirrorSnapshot(catalogue, self._partly_opened)
 
     def _snapshot_of(self, catalogue: Catalogue) -> MirrorSnapshot:
         assert self._segments is not None
@@ -320,17 +307,15 @@ class Mirror:
     def _make(self, reader: Reader, missing: Sequence[Row]) -> Flow[None]:
         """Make segments of these documents."""
         leaves = sum(row.leaves for row in missing)
-        progress = Progress(
-            leaves, show=None if leaves >= _MIN_FOR_PROGRESS else False, what=self._recipe.task, unit=" leaves"
-        )
+        show = None if leaves >= _MIN_FOR_PROGRESS else False
+        progress = Progress(leaves, show=show, what=self._recipe.task, unit=" leaves")
         splits = 0
         groups = list(grouped(missing, _GROUP))[::-1]
         try:
             while groups:
                 rows = groups.pop()
-                ids = [id_ for row in rows for id_ in row.leaf_ids]
                 try:
-                    arrays = yield from self._recipe.read(reader, rows, ids)
+                    stored = yield from self._read(reader, rows)
                 except MetDamage:
                     raise  # the next attempt leaves the documents out
                 except StaleRead:
@@ -341,16 +326,43 @@ class Mirror:
                     if len(rows) > 1:
                         groups += [rows[len(rows) // 2 :], rows[: len(rows) // 2]]
                     continue
-                segment = Segment(DocumentTable.of([(row.document_id, row.version, row.leaves) for row in rows]), arrays)
+                segment = yield Call(self._segment_of, (rows, stored))
                 yield Call(self._add, (segment,), finish=True)
                 self._went_on = time.monotonic()
-                progress.advance(len(ids))
+                progress.advance(sum(row.leaves for row in rows))
         finally:
             progress.close()
         if splits:
             raise StaleRead
 
-    def begin_anew(self) -> None:
+    def _read(self, reader: Reader, rows: Sequence[Row]) -> Flow[list[Any]]:
+        """Read what the recipe needs of documents' leaves: a vector each, or a text with metadata."""
+        ids = [id_ for row in rows for id_ in row.leaf_ids]
+        stored: list[Any] = []
+        for start in range(0, len(ids), _BATCH):
+            some = ids[start : start + _BATCH]
+            if self._recipe.needs_vectors:
+                leaves = yield from reader.fetch_vectors(some)
+            else:
+                leaves = yield from reader.fetch_records(some)
+            if len(leaves) < len(some):
+                raise StaleRead
+            stored += [leaves[id_] for id_ in some]
+        return stored
+
+    def _segment_of(self, rows: Sequence[Row], stored: Sequence[Any]) -> Segment:
+        """Make a segment from what ``_read`` has read."""
+        documents, end = [], 0
+        for row in rows:
+            leaves = stored[end : (end := end + row.leaves)]
+            if self._recipe.needs_vectors:
+                documents.append(DocumentToWrite(row, [], [], leaves))
+            else:
+                texts, metadatas = zip(*leaves, strict=True)
+                documents.append(DocumentToWrite(row, texts, metadatas, []))
+        return _segment_of(rows, self._recipe.of(documents))
+
+    def reset_after_fork(self) -> None:
         """Reset the mutex in a forked process: it does not have the parent's threads."""
         self._mutex = threading.Lock()
 
@@ -395,11 +407,11 @@ class Mirror:
         pairs = zip(snapshot.segments, snapshot.live, strict=True)
         return [each for each, live in pairs if not live and not _is_expected(each, snapshot.catalogue)]
 
-    def _merge(self, snapshot: MirrorSnapshot, numbers: Sequence[int]) -> MergedSegment:
+    def _merge(self, snapshot: MirrorSnapshot, numbers: Sequence[int]) -> Segment:
         """Merge the current documents of several segments into one."""
         documents = [document for number in numbers for document in snapshot.current_documents(number)]
         merged = self._recipe.merge([snapshot.parts[number] for number in numbers])
-        return MergedSegment(DocumentTable.of(documents), merged)
+        return Segment(DocumentTable.of(documents), merged)
 
 
 class StoredSegments(NamedTuple):
@@ -407,6 +419,10 @@ class StoredSegments(NamedTuple):
 
     segments: Sequence[OpenSegment]  # the undamaged segments
     damaged: Mapping[Path, str]  # what is wrong with the damaged ones, by file
+
+
+def _segment_of(rows: Sequence[Row], arrays: Mapping[str, Any]) -> Segment:
+    return Segment(DocumentTable.of([(row.document_id, row.version, row.leaves) for row in rows]), arrays)
 
 
 def _is_expected(segment: OpenSegment, catalogue: Catalogue) -> bool:
@@ -442,10 +458,10 @@ def segments_to_merge(live: Sequence[int], segments: Sequence[OpenSegment], larg
     return sorted(chosen)
 
 
-def _begin_anew() -> None:
+def _reset_after_fork() -> None:
     for mirror in list(_mirrors):
-        mirror.begin_anew()
+        mirror.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -13,19 +13,21 @@ import os
 import struct
 import uuid
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from leafspan.engines.local import NO_FOLLOW, open_file
-from leafspan.segments._pieced_array import PiecedArray
 from leafspan.segments._stored_arrays import DamagedSegment, StoredArray, StoredArrays, checksums_of
 from leafspan.store import DocumentTable
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
+
+    Kept = tuple[NDArray[Any], NDArray[np.bool_] | None]
+
 
 UNFINISHED = ".writing"  # suffix of a file that is being written, or whose writer was killed
 
@@ -38,6 +40,8 @@ _ALIGNMENT = 64
 HEAD_LENGTH = _HEAD.size + _LENGTHS.size
 """Number of bytes that ``written_lengths`` needs."""
 
+_BYTES = 1 << 22  # of an array that is joined while it is written, at a time
+
 _COLUMNS = ("keys", "order", "id_ends", "leaves", "versions", "ids")  # the documents' columns
 
 
@@ -45,26 +49,11 @@ class Damaged(Exception):
     """A segment's file is damaged. The message names the file and the reason. The index itself is whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """Documents and the arrays of their leaves."""
+class Segment(NamedTuple):
+    """Documents, and the arrays of their leaves. Arrays of a merged segment may be joined only when they are written."""
 
-    documents: DocumentTable  # the documents, by stored id
-    arrays: Mapping[str, NDArray[Any]]  # arrays by name. Their rows follow the order of the documents and their leaves
-
-
-@dataclass(frozen=True, slots=True)
-class MergedSegment:
-    """Several segments merged into one. Some of its arrays are joined only when they are written."""
-
-    documents: DocumentTable
-    arrays: Mapping[str, NDArray[Any] | PiecedArray]
-
-    def in_memory(self) -> Segment:
-        """Return the segment with all arrays joined in memory."""
-        import numpy as np
-
-        return Segment(self.documents, {name: np.asarray(array) for name, array in self.arrays.items()})
+    documents: DocumentTable  # by stored id
+    arrays: Mapping[str, Any]  # their rows follow the order of the documents and their leaves
 
 
 @contextmanager
@@ -83,7 +72,7 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
         unfinished.unlink(missing_ok=True)
 
 
-def write_segment(path: Path, segment: Segment | MergedSegment) -> None:
+def write_segment(path: Path, segment: Segment) -> None:
     """Write a segment's file."""
     with new_file(path) as file:  # before the checksums, which take a while: a new folder must not stay empty
         for part in _parts(segment.documents, segment.arrays):
@@ -121,7 +110,7 @@ def read_segment(path: Path, *, whole: bool = False) -> Segment:
     return segment
 
 
-def segment_bytes(documents: DocumentTable, arrays: Mapping[str, NDArray[Any]]) -> bytes:
+def segment_bytes(documents: DocumentTable, arrays: Mapping[str, Any]) -> bytes:
     """The content of a segment's file."""
     return b"".join(_parts(documents, arrays))
 
@@ -135,7 +124,7 @@ def written_lengths(begin: bytes) -> tuple[int, int]:
     return _HEAD.size + front, whole
 
 
-def _parts(documents: DocumentTable, arrays: Mapping[str, NDArray[Any] | PiecedArray]) -> Iterator[bytes | memoryview]:
+def _parts(documents: DocumentTable, arrays: Mapping[str, Any]) -> Iterator[bytes | memoryview]:
     """The parts of a file, in order: head, front, arrays."""
     front = _front(documents, arrays)
     yield _HEAD.pack(_MAGIC, _FORMAT, zlib.crc32(front))
@@ -153,7 +142,7 @@ def _padded_array(array: NDArray[Any] | PiecedArray) -> Iterator[memoryview | by
     yield bytes(_aligned(array.nbytes) - array.nbytes)
 
 
-def _front(documents: DocumentTable, arrays: Mapping[str, NDArray[Any] | PiecedArray]) -> bytes:
+def _front(documents: DocumentTable, arrays: Mapping[str, Any]) -> bytes:
     """Make the front of a file."""
     places, columns, end = [], [], 0
     for name, array in arrays.items():
@@ -201,3 +190,35 @@ def _aligned(length: int) -> int:
 
 def _padded(content: bytes, multiple: int) -> bytes:
     return content + bytes(-len(content) % multiple)
+
+
+class PiecedArray:
+    """The rows of several arrays that their masks select, one array after the other. A mask of None selects all rows.
+
+    They are joined piece by piece while they are written, so they are never in memory as a whole.
+    """
+
+    def __init__(self, parts: Sequence[Kept]) -> None:
+        import numpy as np
+
+        self._parts = parts
+        first = parts[0][0]
+        rows = sum(len(array) if mask is None else int(np.count_nonzero(mask)) for array, mask in parts)
+        self.dtype: np.dtype[Any] = first.dtype
+        self.shape = (rows, *first.shape[1:])
+        self._row = first.dtype.itemsize * int(np.prod(first.shape[1:]))
+        self.nbytes = rows * self._row
+
+    def pieces(self) -> Iterator[NDArray[Any]]:
+        """The array in pieces, in order."""
+        rows = max(1, _BYTES // max(1, self._row))
+        for array, mask in self._parts:
+            for start in range(0, len(array), rows):
+                some = array[start : start + rows]
+                yield some if mask is None else some[mask[start : start + rows]]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        import numpy as np
+
+        nothing = np.empty((0, *self.shape[1:]), self.dtype)
+        return np.concatenate([nothing, *self.pieces()]).astype(dtype or self.dtype, copy=False)

@@ -17,7 +17,6 @@ from leafspan.segments._segment import (
     HEAD_LENGTH,
     UNFINISHED,
     Damaged,
-    MergedSegment,
     Segment,
     new_file,
     read_segment,
@@ -133,8 +132,10 @@ class SegmentFolder:
         """Whether the folder exists."""
         return self.path is not None and os.path.isdir(self.path)
 
-    def keep(self, segment: Segment | MergedSegment) -> OpenSegment:
+    def keep(self, segment: Segment) -> OpenSegment:
         """Write a segment to a new file and map it, since mapped arrays take no memory of the process."""
+        import numpy as np
+
         kept: OpenSegment | None = None
         if self.path is not None and not self.read_only:
             path = self.file(uuid.uuid4().hex)
@@ -144,7 +145,8 @@ class SegmentFolder:
                 self._warn_that_nothing_is_kept(error)
         if kept is not None:
             return kept
-        return OpenSegment(segment.in_memory() if isinstance(segment, MergedSegment) else segment, None)
+        in_memory = {name: np.asarray(array) for name, array in segment.arrays.items()}
+        return OpenSegment(Segment(segment.documents, in_memory), None)
 
     def begin(self, name: str, length: int, pieces: Mapping[int, bytes]) -> OpenSegment | None:
         """Make a file of a segment's length, and write the fetched pieces. Return None if that fails."""

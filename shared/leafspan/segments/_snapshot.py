@@ -96,6 +96,7 @@ class MirrorSnapshot:
         self.parts: list[MaskedArrays] = []  # the mask is None if all leaves are current
         self.live: list[int] = []  # number of current leaves of each segment
         self.segments = list(segments)
+        self._files = [each.arrays.file for each in segments if isinstance(each.arrays, StoredArrays)]
         self._starts = list(accumulate((segment.leaves for segment in segments), initial=0))  # first row of each segment
         self.leaves = self._starts.pop()
         self._masks: weakref.WeakKeyDictionary[Selection, Mask] = weakref.WeakKeyDictionary()
@@ -118,7 +119,10 @@ class MirrorSnapshot:
     @property
     def is_damaged(self) -> bool:
         """Whether damage was found in a segment."""
-        return any(segment.problem is not None for segment in self.segments)
+        for file in self._files:  # noqa: SIM110 (asked several times for each question)
+            if file.problem is not None:
+                return True
+        return False
 
     def _by_key(self) -> tuple[NDArray[np.uint64], NDArray[np.uint16], NDArray[np.uint32]]:
         """The sorted keys of the current documents, their segments' numbers, and their numbers in these segments."""
@@ -171,10 +175,6 @@ class MirrorSnapshot:
             if version is not None and leaves and id_ not in present
         ]
 
-    def leaf(self, row: int) -> LeafId:
-        """The id of the leaf in this row."""
-        return self.leaves_in([row])[0]
-
     def leaves_in(self, rows: Sequence[int] | NDArray[np.intp]) -> list[LeafId]:
         """The ids of the leaves in these rows."""
         import numpy as np
@@ -190,18 +190,19 @@ class MirrorSnapshot:
             found.update(zip(places.tolist(), leaves, strict=True))
         return [found[place] for place in range(len(wanted))]
 
-    def rows(self, leaves: Iterable[tuple[str, int]]) -> list[int]:
-        """The rows of leaves, given as (document id, ordinal)."""
-        found = []
-        known: dict[str, slice | None] = {}
-        for document_id, ordinal in leaves:
-            if document_id not in known:
-                known[document_id] = self._find(document_id)
-            rows = known[document_id]
-            if rows is None or rows.start + ordinal >= rows.stop:
+    def rows(self, visible: Catalogue, ids: Iterable[str]) -> list[int]:
+        """The rows of visible leaves, given by their shown ids."""
+        rows = []
+        of_documents: dict[str, slice | None] = {}
+        for leaf in map(LeafId.parse, ids):
+            document_id = leaf.document_id
+            if document_id not in of_documents:
+                of_documents[document_id] = self._find(visible.stored_id(document_id) or "")
+            of_document = of_documents[document_id]
+            if of_document is None or of_document.start + leaf.ordinal >= of_document.stop:
                 raise StaleRead
-            found.append(rows.start + ordinal)
-        return found
+            rows.append(of_document.start + leaf.ordinal)
+        return rows
 
     def of_document(self, document_id: str, name: str) -> NDArray[Any] | None:
         """A document's rows in the array of this name, or None if the document is not current here."""

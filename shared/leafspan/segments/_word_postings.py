@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.documents import ordinal_and_firsts, titles_of_leaves
-from leafspan.engines import StaleRead
-from leafspan.flows import Call, Flow
 from leafspan.lexical import (
     Analysis,
     LeafWords,
@@ -32,8 +30,8 @@ from leafspan.lexical import (
     terms_digest,
     to_terms,
 )
-from leafspan.segments._comparing import Compare
-from leafspan.store import DocumentToWrite, Reader, Row
+from leafspan.segments._mirror import Compare
+from leafspan.store import DocumentToWrite, Row
 from leafspan.text import has_word
 
 if TYPE_CHECKING:
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
 
     from leafspan.segments._snapshot import MaskedArrays
 
-_BATCH = 1_000  # texts to read at a time
 _KIND = "starts leaf_words, blank leaves without terms, pairs in alphabets, readings"  # what older copies do not have
 
 
@@ -56,6 +53,7 @@ class WordPostings:
 
     task = "Indexing words"
     content = "words"
+    needs_vectors = False
 
     def __init__(self, analyzer: Analysis) -> None:
         self._analyzer = analyzer
@@ -69,30 +67,16 @@ class WordPostings:
         analysis = f"{describe_analyzer(self._analyzer)} {Stemmer.version()} {_KIND} apart {probe_terms(self._analyzer)}"
         return f"words-{hashlib.sha256(analysis.encode()).hexdigest()[:8]}"
 
-    def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
-        titles = [each for row in rows for each in _titles(row)]
-        readings = [each for row in rows for each in self._readings(row)]
-        terms: list[list[str]] = []
-        places: list[str] = []
-        texts: list[str] = []
-        for start in range(0, len(ids), _BATCH):
-            some = ids[start : start + _BATCH]
-            records = yield from reader.fetch_records(some)
-            if len(records) < len(some):
-                raise StaleRead
-            stored = [records[id_] for id_ in some]
-            texts += [text for text, _ in stored]
-            of_some = slice(start, start + _BATCH)
-            terms += yield Call(self._terms, (titles[of_some], texts[start:], readings[of_some]))
-            places += [str(metadata[STRUCTURE_KEY]) for _, metadata in stored]
-        return (yield Call(self._arrays, (terms, places, texts, readings)))  # type: ignore[no-any-return]
-
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
+        import numpy as np
+
         titles = [each for document in documents for each in _titles(document.row)]
         texts = [text for document in documents for text in document.texts]
         places = [place for document in documents for place in _places(document)]
         readings = [each for document in documents for each in self._readings(document.row)]
-        return self._arrays(self._terms(titles, texts, readings), places, texts, readings)
+        terms = self._terms(titles, texts, readings)
+        postings = build_postings(terms, _starts(places), np.array(readings, np.uint8))
+        return postings | build_leaf_words(map(self._compared, readings, texts))
 
     def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any]]:
         return merge_postings(parts) | merge_leaf_words(parts)
@@ -117,15 +101,6 @@ class WordPostings:
             ]
 
         return differing
-
-    def _arrays(
-        self, terms: Sequence[Sequence[str]], places: Iterable[str], texts: Sequence[str], readings: Sequence[int]
-    ) -> dict[str, NDArray[Any]]:
-        """Make the arrays of a segment."""
-        import numpy as np
-
-        postings = build_postings(terms, _starts(places), np.array(readings, np.uint8))
-        return postings | build_leaf_words(map(self._compared, readings, texts))
 
     def _readings(self, row: Row) -> list[int]:
         """The reading number of each leaf of a document."""

@@ -153,7 +153,7 @@ class SummaryReader:
             return []
         indexes, reader = opened
         if ids:
-            yield from indexes.keep_up(reader)
+            yield from indexes.refresh(reader)
         records = yield from fetch_summaries(reader, ids)
         documents = yield from self.documents()
         yield from reader.refuse(

@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from leafspan.search.mentions import Link, find_links
+from leafspan.search._naming import Link, find_links
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.search.mentions import MOST_NAMESAKES, NamedDocument, Names, NameTable
+from leafspan.search._name_table import MOST_NAMESAKES, NamedDocument, Names, NameTable
 
 WORDS = st.sampled_from(["a", "b", "c", "ab"])
 KEYS = st.lists(WORDS, min_size=1, max_size=4).map(" ".join)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from leafspan.search.mentions import capitalised_words, is_name, names_in, title_key
+from leafspan.search._naming import capitalised_words, is_name, names_in, title_key
 
 
 @pytest.mark.parametrize(

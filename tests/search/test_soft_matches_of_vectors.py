@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.embedding import WORD_VECTORS, WordVectors
-from leafspan.embedding import soft_matches as soft_matches_of_vectors
+from leafspan.search._soft_matches import WORD_VECTORS, WordVectors
+from leafspan.search._soft_matches import soft_matches as soft_matches_of_vectors
 
 WORDS = st.lists(st.sampled_from(["bee", "bees", "honey", "harbour", "port", "tax", "the"]), max_size=5)
 WEIGHTS = st.dictionaries(st.sampled_from(["bee", "port", "money"]), st.floats(0.1, 9), max_size=3)

@@ -1,19 +1,21 @@
-"""The recipe for segments with all texts, places and metadata, from which queries read leaves."""
+"""The recipes for segments with the vectors, and with the texts, places and metadata of all leaves, and reading them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leafspan.checks import STRUCTURE_KEY
-from leafspan.engines import Field, Record, StaleRead
-from leafspan.flows import Call, Flow
-from leafspan.segments._comparing import Compare
+from leafspan.embedding import normalize
+from leafspan.engines import Field, Record
+from leafspan.segments._mirror import Compare
+from leafspan.segments._segment import PiecedArray
 from leafspan.segments._snapshot import MirrorSnapshot
 from leafspan.segments._stored_arrays import with_rows
-from leafspan.store import Copied, DocumentToWrite, Reader, Row, bytes_are_as_written
+from leafspan.store import Copied, DocumentToWrite, bytes_are_as_written
+from leafspan.values import LeafId
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,9 +23,99 @@ if TYPE_CHECKING:
 
     from leafspan.segments._snapshot import MaskedArrays
 
-_BATCH = 1_000  # records to read at a time
+_LARGEST = 127  # largest number in a code
+_ROUNDING = 1e-5  # two vectors are the same up to this difference: different code may have scaled them to length 1
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _from_json = json.JSONDecoder().raw_decode
+
+
+class VectorCopy:
+    """The recipe for segments with the leaves' vectors, scaled to length 1, and their codes."""
+
+    name = "vectors"
+    task = "Copying vectors"
+    content = "vectors"
+    needs_vectors = True
+
+    def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
+        import numpy as np
+
+        return vector_arrays(normalize(np.concatenate([np.asarray(each.vectors, np.float32) for each in documents])))
+
+    def merge(self, parts: Sequence[MaskedArrays]) -> dict[str, NDArray[Any] | PiecedArray]:
+        names = parts[0][0]
+        return {name: PiecedArray([(arrays[name], mask) for arrays, mask in parts]) for name in names}
+
+    def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
+        import numpy as np
+
+        def differing(first: int, document: DocumentToWrite) -> list[int]:
+            rows = slice(first, first + len(document.texts))
+            kept = arrays["vectors"][rows]
+            codes = Codes.in_arrays(arrays).at(rows)
+            wanted = Codes.of(kept)
+            same = are_same(kept, document.vectors) & (codes.numbers == wanted.numbers).all(axis=1)
+            for own, made in ((codes.scales, wanted.scales), (codes.errors, wanted.errors)):
+                same &= np.isclose(own, made, rtol=_ROUNDING, atol=_ROUNDING**2)
+            return [int(ordinal) for ordinal in np.flatnonzero(~same)]
+
+        return differing
+
+
+def vectors_in(snapshot: MirrorSnapshot, ids: Iterable[str]) -> Copied:
+    """Records with the vectors of leaves, by stored id, for leaves whose documents are current in the snapshot."""
+    found = Copied({}, set())
+    for id_ in ids:
+        leaf = LeafId.parse(id_)
+        vectors = snapshot.of_document(leaf.document_id, "vectors")
+        if vectors is not None and leaf.ordinal < len(vectors):
+            found.records[id_] = Record(id_, vector=vectors[leaf.ordinal])
+    return found
+
+
+def vector_arrays(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
+    """Make the arrays of a segment from its leaves' vectors."""
+    numbers, scales, errors = Codes.of(vectors)
+    return {"vectors": vectors, "codes": numbers, "scales": scales, "errors": errors}
+
+
+class Codes(NamedTuple):
+    """Vectors as 8-bit integers, which are searched in a quarter of the time: ``numbers * scales`` approximates them."""
+
+    numbers: NDArray[np.int8]  # matrix with a row for each vector
+    scales: NDArray[np.float32]  # the value of a 1 in each row
+    errors: NDArray[np.float32]  # the length of the difference between each vector and its approximation
+
+    @classmethod
+    def of(cls, vectors: NDArray[np.float32]) -> Codes:
+        """Make the codes of a matrix's rows."""
+        import numpy as np
+
+        scales = np.abs(vectors).max(axis=1, initial=0.0) / _LARGEST
+        numbers = np.rint(vectors / np.where(scales > 0, scales, 1)[:, None]).astype(np.int8)
+        errors = np.linalg.norm(vectors - numbers * scales[:, None], axis=1)
+        return cls(numbers, scales.astype(np.float32), errors.astype(np.float32))
+
+    @classmethod
+    def in_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Codes:
+        """The codes of a segment."""
+        return cls(arrays["codes"], arrays["scales"], arrays["errors"])
+
+    def at(self, rows: slice | NDArray[np.intp]) -> Codes:
+        """The codes of some vectors."""
+        return Codes(self.numbers[rows], self.scales[rows], self.errors[rows])
+
+
+def are_same(vectors: NDArray[np.float32], others: Any) -> NDArray[np.bool_]:
+    """Whether each of these vectors of length 1 has the same direction as the vector in the same row of ``others``."""
+    import numpy as np
+
+    if not len(vectors):
+        return np.empty(0, bool)
+    other = normalize(np.asarray(others, dtype=np.float32))
+    if other.shape != vectors.shape:
+        return np.zeros(len(vectors), bool)
+    return np.linalg.norm(vectors - other, axis=1) <= _ROUNDING  # type: ignore[no-any-return]
 
 
 class RecordCopy:
@@ -36,16 +128,7 @@ class RecordCopy:
     name = "records"
     task = "Copying texts"
     content = "texts, places or metadata"
-
-    def read(self, reader: Reader, rows: Sequence[Row], ids: Sequence[str]) -> Flow[dict[str, NDArray[Any]]]:
-        stored: list[tuple[str, Mapping[str, Any]]] = []
-        for start in range(0, len(ids), _BATCH):
-            some = ids[start : start + _BATCH]
-            records = yield from reader.fetch_records(some)
-            if len(records) < len(some):
-                raise StaleRead
-            stored += [records[id_] for id_ in some]
-        return (yield Call(_arrays_of, (stored,)))  # type: ignore[no-any-return]
+    needs_vectors = False
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
         return _arrays_of(pair for each in documents for pair in zip(each.texts, each.metadatas, strict=True))

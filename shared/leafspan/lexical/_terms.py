@@ -1,0 +1,264 @@
+"""The terms of a query in the counted leaves: which leaves have them, and what each contributes to scores."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from leafspan.lexical._postings import Postings
+from leafspan.lexical._variants import BM25Settings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Mask = NDArray[np.bool_]
+
+_MOST_KEPT = 1 << 20  # leaves of all terms together, about 40 bytes each
+
+
+class AnotherTerm(str):
+    """A term for words of the query in another writing, which has terms of its own. It adds nothing to ``Scores.ideal``."""
+
+
+class NodeTerm(NamedTuple):
+    """A term in the larger nodes of a scale."""
+
+    numbers: NDArray[np.intp]  # the nodes that score for it
+    tf: NDArray[np.float64]  # the score of each, for an idf of 1
+    idf: float  # its idf among the nodes
+
+
+@dataclass(slots=True)
+class FoundTerm:
+    """A term in the counted leaves with one reading. Nothing here depends on how often a query has the term."""
+
+    rows: NDArray[np.intp]  # the leaves that have it, in ascending order
+    counts: NDArray[Any]  # how often each has it
+    tf: NDArray[np.float64]  # the score of each, for an idf of 1
+    bound: float  # upper bound of ``tf + absent``
+    # The same for larger nodes, scale after scale. None until it is needed
+    nodes: Sequence[NodeTerm] | None = field(default=None, compare=False)
+
+
+@dataclass(slots=True)
+class Group:
+    """Leaves that one index of BM25 would have: those with the same reading, or all if they are read alike."""
+
+    leaves: int
+    terms: int  # their total length, in terms
+    # At index n > 0, the number of terms that n of them have. None until it is needed
+    frequencies: NDArray[np.intp] | None = None
+    nodes: list[int] | None = None  # the number of larger nodes of each scale. None until it is needed
+
+    @property
+    def average(self) -> float:
+        """The average length of the leaves, in terms."""
+        return self.terms / self.leaves if self.terms else 1.0
+
+
+class CountedLeaves(NamedTuple):
+    """The counted leaves of a query."""
+
+    masks: list[Mask | None]  # mask of these leaves for each part, None if all leaves of the part are counted
+    groups: Mapping[int, Group]  # the leaves of each reading
+    every: Group
+
+    def are_alike(self, reading: int | None) -> bool:
+        """Whether all of them have this reading, or are read alike by the query."""
+        return reading is None or [*self.groups] == [reading]
+
+    def group_of(self, reading: int | None) -> Group:
+        """Return the leaves with a reading; None for all."""
+        return self.every if reading is None else self.groups.get(reading) or Group(0, 0)
+
+
+class Term(NamedTuple):
+    """A term of the query, for leaves with one reading."""
+
+    name: str
+    reading: int | None  # the reading. None if all leaves are read alike
+    found: FoundTerm  # the leaves that have it
+    times: float  # its count in the query
+    idf: float  # its idf among the leaves with this reading
+    scale: float = 1.0  # what the scores of the reading are multiplied by
+
+    @property
+    def weight(self) -> float:
+        """What its ``tf`` is multiplied by."""
+        return self.times * self.idf * self.scale
+
+
+class WeighedTerms(NamedTuple):
+    """The terms of a query, the counted leaves, and the upper bound of scores."""
+
+    terms: Sequence[Term]
+    counted: CountedLeaves
+    ideal: float
+
+
+def scaled(terms: Sequence[Term], counted: CountedLeaves, own: int | None) -> WeighedTerms:
+    """Scale the scores of each reading, so that their upper bounds are equal to the bound of the query's own reading."""
+    ideals: defaultdict[int | None, float] = defaultdict(float)
+    for term in terms:
+        if not isinstance(term.name, AnotherTerm):
+            ideals[term.reading] += max(term.weight, 0.0) * term.found.bound
+    bounds = {reading: ideal for reading, ideal in ideals.items() if ideal > 0}
+    main = own if own in bounds else max(bounds, key=lambda reading: counted.group_of(reading).leaves, default=None)
+    ideal = bounds.get(main, 0.0)
+    if len(bounds) > 1:
+        terms = [term._replace(scale=ideal / bounds.get(term.reading, ideal)) for term in terms]
+    return WeighedTerms(terms, counted, ideal)
+
+
+def nowhere(settings: BM25Settings) -> FoundTerm:
+    """Return a term that no leaf has."""
+    import numpy as np
+
+    return FoundTerm(np.zeros(0, np.intp), np.zeros(0, np.uint8), np.zeros(0), settings.max_tf([]) + settings.absent)
+
+
+def added_up(given: Sequence[tuple[NDArray[np.intp], NDArray[np.float64], float]], count: int) -> NDArray[np.float64]:
+    """Sum the scores of ``count`` leaves or nodes over the terms. Each term gives rows, their values, and a weight."""
+    import numpy as np
+
+    if not given:
+        return np.zeros(count)
+    numbers, amounts, weights = zip(*given, strict=True)
+    weight_of_each = np.repeat(weights, [len(each) for each in numbers])
+    scores = np.bincount(np.concatenate(numbers), np.concatenate(amounts) * weight_of_each, count)
+    return scores.astype(np.float64, copy=False)
+
+
+class KnownTerms:
+    """Terms that were found before. Queries share words, and the most frequent words take the most time."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Mapping[int | None, FoundTerm]] = {}
+        self._leaves = 0
+
+    def find(self, key: Hashable, find: Callable[[], Mapping[int | None, FoundTerm]]) -> Mapping[int | None, FoundTerm]:
+        """Return the term with this key by reading, or else what ``find`` returns."""
+        if (found := self._known.get(key)) is None:
+            found = find()
+            if (count := sum(len(each.rows) for each in found.values())) <= _MOST_KEPT // 4:
+                if self._leaves + count > _MOST_KEPT:
+                    self._known.clear()
+                    self._leaves = 0
+                self._known[key] = found
+                self._leaves += count
+        return found
+
+
+PARENT, SECTION, DOCUMENT = 1, 2, 4
+SCALES = (PARENT, SECTION, DOCUMENT)
+"""The scales, each above the one before it."""
+
+
+def starts_of(leaves: Iterable[tuple[int, Sequence[int]]]) -> NDArray[np.uint8]:
+    """Return the array ``starts``, from each leaf's ordinal and the first ordinals of its ancestors, parents first."""
+    import numpy as np
+
+    starts = bytearray()
+    for ordinal, ancestors in leaves:
+        parent = ancestors[0] if ancestors else 0
+        section = ancestors[1] if len(ancestors) > 1 else 0
+        starts.append(PARENT * (ordinal == parent) + SECTION * (ordinal == section) + DOCUMENT * (ordinal == 0))
+    return np.frombuffer(bytes(starts), dtype=np.uint8)
+
+
+class NodeScores(NamedTuple):
+    """The scores of all nodes of a scale for one query."""
+
+    scores: NDArray[np.float64]  # the scores. 0 for nodes that are not counted
+    firsts: NDArray[np.intp]  # the number of each node's first leaf
+    lasts: NDArray[np.intp]  # the number of its last leaf
+
+
+class Nodes:
+    """The nodes of a corpus."""
+
+    def __init__(self, parts: Sequence[Postings]) -> None:
+        import numpy as np
+
+        starts = np.concatenate([np.zeros(0, np.uint8), *(part.starts for part in parts)])
+        lengths = np.concatenate([np.zeros(0, np.int64), *(part.lengths for part in parts)])
+        self._scales = [_Scale.of((starts & scale) != 0, lengths) for scale in SCALES]
+
+    def count(self, counting: Mask | None) -> list[int]:
+        """Return the number of counted nodes of each scale, at least 1."""
+        import numpy as np
+
+        firsts = (scale.firsts for scale in self._scales)
+        return [max(len(each) if counting is None else int(np.count_nonzero(counting[each])), 1) for each in firsts]
+
+    def of_term(
+        self,
+        leaves: NDArray[np.intp],
+        times: NDArray[Any],
+        counts: Sequence[int],
+        length: float,
+        settings: BM25Settings,
+    ) -> list[NodeTerm]:
+        """Return a term in each scale's nodes, from its counts in the leaves."""
+        import numpy as np
+
+        settings = BM25Settings(settings.k1, settings.b)
+        found = []
+        for scale, nodes in zip(self._scales, counts, strict=True):
+            # From one scale to the next, since larger nodes are fewer.
+            numbers, times = _by_node(scale.numbers.take(leaves), times)
+            leaves = scale.firsts.take(numbers)
+            norms = settings.norms(scale.lengths.take(numbers), length / nodes if length else 1.0)
+            idf = settings.idf(nodes, len(numbers))
+            found.append(NodeTerm(numbers.astype(np.intp), settings.tf(times, norms), idf))
+        return found
+
+    def score(self, terms: Sequence[tuple[float, Sequence[NodeTerm]]]) -> list[NodeScores]:
+        """Return the scores of each scale's nodes, for a query's terms and the factor of each."""
+        found = []
+        for number, scale in enumerate(self._scales):
+            in_scale = [(of_scales[number], factor) for factor, of_scales in terms]
+            given = [(term.numbers, term.tf, term.idf * factor) for term, factor in in_scale]
+            found.append(NodeScores(added_up(given, len(scale.firsts)), scale.firsts, scale.lasts))
+        return found
+
+
+class _Scale(NamedTuple):
+    """The nodes of one scale."""
+
+    numbers: NDArray[np.int32]  # the number of each leaf's node
+    firsts: NDArray[np.intp]  # the first leaf of each node
+    lasts: NDArray[np.intp]  # its last leaf
+    lengths: NDArray[np.int64]  # its length, in terms
+
+    @classmethod
+    def of(cls, begins: NDArray[np.bool_], lengths: NDArray[np.int64]) -> _Scale:
+        """Return the nodes that start at the marked leaves, given each leaf's length."""
+        import numpy as np
+
+        firsts = np.flatnonzero(begins)
+        numbers = np.cumsum(begins, dtype=np.int32) - np.int32(1)
+        return cls(numbers, firsts, np.append(firsts[1:], len(begins)) - 1, _sums(lengths, firsts))
+
+
+def _by_node(numbers: NDArray[np.int32], times: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return each node's number and sum of times, given the node of each leaf, in order."""
+    import numpy as np
+
+    begins = np.ones(len(numbers), np.bool_)
+    np.not_equal(numbers[1:], numbers[:-1], out=begins[1:])
+    places = np.flatnonzero(begins)
+    return numbers.take(places), _sums(times, places)
+
+
+def _sums(numbers: NDArray[Any], firsts: NDArray[np.intp]) -> NDArray[np.int64]:
+    """Return the sum of each run of numbers, given where the runs start."""
+    import numpy as np
+
+    # Most runs are short, and np.add.reduceat has a fixed cost for each.
+    before = np.zeros(len(numbers) + 1, np.int64)
+    np.cumsum(numbers, out=before[1:])
+    return np.diff(before.take(firsts), append=before[-1])
