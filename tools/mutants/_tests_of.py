@@ -52,7 +52,7 @@ _ABOUT = {
     "store/_current_leaves.py": ("reader",),
     "segments/_mirror.py": ("merging_segments", "snapshot"),
     "segments/_word_postings.py": ("mirror",),
-    "segments/_vector_copy.py": ("mirror",),
+    "segments/_leaf_copies.py": ("mirror",),
     "segments/_segment_folder.py": ("mirror",),
     "strategies/_hybrid_pool.py": ("hybrid",),
     "strategies/_multi_query.py": ("multi_query", "rewrite_query"),

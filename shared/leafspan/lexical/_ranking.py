@@ -109,7 +109,7 @@ class Corpus:
     ) -> Scores:
         """Return all leaves' scores for a query. Only leaves in the mask ``counting`` are counted.
 
-        Scores of all readings are scaled to those of the query's own reading. Default: the reading of most leaves.
+        The scores of all readings are scaled to the scores of the query's own reading. Default: the reading of most leaves.
         """
         return self._add_up(self._find_all(terms, settings, counting, own), settings)
 
