@@ -2,9 +2,8 @@
 
 from leafspan.embedding._cache import EmbeddingCache, find_cache
 from leafspan.embedding._checked import CheckedEmbedder
-from leafspan.embedding._embedder import Embed, Embedder, EmbedderIdentity, embed_in_batches
+from leafspan.embedding._embedder import Embed, Embedder, EmbedderIdentity, embed_in_batches, to_embedder
 from leafspan.embedding._named import default_embedder
-from leafspan.embedding._recognizing import to_embedder
 from leafspan.embedding._vectors import blend, check_vectors, normalize, without_extremes
 
 __all__ = [

@@ -10,8 +10,7 @@ from typing import Any, Protocol
 
 from leafspan.checks import calling
 from leafspan.embedding._cache import CacheFile, Space, text_key
-from leafspan.embedding._embedder import PROBE, Embedder, EmbedderIdentity
-from leafspan.embedding._recognizing import recorded_embedder
+from leafspan.embedding._embedder import PROBE, Embedder, EmbedderIdentity, recorded_embedder
 from leafspan.embedding._retrying import RetryingEmbedder
 from leafspan.embedding._vectors import check_vectors
 from leafspan.errors import IndexMismatch

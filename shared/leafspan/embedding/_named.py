@@ -226,6 +226,3 @@ def _model_file(package: str, path: Sequence[str], digest: str, extra: str) -> P
             extra,
         )
     return file
-
-
-NAMED = {"wordllama": default_embedder, "minilm": minilm, "e5": e5}
