@@ -1,12 +1,13 @@
-"""Reads docstrings that leafspan composes at import, for the pages of the reference."""
+"""Reads what leafspan composes at import, for the pages of the reference: docstrings, and asynchronous twins."""
 
 from __future__ import annotations
 
 import inspect
+from copy import copy
 from importlib import import_module
 from typing import Any
 
-from griffe import Docstring, Extension, Object
+from griffe import Attribute, Class, Docstring, ExprCall, ExprSubscript, Extension, Function, Module, Object
 
 ADAPTERS = ("langchain_ext", "llamaindex_ext")
 
@@ -22,3 +23,25 @@ class ComposedDocstrings(Extension):
         found = getattr(import_module(package), name, None) if package.count(".") == 1 else None
         if composed := inspect.getdoc(found) if found is not None else None:
             obj.docstring = Docstring(composed, parent=obj)
+
+    def on_class_members(self, *, cls: Class, **_: Any) -> None:
+        """Show methods as they are called."""
+        _show_twins(cls)
+
+    def on_module_members(self, *, mod: Module, **_: Any) -> None:
+        """Show functions as they are called."""
+        _show_twins(mod)
+
+
+def _show_twins(owner: Class | Module) -> None:
+    """Show what a decorated function returns in place of its flow, and ``awaiting(function)`` as a function."""
+    for name, each in list(owner.members.items()):
+        if isinstance(each, Function) and isinstance(each.returns, ExprSubscript):
+            if any(str(decorator.value) == "blocking" for decorator in each.decorators):
+                each.returns = each.returns.slice
+        elif isinstance(each, Attribute) and isinstance(each.value, ExprCall) and str(each.value.function) == "awaiting":
+            blocking = str(each.value.arguments[0])
+            twin = copy(owner.members[blocking])
+            twin.name, twin.docstring = name, Docstring(f"Like ``{blocking}``.", parent=twin)
+            twin.labels = {*twin.labels, "async"}
+            owner.members[name] = twin
