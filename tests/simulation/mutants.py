@@ -287,9 +287,9 @@ MUTANTS = (
     Mutant(
         "the writer's lock is released early",
         "indexing._writing",
-        "            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, made)\n",
+        "            yield from writer.replace((yield Call(_with_vectors, (to_write, row_keys))), wrote, made)\n",
         """            writer.stop()
-            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, made)
+            yield from writer.replace((yield Call(_with_vectors, (to_write, row_keys))), wrote, made)
 """,
     ),
     # Behind a client: store/_engine_store.py and store/_change_log.py
@@ -366,9 +366,9 @@ MUTANTS = (
         "a group is written without finishing what is half done",
         "indexing._writing",
         """        yield from writer.recover()
-        were_there: dict[str, bool] = {}
+        replaces: dict[str, bool] = {}
 """,
-        """        were_there: dict[str, bool] = {}
+        """        replaces: dict[str, bool] = {}
 """,
     ),
     Mutant(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -143,7 +143,9 @@ def ingest_accepted(
             checked: Iterable[Document] = progress.reading(distinct(documents))
             if at_once:
                 checked = yield Call(list, (checked,))
-            ingested = yield from _Ingestion(target, rules, progress, dry_run, may_replace, processes).run(checked)
+            files = KnownFiles(target.store, target.scope)
+            ingestion = _Ingestion(target, rules, progress, dry_run, may_replace, processes, iter(checked), files)
+            ingested = yield from ingestion.run()
             progress.finish()
             return ingested
         finally:
@@ -152,10 +154,10 @@ def ingest_accepted(
 
 @dataclass(slots=True)
 class _Group:
-    """Documents that are written together, and the number of their leaves."""
+    """Documents that are written together."""
 
     documents: list[SplitDocument] = field(default_factory=list)
-    leaves: int = 0
+    leaves: int = 0  # of all documents
     vectors: Sequence[Any] = ()  # a matrix for each document, with a row for each leaf
     derived: Mapping[str, Any] = field(default_factory=dict)  # see Prepared
     is_last: bool = False
@@ -164,20 +166,6 @@ class _Group:
     def characters(self) -> int:
         """The documents' length in characters."""
         return sum(len(split.document.text) for split in self.documents)
-
-    def has_room(self, split: SplitDocument, batch: int) -> bool:
-        """Whether the document fits in, given that the engine takes at most ``batch`` records at once."""
-        return self.leaves + len(split.leaves) <= batch and len(self.documents) < batch
-
-
-@dataclass(slots=True)
-class _Stream:
-    """The documents of an ``add`` that are not in a group yet."""
-
-    documents: Iterator[Document]
-    looked_up: deque[Document] = field(default_factory=deque)
-    rows: Mapping[str, Row] = field(default_factory=dict)  # of the documents that were looked up
-    left_over: SplitDocument | None = None  # did not fit into the last group
 
 
 class _GivenUp(Exception):
@@ -197,106 +185,118 @@ class _Ingestion:
     dry_run: bool
     may_replace: Callable[[Row], bool] | None
     workers: Workers | None
-    files: KnownFiles = field(init=False)
-    languages: Counter[str] | None = None  # of documents that the view had before, once one of the new ones is in doubt
+    documents: Iterator[Document]  # that were not read yet
+    files: KnownFiles
+    looked_up: deque[Document] = field(default_factory=deque)
+    rows: Mapping[str, Row] = field(default_factory=dict)  # of the documents that were looked up
+    left_over: SplitDocument | None = None  # did not fit into the last group
+    languages: Counter[str] | None = None  # of the view's earlier documents, once the language of a new one is uncertain
     new_languages: Counter[str] = field(default_factory=Counter)  # of the documents so far
     has_failed: bool = False  # whether writing a group failed
-    given_ids: dict[str, str] = field(default_factory=dict)  # by stored id
-    were_there: dict[str, bool] = field(default_factory=dict)  # whether each written document replaced one, by stored id
+    shown_ids: dict[str, str] = field(default_factory=dict)  # by stored id
+    replaces: dict[str, bool] = field(default_factory=dict)  # whether each written document replaced one, by stored id
     unchanged: list[str] = field(default_factory=list)
     unfinished: list[str] = field(default_factory=list)  # unchanged documents that a killed writer left half done
 
-    def __post_init__(self) -> None:
-        self.files = KnownFiles(self.target.store, self.target.scope)
-
-    def run(self, documents: Iterable[Document]) -> Flow[Ingested]:
+    def run(self) -> Flow[Ingested]:
         """Add the documents."""
         try:
-            return (yield from self._run(documents))
+            if self.workers is None:
+                group = yield from self._next_group()
+                while not group.is_last:
+                    group = yield from self._write_beside(group)
+                yield from self._write(group)
+            else:
+                yield from self._write_prepared(self.workers)
+            if self.unfinished and not self.dry_run:
+                yield from finish(self.target.store, self.unfinished)
         except (Exception, KeyboardInterrupt, asyncio.CancelledError) as error:
             if self.progress.has_begun:
                 error.add_note(self.progress.note())
             raise
-
-    def _run(self, documents: Iterable[Document]) -> Flow[Ingested]:
-        stream = _Stream(iter(documents))
-        if self.workers is None:
-            group = yield from self._next_group(stream)
-            while not group.is_last:
-                group = yield from self._write_beside(group, self._next_group(stream))
-            yield from self._write(group)
-        else:
-            yield from self._write_prepared(stream, self.workers)
-        if self.unfinished and not self.dry_run:
-            yield from finish(self.target.store, self.unfinished)
         return Ingested(
-            tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if not was_there),
-            tuple(self.given_ids[id_] for id_, was_there in self.were_there.items() if was_there),
+            tuple(self.shown_ids[id_] for id_, replaces in self.replaces.items() if not replaces),
+            tuple(self.shown_ids[id_] for id_, replaces in self.replaces.items() if replaces),
             tuple(self.unchanged),
         )
 
-    def _look_up(self, documents: Sequence[Document]) -> Flow[Mapping[str, Row]]:
-        """Return the rows of the documents that the index has, by stored id."""
-        stored_ids = self.target.scope.stored_ids if self.target.scope else lambda id_: [id_]
-        ids = [id_ for document in documents for id_ in stored_ids(document.id)]
-        return (yield from read_consistently(self.target.store, partial(Reader.rows, ids=ids)))
-
-    def _write_prepared(self, stream: _Stream, workers: Workers) -> Flow[None]:
-        """Write documents that workers have prepared, in the documents' order."""
-        waiting: deque[Task[Prepared]] = deque()
+    def _next_group(self) -> Flow[_Group]:
+        """Return new or changed documents, split and embedded, as many as the engine takes at once."""
+        group, batch = _Group(), self.target.store.batch
         while True:
-            portion: list[ToPrepare] = []
-            while not is_full(portion) and (changed := (yield from self._next_changed(stream))) is not None:
-                portion.append(changed)
-            if portion:
-                waiting.append((yield Call(workers.begin, (prepare, portion))))
-            if not waiting:
-                return
-            if not portion or len(waiting) >= workers.most_waiting:
-                prepared: Prepared = yield Call(workers.result, (waiting.popleft(),))
-                documents = [replace(split, row_keys=self.rules.row_keys) for split in prepared.documents]
-                group = _Group(documents, sum(len(split.leaves) for split in documents), prepared.vectors, prepared.derived)
-                self.progress.split(group.leaves)
-                self.progress.splitting(group.characters)
-                self.progress.embedding(group.leaves, group.characters, 1)(1)
-                yield from self._write(group)
+            split, self.left_over = self.left_over, None
+            if split is None:
+                if (changed := (yield from self._next_changed())) is None:
+                    group.is_last = True
+                    break
+                document, hash_, old, language = changed
+                split = yield Call(
+                    split_document,
+                    (document, hash_, self.target.settings, language, old, self.progress.splitting),
+                )
+                self.progress.split(len(split.leaves))
+                self._check_going_on()
+            if group.documents and (group.leaves + len(split.leaves) > batch or len(group.documents) >= batch):
+                self.left_over = split
+                break
+            group.documents.append(split)
+            group.leaves += len(split.leaves)
+        if group.documents:
+            embedding = partial(self._embedding, group)
+            group.vectors = yield from vectors_of(group.documents, self.target.settings, self.target.embed, embedding)
+        return group
 
-    def _next_changed(self, stream: _Stream) -> Flow[ToPrepare | None]:
-        """Return the next new or changed document, or None after the last."""
-        while (document := (yield from self._next_document(stream))) is not None:
-            if (changed := (yield from self._if_changed(document, stream.rows))) is not None:
-                return changed
-        return None
+    def _next_changed(self) -> Flow[ToPrepare | None]:
+        """Return the next new or changed document as it will be stored, or None after the last."""
+        scope = self.target.scope
+        while True:
+            while not self.looked_up:  # read and look up several at once
+                documents = yield Call(_next, (self.documents,))
+                if not documents:
+                    return None
+                documents = yield from self.files.with_known_ids(documents)
+                ids = [id_ for each in documents for id_ in (scope.stored_ids(each.id) if scope else [each.id])]
+                self.rows = yield from read_consistently(self.target.store, partial(Reader.rows, ids=ids))
+                self.looked_up.extend(documents)
+            shown = self.looked_up.popleft()
+            document = shown if scope is None else scope.stamped(shown, scope.place(shown.id, self.rows))
+            self.shown_ids[document.id] = shown.id
+            old = self.rows.get(document.id)
+            is_new = old is None or old.version is None
+            if old is not None and not is_new and (reason := self._objection(shown, old)):
+                raise InvalidDocument(reason)
+            hash_ = yield Call(content_hash, (document, content_in_file(file_values(document))))
+            if old is not None and not is_new and old.hash == hash_:
+                self.unchanged.append(shown.id)
+                if old.leftovers:
+                    self.unfinished.append(document.id)
+                self.progress.unchanged(document)
+            elif self.dry_run:
+                self.replaces[document.id] = not is_new
+            else:
+                return ToPrepare(document, hash_, old, (yield from self._language(document)))
 
-    def _if_changed(self, given: Document, rows: Mapping[str, Row]) -> Flow[ToPrepare | None]:
-        """Return the document as it will be stored, or None if it is unchanged."""
-        document = (
-            given
-            if self.target.scope is None
-            else self.target.scope.stamped(given, self.target.scope.place(given.id, rows))
-        )
-        self.given_ids[document.id] = given.id
-        old = rows.get(document.id)
-        if old is not None and old.version is not None and (reason := self._objection(given, old)):
-            raise InvalidDocument(reason)
-        hash_ = yield Call(content_hash, (document, content_in_file(file_values(document))))
-        if old is None or old.version is None or old.hash != hash_:
-            if self.dry_run:
-                self.were_there[document.id] = old is not None and old.version is not None
-                return None
-            return ToPrepare(document, hash_, old, (yield from self._language(document)))
-        self.unchanged.append(given.id)
-        if old.leftovers:
-            self.unfinished.append(document.id)
-        self.progress.unchanged(document)
+    def _objection(self, document: Document, old: Row) -> str | None:
+        """Return why a document must not replace the one with its id, or None if it may."""
+        if (other := other_than_the_file(document, old)) is not None:
+            file = document.file if isinstance(document, FileDocument) else ""
+            return (
+                f"document {document.id!r} of the file {file!r} would replace {other}: delete that one first, or give one "
+                "of them another id"
+            )
+        if self.may_replace is not None and not self.may_replace(old):
+            return (
+                f"document {document.id!r} is in the index, outside of what the source covers, and would be replaced: give "
+                "it another id, or delete that one first"
+            )
         return None
 
     def _language(self, document: Document) -> Flow[str | None]:
-        """Return the code of a document's language; if it is in doubt, most of the view's other documents decide."""
+        """Return the code of a document's language. If it is uncertain, most of the view's other documents decide."""
         language: str | None = yield Call(language_of, (document, None))
         if language is None:
             if self.languages is None:
-                count = partial(_count_languages, without={*self.given_ids.values()})
+                count = partial(_count_languages, without={*self.shown_ids.values()})
                 self.languages = yield from read_consistently(self.target.store, count, self.target.scope, leave_out=True)
             ((expected, _),) = (self.languages + self.new_languages).most_common(1) or [("en", 1)]
             language = yield Call(language_of, (document, expected))
@@ -304,103 +304,70 @@ class _Ingestion:
             self.new_languages[language] += 1
         return language
 
-    def _objection(self, given: Document, old: Row) -> str | None:
-        """Return why a document must not replace the one with its id, or None if it may."""
-        if (other := other_than_the_file(given, old)) is not None:
-            file = given.file if isinstance(given, FileDocument) else ""
-            return (
-                f"document {given.id!r} of the file {file!r} would replace {other}: delete that one first, or give one of "
-                "them another id"
-            )
-        if self.may_replace is not None and not self.may_replace(old):
-            return (
-                f"document {given.id!r} is in the index, outside of what the source covers, and would be replaced: give it "
-                "another id, or delete that one first"
-            )
-        return None
+    def _embedding(self, group: _Group, texts: int) -> Callable[[int], None]:
+        """Return a function that counts a group's embedded texts."""
+        count = self.progress.embedding(group.leaves, group.characters, texts)
 
-    def _next_group(self, stream: _Stream) -> Flow[_Group]:
-        """Return new or changed documents, split and embedded, as many as the engine takes at once."""
-        group = _Group()
-        while (split := (yield from self._next_split(stream))) is not None:
-            if group.documents and not group.has_room(split, self.target.store.batch):
-                stream.left_over = split
-                break
-            group.documents.append(split)
-            group.leaves += len(split.leaves)
-        group.is_last = split is None
-        if group.documents:
-            group.vectors = yield from self._vectors(group)
-        return group
+        def embedded(more: int) -> None:
+            count(more)
+            self._check_going_on()
 
-    def _next_split(self, stream: _Stream) -> Flow[SplitDocument | None]:
-        """Return the next new or changed document, cut into leaves, or None after the last."""
-        split, stream.left_over = stream.left_over, None
-        if split is not None:
-            return split
-        if (changed := (yield from self._next_changed(stream))) is None:
-            return None
-        document, hash_, old, language = changed
-        how = (document, hash_, self.target.settings, language, old, self.progress.splitting)
-        made: SplitDocument = yield Call(split_document, how)
-        self.progress.split(len(made.leaves))
-        self._check_going_on()
-        return replace(made, row_keys=self.rules.row_keys)
-
-    def _next_document(self, stream: _Stream) -> Flow[Document | None]:
-        """Return the next document, or None after the last. Reads and looks up several at once."""
-        while not stream.looked_up:
-            if not (some := (yield Call(_next, (stream.documents,)))):
-                return None
-            some = yield from self.files.with_known_ids(some)
-            stream.rows = yield from self._look_up(some)
-            stream.looked_up.extend(some)
-        return stream.looked_up.popleft()
-
-    def _write_beside(self, group: _Group, following: Flow[_Group]) -> Flow[_Group]:
-        """Write a group while the following one is split and embedded, and return the following group.
-
-        If both fail, the error of the earlier documents wins. If writing fails, the following group is given up after the
-        document that is being split, or the texts that are being embedded.
-        """
-        # The following group runs in the caller's thread: documents, splitter and embedder may not work in another one.
-        written, next_ = yield run_together([self._write(group), following])
-        for outcome in (written, next_):
-            if isinstance(outcome, Exception):
-                raise outcome
-        return next_  # type: ignore[no-any-return]
-
-    def _write(self, group: _Group) -> Flow[None]:
-        if not group.documents:
-            return
-        try:
-            wrote = self.progress.writing(group.leaves, group.characters)
-            self.were_there |= yield from write_group(
-                self.target, group.documents, group.vectors, wrote=wrote, derived=group.derived
-            )
-        except BaseException:
-            self.has_failed = True
-            raise
-        self.progress.wrote(len(group.documents))
+        return embedded
 
     def _check_going_on(self) -> None:
         """Stop work that runs beside a failed write."""
         if self.has_failed:
             raise _GivenUp
 
-    def _vectors(self, group: _Group) -> Flow[list[Any]]:
-        """Return a matrix for each document, with a row for each leaf."""
+    def _write_beside(self, group: _Group) -> Flow[_Group]:
+        """Write a group while the following one is split and embedded, and return the following group.
 
-        def embedding(texts: int) -> Callable[[int], None]:
-            count = self.progress.embedding(group.leaves, group.characters, texts)
+        If both fail, the error of the earlier documents wins. If writing fails, the following group is given up after the
+        document that is being split, or the texts that are being embedded.
+        """
+        # The following group runs in the caller's thread: documents, splitter and embedder may not work in another one.
+        written, following = yield run_together([self._write(group), self._next_group()])
+        for outcome in (written, following):
+            if isinstance(outcome, Exception):
+                raise outcome
+        return following  # type: ignore[no-any-return]
 
-            def done(more: int) -> None:
-                count(more)
-                self._check_going_on()
+    def _write(self, group: _Group) -> Flow[None]:
+        if not group.documents:
+            return
+        try:
+            self.replaces |= yield from write_group(
+                self.target,
+                group.documents,
+                group.vectors,
+                row_keys=self.rules.row_keys,
+                wrote=self.progress.writing(group.leaves, group.characters),
+                derived=group.derived,
+            )
+        except BaseException:
+            self.has_failed = True
+            raise
+        self.progress.wrote(len(group.documents))
 
-            return done
-
-        return (yield from vectors_of(group.documents, self.target.settings, self.target.embed, embedding))
+    def _write_prepared(self, workers: Workers) -> Flow[None]:
+        """Write documents that workers have prepared, in the documents' order."""
+        waiting: deque[Task[Prepared]] = deque()
+        while True:
+            portion: list[ToPrepare] = []
+            while not is_full(portion) and (changed := (yield from self._next_changed())) is not None:
+                portion.append(changed)
+            if portion:
+                waiting.append((yield Call(workers.begin, (prepare, portion))))
+            if not waiting:
+                return
+            if not portion or len(waiting) >= workers.most_waiting:
+                prepared: Prepared = yield Call(workers.result, (waiting.popleft(),))
+                leaves = sum(len(split.leaves) for split in prepared.documents)
+                group = _Group([*prepared.documents], leaves, prepared.vectors, prepared.derived)
+                self.progress.split(leaves)
+                self.progress.splitting(group.characters)
+                self.progress.embedding(leaves, group.characters, 1)(1)
+                yield from self._write(group)
 
 
 def _next(documents: Iterator[Document]) -> list[Document]:

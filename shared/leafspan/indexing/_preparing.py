@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -39,18 +39,17 @@ class SplitDocument:
     leaves: Sequence[Leaf]
     texts: Sequence[str]  # for each leaf, the text to embed
     heads: Sequence[str]  # for each leaf, the title and headings to index, or an empty text
-    row_keys: frozenset[str] = frozenset()  # metadata keys that only the row stores
 
     def noting(self, values: Mapping[str, Any]) -> SplitDocument:
         """Return the same with further values in its row."""
         return replace(self, row=replace(self.row, extra={**self.row.extra, **values}))
 
-    def with_vectors(self, vectors: Any) -> DocumentToWrite:
+    def with_vectors(self, vectors: Any, row_keys: Set[str] = frozenset()) -> DocumentToWrite:
         """Return what is stored of the document: each leaf's text, place, vector, and the document's metadata."""
         document = self.document
         texts = [document.text[leaf.start : leaf.end] for leaf in self.leaves]
         own = [chunk.metadata for chunk in document.chunks] or [{}] * len(texts)
-        shared = {key: value for key, value in document.metadata.items() if key not in self.row_keys}
+        shared = {key: value for key, value in document.metadata.items() if key not in row_keys}
         # The document's values win, since filters and scopes use them.
         metadatas = [
             {**more, **shared, STRUCTURE_KEY: pack_place(leaf)} for more, leaf in zip(own, self.leaves, strict=True)

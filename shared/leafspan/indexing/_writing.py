@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -40,18 +40,20 @@ def write_group(
     documents: Sequence[SplitDocument],
     vectors: Sequence[Any],
     *,
+    row_keys: Set[str] = frozenset(),
     wrote: Callable[[int], None] = lambda _: None,
     derived: Mapping[str, Any] | None = None,
 ) -> Flow[dict[str, bool]]:
-    """Write whole documents, except those that are stored with the same content.
+    """Write whole documents, except those that are stored with the same content, and return whether each replaced one.
 
+    Only the rows store the metadata under ``row_keys``.
     ``derived`` has what was derived from all of them for search.
     """
     scope = target.scope
     writer = yield from target.store.start_writing(target.timeout, [split.document.id for split in documents])
     try:
         yield from writer.recover()
-        were_there: dict[str, bool] = {}
+        replaces: dict[str, bool] = {}
         to_write = []
         for split, matrix in zip(documents, vectors, strict=True):
             old = writer.rows.get(split.document.id)
@@ -65,18 +67,18 @@ def write_group(
             # Another writer may have written the same content first.
             if old is None or old.hash != split.row.hash:
                 to_write.append((split, matrix))
-            were_there[split.document.id] = old is not None
+            replaces[split.document.id] = old is not None
         if to_write:
             made = derived if len(to_write) == len(documents) else None
-            yield from writer.replace((yield Call(_with_vectors, (to_write,))), wrote, made)
-        return were_there
+            yield from writer.replace((yield Call(_with_vectors, (to_write, row_keys))), wrote, made)
+        return replaces
     finally:
         writer.stop()
 
 
-def _with_vectors(documents: Sequence[tuple[SplitDocument, Any]]) -> list[DocumentToWrite]:
+def _with_vectors(documents: Sequence[tuple[SplitDocument, Any]], row_keys: Set[str]) -> list[DocumentToWrite]:
     """Return the documents with everything stored of them: for a whole group, this would block an event loop."""
-    return [split.with_vectors(matrix) for split, matrix in documents]
+    return [split.with_vectors(matrix, row_keys) for split, matrix in documents]
 
 
 def finish(store: Store, ids: Sequence[str]) -> Flow[None]:
