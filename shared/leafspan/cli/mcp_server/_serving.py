@@ -21,7 +21,7 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.middleware.authentication import AuthenticationMiddleware
 
-from leafspan.connections import BoundedProtocol
+from leafspan.connections import TimedProtocol
 from leafspan.errors import InvalidArgument
 
 
@@ -92,7 +92,7 @@ def serve_http(
         # No log of each request: it would contain session ids, and standard output is reserved.
         config = uvicorn.Config(
             http_app(server, token),
-            http=BoundedProtocol,
+            http=TimedProtocol,
             log_config=None,
             access_log=False,
             timeout_graceful_shutdown=_GRACE,

@@ -15,14 +15,13 @@ from contextlib import contextmanager
 import uvicorn
 
 from leafspan.configuration import Config
-from leafspan.connections import BoundedProtocol
+from leafspan.connections import TimedProtocol
 from leafspan.errors import InvalidArgument
 from leafspan.lab.serving._app import make_app
 from leafspan.lab.serving._guard import HOST
 from leafspan.view import View
 
 _GRACE = 3  # seconds to finish answers when the server ends
-_MOST_AT_ONCE = 64  # connections; others get a 503
 
 
 def serve(
@@ -57,7 +56,7 @@ def serve(
         app = make_app(view, strategies, token=token, port=used, timeout=timeout)
         config = uvicorn.Config(
             app,
-            http=BoundedProtocol,
+            http=TimedProtocol,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -65,7 +64,6 @@ def serve(
             access_log=False,  # it would contain the token and the questions
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=_MOST_AT_ONCE,
             timeout_graceful_shutdown=_GRACE,
         )
         server = uvicorn.Server(config)
