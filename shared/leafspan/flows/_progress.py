@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any
+from typing import Any, Self
 
 from leafspan.checks import check_flag
 
@@ -56,6 +56,12 @@ class Progress:
             self._bar.n = max(self._bar.n, done)
             self._layout()
             self._bar.update(0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """End the line as it is."""

@@ -71,16 +71,13 @@ def copy_store(source: Store, target: Store, *, timeout: float, show: bool | Non
         gone = [row for id_, row in there.items() if id_ not in wanted]
         if not missing and not gone:
             return len(wanted), sum(row.leaves for row in wanted.values()), written
-        progress = Progress(sum(row.leaves for row in missing), show=show, what=what, unit=" leaves")
-        try:
+        with Progress(sum(row.leaves for row in missing), show=show, what=what, unit=" leaves") as progress:
             for group in grouped(missing, min(_GROUP, target.batch)):
                 ids = [row.document_id for row in group]
                 documents = yield from read_consistently(source, partial(_documents, source=source, ids=ids))
                 yield from _write(target, ids, documents, timeout)
                 written += len(documents)
                 progress.advance(sum(row.leaves for row in group))
-        finally:
-            progress.close()
         if gone:
             yield from _delete(target, [row.document_id for row in gone], timeout)
     raise ConcurrentUpdate("documents were changed faster than they were copied: run it again when there are fewer writes")

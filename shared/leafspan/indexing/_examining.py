@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import TypeAlias
 
 from leafspan.flows import Flow, Progress
 from leafspan.indexing._document_check import CheckLeaf, DocumentToCheck, Verdict, check_documents
-from leafspan.store import Row, Store, Writer, read_consistently, read_place
+from leafspan.store import Row, Store, Writer, grouped, read_consistently, read_place
 from leafspan.values import LeafId, leaf_ids
 
 _Ordinals: TypeAlias = Mapping[str, Mapping[str, set[int]]]
@@ -103,29 +104,13 @@ def _verdicts(store: Store, rows: Mapping[str, Row], there: _Ordinals, how: Exam
     if how.quick:
         documents = [each for each in documents if not each.has_all_ids]
     verdicts: dict[str, Verdict] = {}
-    bar = Progress(sum(each.size for each in documents), show=how.show, what="Reading documents")
-    try:
-        for group in _groups(documents):
+    size = attrgetter("size")
+    with Progress(sum(map(size, documents)), show=how.show, what="Reading documents") as progress:
+        for group in grouped(documents, _GROUP, size):
             check = partial(check_documents, documents=group, check_leaf=how.check_leaf)
             verdicts |= yield from read_consistently(store, check)
-            bar.advance(sum(each.size for each in group))
-    finally:
-        bar.close()
+            progress.advance(sum(map(size, group)))
     return verdicts
-
-
-def _groups(documents: Sequence[DocumentToCheck]) -> Iterator[list[DocumentToCheck]]:
-    """Yield the documents in groups of about ``_GROUP`` leaves each, or of a single document."""
-    group: list[DocumentToCheck] = []
-    size = 0
-    for document in documents:
-        if group and size + document.size > _GROUP:
-            yield group
-            group, size = [], 0
-        group.append(document)
-        size += document.size
-    if group:
-        yield group
 
 
 def _finding(id_: str, verdict: Verdict, how: Examination) -> Finding:

@@ -41,8 +41,7 @@ def verify(
         compared.append(_Compared(copy, [_Part(each, copy.comparing(each)) for each in segments], damaged))
     documents = [row for _, row in sorted(rows.items()) if row.version is not None and row.leaves and row.damage is None]
     documents = [row for row in documents if any(each.has(row) for each in compared)]
-    progress = Progress(sum(row.leaves for row in documents), show=how.show, what="Comparing copies")
-    try:
+    with Progress(sum(row.leaves for row in documents), show=how.show, what="Comparing copies") as progress:
         for group in grouped(documents, _GROUP):
             stored = yield from _stored(store, group, with_vectors=store.embedded)
             differing = yield Call(_differing, (compared, stored, how))
@@ -52,8 +51,6 @@ def verify(
             findings += choice.findings(how.repair)
             _blame(differing, choice)
             progress.advance(sum(row.leaves for row in group))
-    finally:
-        progress.close()
     for each in compared:
         if how.repair and (each.wrong or each.damaged):
             again = partial(each.copy.make_again, wrong=each.wrong, files=list(each.damaged))

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeVar
 from zlib import crc32
 
 from leafspan.checks import RESERVED_ID_PREFIX
 from leafspan.documents import with_language
 from leafspan.engines import Record
 from leafspan.values import Section, leaf_ids
+
+T = TypeVar("T")
 
 CHANGES_ID = f"{RESERVED_ID_PREFIX}changes"
 """The id of the record with the token. Each change that readers must see gives it a new token.
@@ -213,16 +216,19 @@ _STORED = {
 }
 
 
-def grouped(rows: Iterable[Row], leaves: int) -> Iterator[list[Row]]:
-    """Divide the rows into groups of at least ``leaves`` leaves, in the same order. The last group may have fewer."""
-    group: list[Row] = []
-    size = 0
-    for row in rows:
-        group.append(row)
-        size += row.leaves
-        if size >= leaves:
+_leaves: Callable[[Any], int] = attrgetter("leaves")
+
+
+def grouped(things: Iterable[T], leaves: int, size: Callable[[T], int] = _leaves) -> Iterator[list[T]]:
+    """Divide rows, or things with leaves, into groups of at least ``leaves`` leaves. The last group may have fewer."""
+    group: list[T] = []
+    total = 0
+    for each in things:
+        group.append(each)
+        total += size(each)
+        if total >= leaves:
             yield group
-            group, size = [], 0
+            group, total = [], 0
     if group:
         yield group
 

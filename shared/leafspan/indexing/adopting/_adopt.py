@@ -13,9 +13,9 @@ from leafspan.errors import IndexMismatch
 from leafspan.flows import Call, Flow, Progress
 from leafspan.indexing import WriteTarget, check_splitter, finish, finish_interrupted, split_document, write_group
 from leafspan.indexing.adopting._documents import DocumentMaker, WithVectors
-from leafspan.indexing.adopting._plan import Plan, PlannedDocument, SkippedRecord, embedded_texts, new_name, read_record
+from leafspan.indexing.adopting._plan import Plan, SkippedRecord, embedded_texts, new_name, read_record
 from leafspan.indexing.adopting._source import Source
-from leafspan.store import Reader, Row, Store, read_consistently
+from leafspan.store import Reader, Row, Store, grouped, read_consistently
 
 ADOPTED_KEY = "adopted"
 """The key in a row's further values for the id of the collection that the document was adopted from."""
@@ -77,11 +77,8 @@ def adopt(
     """Write a plan's documents, except unchanged ones. For a dry run, there need not be an index."""
     if target is not None:
         check_splitter(target.store, target.settings)
-    progress = Progress(plan.records, show=show, what="Adopting", unit=" records")
-    try:
+    with Progress(plan.records, show=show, what="Adopting", unit=" records") as progress:
         return (yield from _Adoption(source, plan, target, dry_run, progress).run())
-    finally:
-        progress.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +127,12 @@ class _Adoption:
             if not self.dry_run:
                 yield from finish_interrupted(store)
             self.earlier = yield from read_earlier(store, self.source.collection.id)
-        for group in self.plan.groups(_GROUP if store is None else min(_GROUP, store.batch)):
-            documents = yield from self._read(group, maker)
-            yield from self._write(documents, maker)
-            self.progress.advance(sum(len(planned.members) for planned in group))
+        most = _GROUP if store is None else min(_GROUP, store.batch)
+        for group in grouped(self.plan.documents, most, lambda planned: len(planned.members)):
+            ids = [member.id for planned in group for member in planned.members]
+            records = yield from self.source.collection.read(ids, "text", "metadata", "vector")
+            yield from self._write((yield Call(maker.documents, (group, records))), maker)
+            self.progress.advance(len(ids))
         if store is not None and self.unfinished and not self.dry_run:
             yield from finish(store, self.unfinished)
         return Adopted(
@@ -146,11 +145,6 @@ class _Adoption:
             tuple(maker.skipped),
             tuple(_notes(maker, self.source.collection.space, self.plan.reserved)),
         )
-
-    def _read(self, group: Sequence[PlannedDocument], maker: DocumentMaker) -> Flow[list[WithVectors]]:
-        ids = [member.id for planned in group for member in planned.members]
-        records = yield from self.source.collection.read(ids, "text", "metadata", "vector")
-        return (yield Call(maker.documents, (group, records)))  # type: ignore[no-any-return]
 
     def _write(self, documents: Sequence[WithVectors], maker: DocumentMaker) -> Flow[None]:
         """Write new and changed documents, unless another document of the index conflicts with them."""

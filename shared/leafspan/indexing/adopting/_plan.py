@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from leafspan.checks import check_flag, is_reserved, shown
 from leafspan.documents import CHUNK_ID, clean_metadata, made_id, metadata_key, place_of, shared_by_chunks
+from leafspan.engines import Record
 from leafspan.engines.chroma import NODE_KEY
 from leafspan.errors import InvalidArgument, InvalidDocument
 from leafspan.flows import Call, Flow, Progress
@@ -32,14 +33,14 @@ class SkippedRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SourceRecord:
     """A record without its text."""
 
     id: str
     metadata: Mapping[str, Any]  # the user's own metadata
     whole: str | None  # id of the document that it is a piece of. None if unknown
     start: int | None  # the character at which it starts in the document, or in ``parent``. None if unknown
-    parent: str | None = None
+    parent: str | None = None  # id of the LlamaIndex node that it was split from
     children: tuple[str, ...] = ()  # ids of the LlamaIndex nodes that were split from it
     node: Mapping[str, Any] | None = None  # its LlamaIndex node, without the text. None for other records
     hidden: tuple[str, ...] = ()  # keys of its metadata that no model may see
@@ -51,7 +52,7 @@ def new_name(key: str) -> str:
     return f"adopted_{key}"
 
 
-def read_record(id_: str, metadata: Mapping[str, Any] | None, renamed: Mapping[str, str]) -> Record:
+def read_record(id_: str, metadata: Mapping[str, Any] | None, renamed: Mapping[str, str]) -> SourceRecord:
     """Make a record from its metadata in Chroma."""
     stored = dict(metadata or {})
     node = _node(stored.get(NODE_KEY))
@@ -63,18 +64,18 @@ def read_record(id_: str, metadata: Mapping[str, Any] | None, renamed: Mapping[s
     own = {names[key]: value for key, value in own.items()}
     record = _chunk(id_, own) if node is None else _from_node(id_, own, node, names)
     if own.get(CHUNK_ID, id_) != id_:  # a leaf stores the record's id under this metadata key
-        record = Record(id_, own, None, None, node=record.node, hidden=record.hidden)
+        record = SourceRecord(id_, own, None, None, node=record.node, hidden=record.hidden)
     return replace(record, reserved=reserved) if reserved else record
 
 
-def _chunk(id_: str, own: Mapping[str, Any]) -> Record:
+def _chunk(id_: str, own: Mapping[str, Any]) -> SourceRecord:
     """Read a record of LangChain, Haystack or Chroma."""
     start = place_of(own)
     if start is None:
-        return Record(id_, own, None, None)
+        return SourceRecord(id_, own, None, None)
     source = own.get("source_id")  # Haystack's
     whole = source if isinstance(source, str) and source else made_id(metadata_key(own), shared_by_chunks(own))
-    return Record(id_, own, whole, start)
+    return SourceRecord(id_, own, whole, start)
 
 
 def _node(content: object) -> dict[str, Any] | None:
@@ -88,17 +89,17 @@ def _node(content: object) -> dict[str, Any] | None:
 
 def _own(stored: Mapping[str, Any], node: Mapping[str, Any]) -> dict[str, Any]:
     """Return the user's metadata of a node. Values under LlamaIndex's own keys are only in the node itself."""
-    given = node.get("metadata") or {}
-    hidden = {key: given[key] for key in sorted(_NODE_KEYS) if key in given}
+    of_node = node.get("metadata") or {}
+    hidden = {key: of_node[key] for key in sorted(_NODE_KEYS) if key in of_node}
     return {**{key: value for key, value in stored.items() if key not in _NODE_KEYS}, **hidden}
 
 
-def _from_node(id_: str, own: Mapping[str, Any], node: Mapping[str, Any], names: Mapping[str, str]) -> Record:
+def _from_node(id_: str, own: Mapping[str, Any], node: Mapping[str, Any], names: Mapping[str, str]) -> SourceRecord:
     """Read a node of LlamaIndex. ``names`` has the new names of its metadata keys, also for hidden ones."""
     excluded = node.get("excluded_llm_metadata_keys") or ()
     relationships = node.get("relationships") or {}
     start = node.get("start_char_idx")
-    return Record(
+    return SourceRecord(
         id_,
         own,
         _related(relationships.get(_SOURCE)),
@@ -114,7 +115,7 @@ def _related(node: Any) -> str | None:
     return (node.get("node_id") or None) if isinstance(node, Mapping) else None
 
 
-def embedded_texts(record: Record, text: str) -> list[str]:
+def embedded_texts(record: SourceRecord, text: str) -> list[str]:
     """Return the texts that the record's vector may be made from: its own, and LlamaIndex's with metadata before it."""
     node = record.node
     if node is None:
@@ -160,40 +161,24 @@ class Plan:
     renamed: Mapping[str, str]  # the user's metadata keys that get new names
     reserved: Sequence[str] = ()  # the metadata keys that leafspan reserves, and that the user has not given new names
 
-    def groups(self, most: int) -> Iterator[list[PlannedDocument]]:
-        """Yield the documents in groups of at most this many records. A larger document is a group alone."""
-        group: list[PlannedDocument] = []
-        size = 0
-        for document in self.documents:
-            if group and size + len(document.members) > most:
-                yield group
-                group, size = [], 0
-            group.append(document)
-            size += len(document.members)
-        if group:
-            yield group
-
 
 def read_plan(source: Source, *, join: bool, rename: Mapping[str, str] | None, show: bool | None) -> Flow[Plan]:
     """Read the metadata of all records, in pages, and plan the documents."""
     check_flag("join", join)
     renamed = _checked_names(rename or {})
     ids = yield from source.collection.ids()
-    progress = Progress(len(ids), show=show, what="Reading", unit=" records")
-    known: list[_Known] = []
+    usable: list[SourceRecord] = []
     skipped: list[SkippedRecord] = []
-    try:
+    with Progress(len(ids), show=show, what="Reading", unit=" records") as progress:
         for page in source.collection.pages(ids):
-            records = yield from source.collection.read(page, "metadata")
-            read = yield Call(_read_page, (records, renamed))
-            known += [record for record in read if isinstance(record, _Known)]
-            skipped += [record for record in read if isinstance(record, SkippedRecord)]
-            skipped += [SkippedRecord(id_, DELETED) for id_ in page if id_ not in records]
+            stored = yield from source.collection.read(page, "metadata")
+            records = yield Call(_read_page, (stored, renamed))
+            usable += [record for record in records if isinstance(record, SourceRecord)]
+            skipped += [record for record in records if isinstance(record, SkippedRecord)]
+            skipped += [SkippedRecord(id_, DELETED) for id_ in page if id_ not in stored]
             progress.advance(len(page))
-    finally:
-        progress.close()
-    documents = yield Call(_Planning(known, source.docstore, join, skipped).documents)
-    reserved = sorted({key for record in known for key in record.reserved})
+    documents = yield Call(_Planning(usable, source.docstore, join, skipped).documents)
+    reserved = sorted({key for record in usable for key in record.reserved})
     return Plan(documents, len(ids), skipped, renamed, reserved)
 
 
@@ -206,23 +191,12 @@ def _checked_names(rename: Mapping[str, str]) -> dict[str, str]:
     return dict(rename)
 
 
-class _Known(NamedTuple):
-    """What memory holds of each record: see Record."""
-
-    id: str
-    whole: str | None
-    start: int | None
-    parent: str | None
-    children: tuple[str, ...]
-    reserved: tuple[str, ...]
-
-
-def _read_page(records: Mapping[str, Record], renamed: Mapping[str, str]) -> list[_Known | SkippedRecord]:
+def _read_page(records: Mapping[str, Record], renamed: Mapping[str, str]) -> list[SourceRecord | SkippedRecord]:
     return [_checked(read_record(id_, record.metadata, renamed)) for id_, record in records.items()]
 
 
-def _checked(record: Record) -> _Known | SkippedRecord:
-    """Return the kept part of the record, or why the record cannot be adopted."""
+def _checked(record: SourceRecord) -> SourceRecord | SkippedRecord:
+    """Return what planning needs of the record, or why it cannot be adopted."""
     for key in sorted(record.metadata):
         if is_reserved(key):
             reason = f"its metadata key {key!r} is reserved, and it has its new name, too: rename it to something else"
@@ -231,26 +205,26 @@ def _checked(record: Record) -> _Known | SkippedRecord:
         clean_metadata(record.id, record.metadata)
     except InvalidDocument as error:
         return SkippedRecord(record.id, str(error))
-    return _Known(record.id, record.whole, record.start, record.parent, record.children, record.reserved)
+    return replace(record, metadata={}, node=None, hidden=())  # memory holds all records
 
 
 @dataclass(slots=True)
 class _Planning:
     """Finds each record's document, and the record's place in it."""
 
-    known: Sequence[_Known]
+    records: Sequence[SourceRecord]
     docstore: Any
     join: bool
     skipped: list[SkippedRecord]
-    by_id: dict[str, _Known] = field(default_factory=dict)
+    by_id: dict[str, SourceRecord] = field(default_factory=dict)
     starts: dict[str, int | None] = field(default_factory=dict)  # of LlamaIndex's nodes, in their documents
 
     def documents(self) -> list[PlannedDocument]:
         """Return the documents."""
-        self.by_id = {record.id: record for record in self.known}
+        self.by_id = {record.id: record for record in self.records}
         members: dict[str, list[Member]] = {}
         alone: list[str] = []
-        for record in self.known:
+        for record in self.records:
             if record.children and all(child in self.by_id for child in record.children):
                 self._skip(record.id, "the LlamaIndex nodes below it have its text, and are adopted")
                 continue
@@ -259,7 +233,7 @@ class _Planning:
                 alone.append(record.id)
             else:
                 members.setdefault(whole, []).append(Member(record.id, start))
-        planned = [PlannedDocument(whole, tuple(sorted(found, key=_order))) for whole, found in members.items()]
+        planned = [PlannedDocument(whole, tuple(sorted(pieces, key=_order))) for whole, pieces in members.items()]
         for id_ in alone:
             if id_ in members:
                 self._skip(id_, "its id belongs to a document that other records are pieces of")
@@ -270,7 +244,7 @@ class _Planning:
     def _skip(self, id_: str, reason: str) -> None:
         self.skipped.append(SkippedRecord(id_, reason))
 
-    def _place(self, record: _Known) -> tuple[str | None, int | None]:
+    def _place(self, record: SourceRecord) -> tuple[str | None, int | None]:
         """Return the record's document, and the character at which it starts there.
 
         A LlamaIndex node that was split from another node gives its place in that node. If that node's own place is
