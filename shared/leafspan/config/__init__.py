@@ -9,9 +9,8 @@ from leafspan.config._kinds import (
     register_later,
 )
 from leafspan.config._reading import Place, read_config, read_option
-from leafspan.config._schema import schema_of
 from leafspan.config._text import config_text, load_config, parse_config
-from leafspan.config._writing import write_config
+from leafspan.config._writing import schema_of, write_config
 
 __all__ = [
     "Place",

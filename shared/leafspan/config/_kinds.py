@@ -36,12 +36,14 @@ def register(kind: type) -> None:
 
     A class replaces an earlier one of the same module and name. ``dataclass(slots=True)`` makes such classes.
     """
-    known = _kinds.setdefault(config_name(kind), [])
-    known[:] = [each for each in known if (each.__module__, each.__qualname__) != (kind.__module__, kind.__qualname__)]
+    same_name = _kinds.setdefault(config_name(kind), [])
+    same_name[:] = [
+        each for each in same_name if (each.__module__, each.__qualname__) != (kind.__module__, kind.__qualname__)
+    ]
     if kind.__module__.startswith("leafspan."):
-        known.insert(0, kind)  # a user's class may have been registered before it was imported
+        same_name.insert(0, kind)  # a user's class may have been registered before it was imported
     else:
-        known.append(kind)
+        same_name.append(kind)
     _bases.update(kind.__mro__[:-1])  # without object
 
 

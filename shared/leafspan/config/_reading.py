@@ -96,7 +96,12 @@ class _Reading:
             return self._named(plain[GIVEN], place)
         bases = classes_in(hint)
         if isinstance(plain, str) and bases and str not in alternatives(hint):
-            _check_not_alone(plain, bases, hint, place)
+            kinds = {} if kind_named(plain, bases) else _possible_kinds(bases)
+            if len(kinds) == 1:  # a text in place of the options of the only possible class
+                [(name, kind)] = kinds.items()
+                or_number = " or a whole number" if int in alternatives(hint) else ""
+                first = options_of(kind)[0].name
+                raise place.error(f"{name} must be a mapping with options such as {first}{or_number}, got {shown(plain)}")
             return self._object({TYPE: plain}, bases, place)
         if isinstance(plain, Mapping) and bases:
             return self._object(plain, bases, place)
@@ -117,22 +122,24 @@ class _Reading:
     def _object(self, plain: Mapping[str, Any], bases: Sequence[type], place: Place) -> Any:
         if TYPE in plain:
             name = plain[TYPE]
-            if (named := kind_named(name, bases)) is None:
-                all_names = sorted({each for base in bases for each in kinds_below(base)})
+            if (kind := kind_named(name, bases)) is None:
+                names = sorted(_possible_kinds(bases))
                 raise (place / TYPE if place.path or len(plain) > 1 else place).error(
-                    f"type must be one of {', '.join(all_names)}, got {shown(name)}{did_you_mean(name, all_names)}"
+                    f"type must be one of {', '.join(names)}, got {shown(name)}{did_you_mean(name, names)}"
                 )
-            kind = named
         else:
-            kind = _only_kind(plain, bases, place)
+            kinds = _possible_kinds(bases)
+            if len(kinds) != 1:
+                raise place.error(f"type must name one of {', '.join(kinds)}, got {shown(dict(plain))}")
+            [kind] = kinds.values()
         options = {key: each for key, each in plain.items() if key != TYPE}
-        names = {each.name: each for each in options_of(kind)}
+        fields = {each.name: each for each in options_of(kind)}
         for key in options:
-            if key not in names:
-                raise (place / key).error(f"{config_name(kind)} has no option {shown(key)}{did_you_mean(key, names)}")
-        for name, each in names.items():
-            if name not in options and each.default is each.default_factory is MISSING:
-                raise place.error(f"{config_name(kind)} must have {name}")
+            if key not in fields:
+                raise (place / key).error(f"{config_name(kind)} has no option {shown(key)}{did_you_mean(key, fields)}")
+        for key, each in fields.items():
+            if key not in options and each.default is each.default_factory is MISSING:
+                raise place.error(f"{config_name(kind)} must have {key}")
         hints = hints_of(kind)
         read = {name: self.value(each, hints[name], place / name) for name, each in options.items()}
         try:
@@ -143,24 +150,8 @@ class _Reading:
             raise (place / about[0] if about and about[0] in options else place).error(str(error)) from error
 
 
-def _only_kind(plain: Mapping[str, Any], bases: Sequence[type], place: Place) -> type:
-    """Return the class of an object whose configuration does not name its class."""
-    known = {name: kind for base in bases for name, kind in kinds_below(base).items()}
-    if len(known) != 1:
-        raise place.error(f"type must name one of {', '.join(known)}, got {shown(dict(plain))}")
-    return next(iter(known.values()))
-
-
-def _check_not_alone(plain: str, bases: Sequence[type], hint: Any, place: Place) -> None:
-    """Check that a text is not given instead of the options of the only possible class."""
-    if kind_named(plain, bases) is not None:
-        return
-    known = {name: kind for base in bases for name, kind in kinds_below(base).items()}
-    if len(known) == 1:
-        [(name, kind)] = known.items()
-        or_number = " or a whole number" if int in alternatives(hint) else ""
-        first = options_of(kind)[0].name
-        raise place.error(f"{name} must be a mapping with options such as {first}{or_number}, got {shown(plain)}")
+def _possible_kinds(bases: Sequence[type]) -> dict[str, type]:
+    return {name: kind for base in bases for name, kind in kinds_below(base).items()}
 
 
 def _where(plain: str | Mapping[str, Any], place: Place) -> Where | None:

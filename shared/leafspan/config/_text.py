@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from functools import cache
 from math import isfinite
 from pathlib import Path as FilePath
@@ -69,52 +68,53 @@ def config_text(plain: object, *, json_text: bool = False) -> str:
     return str(yaml.dump(plain, Dumper=_yaml()[1], sort_keys=False, default_flow_style=None, allow_unicode=True, width=100))
 
 
-def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
-    """Return a text's plain values in YAML or JSON, and the root place, which knows the line of each part."""
-    import yaml
-
-    try:
-        node = yaml.compose(_escaped(text), Loader=_yaml()[0])
-    except (yaml.YAMLError, RecursionError) as error:
-        problem, line = _what_is_wrong(error, text)
-        known: dict[Path, int] = {} if line is None else {(): line}
-        raise Place((), source, known).error(f"a configuration must be YAML or JSON: {problem}") from None
-    lines: dict[Path, int] = {}
-    place = Place((), source, lines)
-    plain = None if node is None else _Nodes(lines).value(node, place)
-    return plain, place
-
-
 def load_config(path: str | FilePath) -> tuple[Any, Place]:
     """Like ``parse_config``, for a file."""
-    return parse_config(_read(FilePath(path)), str(path))
-
-
-def _read(path: FilePath) -> str:
-    """Return a file's text."""
 
     def refused(reason: str) -> InvalidArgument:
         return InvalidArgument(f"a configuration must be a file in UTF-8, got {shown(str(path))}: {reason}")
 
+    file = FilePath(path)
     try:
-        is_something_else = path.exists() and not path.is_file()  # such as a FIFO, which would block
-        content = b"" if is_something_else else _beginning(path)
-    except (OSError, ValueError) as error:
-        raise refused(reason_of(error)) from error
-    if is_something_else:
-        raise refused("it is a folder" if path.is_dir() else "it is no regular file")
-    if len(content) > _MOST_BYTES:
-        raise refused(f"it has more than {_MOST_BYTES:,} bytes")
-    try:
-        return content.decode("utf-8-sig")
+        if file.exists() and not file.is_file():  # such as a FIFO, which would block
+            raise refused("it is a folder" if file.is_dir() else "it is no regular file")
+        with file.open("rb") as opened:
+            content = opened.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise refused(f"it has more than {_MOST_BYTES:,} bytes")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise refused(f"line {line} has a byte that is not UTF-8") from error
+    except InvalidArgument:
+        raise
+    except (OSError, ValueError) as error:
+        raise refused(reason_of(error)) from error
+    return parse_config(text, str(path))
 
 
-def _beginning(path: FilePath) -> bytes:
-    with path.open("rb") as file:
-        return file.read(_MOST_BYTES + 1)
+def parse_config(text: str, source: str = "") -> tuple[Any, Place]:
+    """Return a text's plain values in YAML or JSON, and the root place, which knows the line of each part."""
+    import yaml
+
+    lines: dict[Path, int] = {}
+    place = Place((), source, lines)
+    try:
+        node = yaml.compose(_escaped(text), Loader=_yaml()[0])
+    except (yaml.YAMLError, RecursionError) as error:
+        problem, line = _what_is_wrong(error, text)
+        lines.update({} if line is None else {(): line})
+        raise place.error(f"a configuration must be YAML or JSON: {problem}") from None
+    return None if node is None else _plain(node, place, lines, set()), place
+
+
+def _escaped(text: str) -> str:
+    """Escape control characters in a JSON text, which YAML does not allow. Other texts stay unchanged."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return _NOT_IN_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _what_is_wrong(error: Exception, text: str) -> tuple[str, int | None]:
@@ -127,67 +127,45 @@ def _what_is_wrong(error: Exception, text: str) -> tuple[str, int | None]:
     return f"{problem}{hint}", None if mark is None else mark.line + 1
 
 
-def _escaped(text: str) -> str:
-    """Escape control characters in a JSON text, which YAML does not allow. Other texts stay unchanged."""
+def _plain(node: Any, place: Place, lines: dict[Path, int], seen: set[int]) -> Any:
+    """Return the plain value of a node of PyYAML, and note the lines of its parts."""
+    lines.setdefault(place.path, node.start_mark.line + 1)
+    if len(place.path) > _DEEPEST:
+        raise place.error(f"a configuration must be at most {_DEEPEST} levels deep")
+    if id(node) in seen:
+        raise place.error("a configuration must have no aliases (*)")
+    seen.add(id(node))
+    match node.id, node.tag.removeprefix(_TAG):
+        case "mapping", "map":
+            values: dict[str, Any] = {}
+            for key_node, value_node in node.value:
+                key = key_node.value
+                if not isinstance(key, str):
+                    raise place.error("a key must be a text")
+                of_key = place / key
+                lines[of_key.path] = key_node.start_mark.line + 1
+                if key in values:
+                    raise of_key.error(f"{key} must occur once, and occurs twice")
+                values[key] = _plain(value_node, of_key, lines, seen)
+            return values
+        case "sequence", "seq":
+            return [_plain(each, place / number, lines, seen) for number, each in enumerate(node.value)]
+        case "scalar", "str":
+            return node.value
+        case "scalar", "null":
+            return None
+        case "scalar", "bool":
+            return node.value.lower() == "true"
+        case "scalar", ("int" | "float") as kind:
+            return _number(kind, node.value, place)
+    raise place.error(f"a configuration must have no tags, got {shown(node.tag)}")
+
+
+def _number(kind: str, text: str, place: Place) -> int | float:
     try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
-
-
-class _Nodes:
-    """Turns YAML's nodes into plain values."""
-
-    def __init__(self, lines: dict[Path, int]) -> None:
-        self._lines = lines
-        self._met: set[int] = set()
-
-    def value(self, node: Any, place: Place) -> Any:
-        self._lines.setdefault(place.path, node.start_mark.line + 1)
-        if len(place.path) > _DEEPEST:
-            raise place.error(f"a configuration must be at most {_DEEPEST} levels deep")
-        if id(node) in self._met:
-            raise place.error("a configuration must have no aliases (*)")
-        self._met.add(id(node))
-        match node.id, node.tag.removeprefix(_TAG):
-            case "mapping", "map":
-                return self._mapping(node, place)
-            case "sequence", "seq":
-                return [self.value(each, place / number) for number, each in enumerate(node.value)]
-            case "scalar", kind:
-                return _scalar(kind, node.value, place)
-        raise place.error(f"a configuration must have no tags, got {shown(node.tag)}")
-
-    def _mapping(self, node: Any, place: Place) -> Mapping[str, Any]:
-        values: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            key = key_node.value
-            if not isinstance(key, str):
-                raise place.error("a key must be a text")
-            here = place / key
-            self._lines[here.path] = key_node.start_mark.line + 1
-            if key in values:
-                raise here.error(f"{key} must occur once, and occurs twice")
-            values[key] = self.value(value_node, here)
-        return values
-
-
-def _scalar(kind: str, text: str, place: Place) -> Any:
-    """Return a text's value, by the kind that its form or quotes give it."""
-    if kind == "str":
-        return text
-    if kind == "null":
-        return None
-    if kind == "bool":
-        return text.lower() == "true"
-    if kind in ("int", "float"):
-        try:
-            number = int(text, 0) if text[:2] in ("0x", "0o") else int(text) if kind == "int" else float(text)
-            is_possible = isfinite(number)
-        except (ValueError, OverflowError):  # an int of thousands of digits, too large for a float
-            is_possible = False
-        if not is_possible:
-            raise place.error(f"a number must be finite, and no larger than a float can be, got {shown(text)}")
-        return number
-    raise place.error(f"a configuration must have no tags, got {shown(kind)}")
+        number = int(text, 0) if text[:2] in ("0x", "0o") else int(text) if kind == "int" else float(text)
+        if isfinite(number):
+            return number
+    except (ValueError, OverflowError):  # an int of thousands of digits, too large for a float
+        pass
+    raise place.error(f"a number must be finite, and no larger than a float can be, got {shown(text)}")
