@@ -34,7 +34,7 @@ class ComposedDocstrings(Extension):
 
 
 def _show_twins(owner: Class | Module) -> None:
-    """Show what a decorated function returns in place of its flow, and ``awaiting(function)`` as a function."""
+    """Show what a decorated function returns instead of its flow, and ``awaiting(function)`` as a function."""
     for name, each in list(owner.members.items()):
         if isinstance(each, Function) and isinstance(each.returns, ExprSubscript):
             if any(str(decorator.value) == "blocking" for decorator in each.decorators):

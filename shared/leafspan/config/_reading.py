@@ -97,7 +97,7 @@ class _Reading:
         bases = classes_in(hint)
         if isinstance(plain, str) and bases and str not in alternatives(hint):
             kinds = {} if kind_named(plain, bases) else _possible_kinds(bases)
-            if len(kinds) == 1:  # a text in place of the options of the only possible class
+            if len(kinds) == 1:  # a text instead of the options of the only possible class
                 [(name, kind)] = kinds.items()
                 or_number = " or a whole number" if int in alternatives(hint) else ""
                 first = options_of(kind)[0].name
