@@ -136,7 +136,7 @@ def read_notebook(path: Path, files: Files) -> Iterator[Record]:
     assembly = Assembly()
     for number, text in enumerate(map(without_pictures, texts), start=1):
         assembly.add(text + "\n" if text else "", "cell", number)
-    yield Record(assembly.text, first_heading(assembly.text), {}, parts=assembly.parts)
+    yield assembly.record(first_heading(assembly.text))
 
 
 def _text(cell: Any, language: str, *, outputs: bool) -> str:

@@ -48,19 +48,19 @@ def read_with(reader: Any, path: Path) -> Iterator[Record | BadRecord]:
         yield record._replace(part=f"document={number}")
 
 
-def _record_of(given: Any) -> Record:
+def _record_of(thing: Any) -> Record:
     title: object = None
     metadata: Mapping[str, Any] = {}
-    if isinstance(given, str):
-        text = given
-    elif isinstance(given, Document):
-        text, metadata, title = given.text, given.metadata, given.title
-    elif hasattr(given, "page_content"):
-        text, metadata = given.page_content, given.metadata or {}
-    elif hasattr(given, "get_content") and hasattr(given, "metadata"):
-        text, metadata = given.get_content(), given.metadata or {}
+    if isinstance(thing, str):
+        text = thing
+    elif isinstance(thing, Document):
+        text, metadata, title = thing.text, thing.metadata, thing.title
+    elif hasattr(thing, "page_content"):
+        text, metadata = thing.page_content, thing.metadata or {}
+    elif hasattr(thing, "get_content") and hasattr(thing, "metadata"):
+        text, metadata = thing.get_content(), thing.metadata or {}
     else:
-        raise Unreadable(f"its reader must return a text or documents, got {shown(given)}")
+        raise Unreadable(f"its reader must return a text or documents, got {shown(thing)}")
     title = metadata.get("title") if title is None else title
     others = {key: value for key, value in metadata.items() if key not in ("source", "title")}
     if not isinstance(text, str):

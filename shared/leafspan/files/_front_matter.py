@@ -49,25 +49,19 @@ def read_front_matter(page: str) -> FrontMatter:
     read = FrontMatter(end=line_end.end() if line_end else len(front))
     fences = front.lstrip("\ufeff")
     body = LINE_END.sub("\n", fences)[3:].lstrip(" \t").removeprefix("\n").rpartition("\n")[0] + "\n"
-    values = None
-    if (front and not body.startswith("\n")) or body == "\n":
-        values = (_toml if fences.startswith("+") else _yaml)(body, read)
+    is_blank_first = body.startswith("\n") and body != "\n"
+    values = None if is_blank_first else (_toml if fences.startswith("+") else _yaml)(body, read)
     if values is None:
         return FrontMatter()
-    if "title" in values:
-        _take_title(values.pop("title"), read)
-    if values.pop("source", None) is not None:
-        read.left_out.append("the field 'source' is left out: it is the name of the file")
-    read.fields, odd = storable_fields(values)
-    read.left_out += [f"the field {name!r} is left out: {reason}" for name, reason in odd.items()]
-    return read
-
-
-def _take_title(title: object, read: FrontMatter) -> None:
-    if isinstance(title, str):
+    if isinstance(title := values.pop("title", None), str):
         read.title = " ".join(title.split()) or None
     elif title is not None:
         read.left_out.append("the field 'title' is left out: a title must be a text")
+    if values.pop("source", None) is not None:
+        read.left_out.append("the field 'source' is left out: it is the name of the file")
+    read.fields, reasons = storable_fields(values)
+    read.left_out += [f"the field {name!r} is left out: {reason}" for name, reason in reasons.items()]
+    return read
 
 
 def _toml(body: str, read: FrontMatter) -> dict[Any, object] | None:

@@ -51,7 +51,7 @@ def read_opendocument(path: Path, files: Files) -> Iterator[Record]:
     if not assembly.text.strip():
         raise Unreadable(NO_TEXT)
     title = title or title_in_properties(archive, "meta.xml") or (None if kind == ".ods" else first_heading(assembly.text))
-    yield Record(assembly.text, title, {}, left_out=tables.left_out, parts=assembly.parts)
+    yield assembly.record(title, tables.left_out)
 
 
 class _Document:

@@ -43,7 +43,7 @@ def read_pdf(path: Path, files: Files) -> Iterator[Record]:
             pages.add("\n\n".join(filter(None, texts)), "page", number)
     if not pages.text.strip():
         raise Unreadable(NO_TEXT)
-    yield Record(pages.text, said_title(title), {}, left_out=left_out, parts=pages.parts)
+    yield pages.record(said_title(title), left_out)
 
 
 def _written(page: Any) -> Iterator[str]:
@@ -114,7 +114,7 @@ def read_pptx(path: Path, files: Files) -> Iterator[Record]:
                 assembly.add(f"{text}\n\n", "slide", number)
     if not assembly.text.strip():
         raise Unreadable(NO_TEXT)
-    yield Record(assembly.text, title_in_properties(archive) or first or None, {}, left_out=left_out, parts=assembly.parts)
+    yield assembly.record(title_in_properties(archive) or first, left_out)
 
 
 def _simplify(slide: Any) -> None:

@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from multiprocessing.spawn import get_executable
@@ -354,12 +353,6 @@ def _limit(name: str, value: int) -> None:
 
 def _size_of_process() -> int:
     """Return this process's size in bytes, or 0 where the system does not say it."""
-    try:
-        return int(os.pread(_statistics(), 100, 0).split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0
-
-
-@cache
-def _statistics() -> int:
-    return os.open("/proc/self/statm", os.O_RDONLY)
+    with suppress(OSError, ValueError), open("/proc/self/statm", "rb", buffering=0) as statistics:
+        return int(statistics.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    return 0

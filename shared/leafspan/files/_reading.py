@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -168,7 +169,7 @@ class FileReading:
 
     def _steps(self, files: Files, names: FileNames, named: frozenset[Path]) -> Iterator[Step]:
         """Yield the step for each file of a source before it is read."""
-        for found in wanted_files(files):
+        for found in chain.from_iterable(files_at(path, files) for path in files.named):  # a file perhaps twice
             if isinstance(found, NotRead | LeftOut):
                 yield Step(found)
             elif found in self._read:
@@ -186,40 +187,36 @@ class FileReading:
         for record in records:
             if isinstance(record, BadRecord):
                 self._skip(path, name, record.reason, strict=strict)
-            elif (document := self._document(record, path, name, strict=strict)) is not None:
-                yield document
-
-    def _document(self, record: Record, path: Path, name: str, *, strict: bool) -> FileDocument | None:
-        id_ = record.id or (f"{name}#{record.part}" if record.part else name)
-        metadata, odd = storable_fields(record.metadata)
-        left_out = [*record.left_out, *(f"the field {key!r} is left out: {reason}" for key, reason in odd.items())]
-        title = record.title or path.stem
-        if len(title) > _LONGEST_TITLE:
-            title = path.stem
-            left_out.append(f"its title is left out: it has more than {_LONGEST_TITLE:,} characters")
-        try:
-            checked = self.check(
-                Document(id_, whole_characters(record.text), whole_characters(title), {"source": name, **metadata})
+                continue
+            id_ = record.id or (f"{name}#{record.part}" if record.part else name)
+            metadata, reasons = storable_fields(record.metadata)
+            left_out = [*record.left_out, *(f"the field {key!r} is left out: {reason}" for key, reason in reasons.items())]
+            title = record.title or path.stem
+            if len(title) > _LONGEST_TITLE:
+                title = path.stem
+                left_out.append(f"its title is left out: it has more than {_LONGEST_TITLE:,} characters")
+            document = Document(id_, whole_characters(record.text), whole_characters(title), {"source": name, **metadata})
+            try:
+                checked = self.check(document)
+            except InvalidDocument as error:
+                self._skip(path, name, str(error), strict=strict)
+                continue
+            for reason in left_out:
+                self._note(name, reason, strict=strict)
+                self._noted.add(path)
+            self.order.setdefault(checked.id, len(self.order))
+            yield FileDocument(
+                checked.id,
+                checked.text,
+                checked.title,
+                checked.metadata,
+                file=self._stored_name(name),
+                path=path,
+                lines_before=record.lines_before,
+                markup=record.markup,
+                parts=record.parts,
+                layout=record.layout if checked.text == record.text else None,
             )
-        except InvalidDocument as error:
-            self._skip(path, name, str(error), strict=strict)
-            return None
-        for reason in left_out:
-            self._note(name, reason, strict=strict)
-            self._noted.add(path)
-        self.order.setdefault(checked.id, len(self.order))
-        return FileDocument(
-            checked.id,
-            checked.text,
-            checked.title,
-            checked.metadata,
-            file=self._stored_name(name),
-            path=path,
-            lines_before=record.lines_before,
-            markup=record.markup,
-            parts=record.parts,
-            layout=record.layout if checked.text == record.text else None,
-        )
 
     def _skip(self, path: Path, name: str, reason: str, *, strict: bool) -> None:
         self._note(name, reason, strict=strict)
@@ -259,15 +256,6 @@ def is_there(path: Path) -> bool:
     except OSError as error:
         problem = f"got {str(path)!r}: {error.strerror}"
         raise InvalidDocument(f"a file or folder must be one that can be looked at, {problem}") from None
-
-
-def wanted_files(files: Files) -> Iterator[Path | NotRead | LeftOut]:
-    """Yield a source's files, its unreadable folders, and what is left out there.
-
-    A file can be found through two of the paths.
-    """
-    for named in files.named:
-        yield from files_at(named, files)
 
 
 def files_at(named: Path, files: Files) -> Iterator[Path | NotRead | LeftOut]:

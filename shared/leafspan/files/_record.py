@@ -76,20 +76,24 @@ class Assembly:
     def __init__(self) -> None:
         self._texts: list[str] = []
         self._line = 1
-        self._runs: list[tuple[str, int, list[int] | int, str]] = []
+        self._runs: list[Parts] = []
 
     def add(self, text: str, unit: str, number: int, name: str = "") -> None:
         """Add a part, followed by a line end."""
-        last = self._runs[-1] if self._runs else None
-        if last and (last[0], last[3]) == (unit, name) and isinstance(last[2], list) and last[1] + len(last[2]) == number:
-            last[2].append(self._line)
+        last = self._runs[-1] if self._runs else Parts("", 0, 0)
+        if (
+            (last.unit, last.name) == (unit, name)
+            and isinstance(last.starts, list)
+            and last.first + len(last.starts) == number
+        ):
+            last.starts.append(self._line)
         else:
-            self._runs.append((unit, number, [self._line], name))
+            self._runs.append(Parts(unit, number, [self._line], name))
         self.add_text(text)
 
     def add_lines(self, text: str, unit: str, first: int, name: str = "") -> None:
         """Add parts of one line each."""
-        self._runs.append((unit, first, self._line, name))
+        self._runs.append(Parts(unit, first, self._line, name))
         self.add_text(text)
 
     def add_text(self, text: str) -> None:
@@ -106,10 +110,11 @@ class Assembly:
     @property
     def parts(self) -> tuple[Parts, ...]:
         """Where the parts start."""
-        return tuple(
-            Parts(unit, first, starts if isinstance(starts, int) else tuple(starts), name)
-            for unit, first, starts, name in self._runs
-        )
+        return tuple(self._runs)
+
+    def record(self, title: str | None, left_out: Sequence[str] = ()) -> Record:
+        """Return the document."""
+        return Record(self.text, title or None, {}, left_out=left_out, parts=self.parts)
 
 
 def page_starts(text: str, parts: Sequence[Parts]) -> list[int]:

@@ -38,7 +38,7 @@ def read_csv(path: Path, files: Files) -> Iterator[Record]:
         if len(said) == 1:
             next(rows)
         tables.add(rows)
-    yield Record(assembly.text, None, {}, left_out=tables.left_out, parts=assembly.parts)
+    yield assembly.record(None, tables.left_out)
 
 
 def _rows(text: str, separator: str) -> Iterator[list[str]]:
@@ -76,7 +76,7 @@ def read_xlsx(path: Path, files: Files) -> Iterator[Record]:
         title = said_title(book.properties.title)
     if not assembly.text.strip():
         raise Unreadable("it has no text")
-    yield Record(assembly.text, title, {}, left_out=tables.left_out, parts=assembly.parts)
+    yield assembly.record(title, tables.left_out)
 
 
 class _Sheet:
@@ -102,29 +102,23 @@ class _Sheet:
                 return cell
 
         book = self._sheet.parent
+        formats = {"date_formats": book._date_formats, "timedelta_formats": book._timedelta_formats}
         with self._sheet._get_source() as source:
-            parser = Parser(
-                source,
-                self._sheet._shared_strings,
-                data_only=True,
-                epoch=book.epoch,
-                date_formats=book._date_formats,
-                timedelta_formats=book._timedelta_formats,
-            )
-            found: dict[int, dict[int, str]] = {}
+            parser = Parser(source, self._sheet._shared_strings, data_only=True, epoch=book.epoch, **formats)
+            rows: dict[int, dict[int, str]] = {}
             for number, cells in parser.parse():
                 if not _is_on(parser.row_dimensions.pop(str(number), {}).get("hidden")):
                     texts = {cell["column"]: self._text(cell) for cell in cells if cell["value"] is not None}
-                    found[number] = {column: text for column, text in texts.items() if text}
+                    rows[number] = {column: text for column, text in texts.items() if text}
         hidden: set[int] = set()
         for each in parser.column_dimensions.values():
             if _is_on(each.get("hidden")):
                 hidden.update(range(int(each["min"]), int(each["max"]) + 1))
-        last_column = max((max(row, default=0) for row in found.values()), default=0)
+        last_column = max((max(row, default=0) for row in rows.values()), default=0)
         merged: dict[int, list[Any]] = {}
         for area in parser.merged_cells.mergeCell if parser.merged_cells else ():
             merged.setdefault(area.min_row, []).append(area)
-        yield from _placed(found, merged, hidden, last_column)
+        yield from _placed(rows, merged, hidden, last_column)
 
     def _text(self, cell: dict[str, Any]) -> str:
         if cell["data_type"] == "f":
@@ -144,13 +138,13 @@ class _Sheet:
 
 
 def _placed(
-    found: dict[int, dict[int, str]], merged: dict[int, list[Any]], hidden: set[int], last_column: int
+    rows: dict[int, dict[int, str]], merged: dict[int, list[Any]], hidden: set[int], last_column: int
 ) -> Iterator[Sequence[object]]:
     """Yield the rows from the first to the last one, without the places that merged cells cover."""
     open_: list[Any] = []
-    last_row = max((number for number, row in found.items() if row), default=0)
+    last_row = max((number for number, row in rows.items() if row), default=0)
     for number in range(1, last_row + 1):
-        row = found.get(number, {})
+        row = rows.get(number, {})
         if not row and not open_ and number not in merged:
             yield ()
             continue
@@ -160,8 +154,8 @@ def _placed(
         for area in merged.get(number, ()):
             columns = [each for each in range(area.min_col, min(area.max_col, last_column) + 1) if each not in hidden]
             if columns and not covered.intersection(columns):
-                rows = min(area.max_row, last_row) - number + 1
-                origins[columns[0]] = Cell(row.get(area.min_col, ""), max(1, rows), len(columns))
+                height = min(area.max_row, last_row) - number + 1
+                origins[columns[0]] = Cell(row.get(area.min_col, ""), max(1, height), len(columns))
                 covered.update(columns[1:])
         open_ += [area for area in merged.get(number, ()) if area.max_row > number]
         last, gone = max((*row, *origins), default=0), covered | hidden
