@@ -78,12 +78,14 @@ def _record_of_line(fields: Any, number: int, files: Files) -> Record:
     id_ = None if files.id_field is None else _id(fields.get(files.id_field), files.id_field)
     title = None if files.title_field is None else fields.get(files.title_field)
     used = {files.text_field, files.id_field, files.title_field}
-    values, odd = _flat({name: value for name, value in fields.items() if name not in used})
+    values, reasons = _flat({name: value for name, value in fields.items() if name not in used})
     if title is not None and not isinstance(title, str):
-        odd[str(files.title_field)], title = f"a title must be a text, got {shown(title)}", None
+        reasons[str(files.title_field)], title = f"a title must be a text, got {shown(title)}", None
     metadata, unstorable = storable_fields(values)
-    reasons = [f"line {number}: the field {name!r} is left out: {reason}" for name, reason in (odd | unstorable).items()]
-    return Record(text, title, metadata, f"line={number}", id_, reasons)
+    left_out = [
+        f"line {number}: the field {name!r} is left out: {reason}" for name, reason in (reasons | unstorable).items()
+    ]
+    return Record(text, title, metadata, f"line={number}", id_, left_out)
 
 
 def _id(id_: object, field: str) -> str:
@@ -95,7 +97,7 @@ def _id(id_: object, field: str) -> str:
 def _flat(fields: Mapping[str, Any]) -> tuple[dict[str, object], dict[str, str]]:
     """Return an object's values by name (dotted for nested ones), and the reasons why others were left out."""
     flat: dict[str, object] = {}
-    odd: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     waiting = [iter(fields.items())]
     above = [""]
     while waiting:
@@ -108,12 +110,12 @@ def _flat(fields: Mapping[str, Any]) -> tuple[dict[str, object], dict[str, str]]
             waiting.append(iter(value.items()))
             above.append(f"{name}.")
         elif isinstance(value, dict):
-            odd[name] = f"it has more than {_MOST_LEVELS} objects within each other"
+            reasons[name] = f"it has more than {_MOST_LEVELS} objects within each other"
         elif name in flat:
-            odd[name] = "there are two fields of this name"
+            reasons[name] = "there are two fields of this name"
         else:
             flat[name] = value
-    return flat, odd
+    return flat, reasons
 
 
 def _whole(digits: str) -> int | float:

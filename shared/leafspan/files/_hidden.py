@@ -14,6 +14,7 @@ _UNITS = {"pt": 4 / 3, "em": 16.0, "rem": 16.0, "%": 0.16}  # pixels of a unit o
 _SMALLEST = 2.0  # pixels
 _FAR_AWAY = -900.0  # pixels left of a page or above it
 _FAR = ("left", "top", "right", "bottom", "text-indent", "margin-left", "margin-top")
+_NOTHING_LEFT = re.compile(r"rect\([01p, x]*\)|inset\((?:50|100)%\)")  # of a clipped element
 _ZERO = re.compile(r"0(?:\.0*)?(?:[a-z]+|%)?")
 _HEX = re.compile(r"#([0-9a-f]{3,8})")
 _RGB = re.compile(r"rgba?\(([^)]*)\)")
@@ -33,12 +34,12 @@ def remove_hidden(page: Any) -> None:
     is_styled = "background" in sheets or page.find("link", rel="stylesheet") is not None
     fades_in = page.find("script") is not None  # scripts show elements that are transparent at first
     waiting: list[Any] = [page]
-    found: list[Any] = []
+    removed: list[Any] = []
     while waiting:
         for element in [each for each in waiting.pop().contents if each.name]:
-            is_found = _is_hidden(element, hidden, fades_in=fades_in) or _is_invisible(element, is_styled=is_styled)
-            (found if is_found else waiting).append(element)
-    for element in found:
+            is_removed = _is_hidden(element, hidden, fades_in=fades_in) or _is_invisible(element, is_styled=is_styled)
+            (removed if is_removed else waiting).append(element)
+    for element in removed:
         element.decompose()
 
 
@@ -63,8 +64,8 @@ def _is_hidden(element: Any, hidden: frozenset[str], *, fades_in: bool) -> bool:
 def _declarations(style: str) -> dict[str, str]:
     if not style:
         return {}
-    found = (each.partition(":") for each in _COMMENT.sub("", style.lower()).split(";"))
-    return {key.strip(): value.replace("!important", "").strip() for key, _, value in found}
+    declarations = (each.partition(":") for each in _COMMENT.sub("", style.lower()).split(";"))
+    return {key.strip(): value.replace("!important", "").strip() for key, _, value in declarations}
 
 
 def _hides(style: dict[str, str]) -> bool:
@@ -76,17 +77,14 @@ def _hides(style: dict[str, str]) -> bool:
         return True
     if _pixels(style.get("font-size", ""), 16.0) < _SMALLEST:
         return True
-    if style.get("position") in ("absolute", "fixed") and re.match(r"rect\([01p, x]*\)|inset\((?:50|100)%\)", _clip(style)):
+    clip = style.get("clip") or style.get("clip-path") or ""
+    if style.get("position") in ("absolute", "fixed") and _NOTHING_LEFT.match(clip):
         return True
     if style.get("overflow") == "hidden" and any(
         _ZERO.fullmatch(style.get(each, "")) for each in ("height", "max-height", "width", "max-width")
     ):
         return True
     return any(_pixels(style.get(each, ""), 0.0) < _FAR_AWAY for each in _FAR)
-
-
-def _clip(style: dict[str, str]) -> str:
-    return style.get("clip") or style.get("clip-path") or ""
 
 
 def _pixels(length: str, default: float) -> float:
@@ -137,8 +135,8 @@ def _is_invisible(element: Any, *, is_styled: bool) -> bool:
         return color is not None
     for each in [element, *element.parents]:
         style = _declarations(each.get("style") or "")
-        if given := style.get("background-color") or style.get("background") or each.get("bgcolor"):
-            behind = _color(given.lower())
+        if background := style.get("background-color") or style.get("background") or each.get("bgcolor"):
+            behind = _color(background.lower())
             return behind is not None and _is_near(color, behind)
         if is_styled and (each.get("class") or each.get("id")):
             return False
@@ -153,8 +151,8 @@ def _color(text: str) -> tuple[float, float, float, float] | None:
         numbers = [int(digits[each : each + 2], 16) for each in range(0, len(digits) - 1, 2)]
         return (numbers[0], numbers[1], numbers[2], numbers[3] / 255 if len(numbers) > 3 else 1) if numbers[2:] else None
     if match := _RGB.fullmatch(text):
-        found = [float(each[0]) for each in _LENGTH.findall(match[1])]
-        return (found[0], found[1], found[2], found[3] if found[3:] else 1) if found[2:] else None
+        channels = [float(each[0]) for each in _LENGTH.findall(match[1])]
+        return (channels[0], channels[1], channels[2], channels[3] if channels[3:] else 1) if channels[2:] else None
     return _COLORS.get(text)
 
 

@@ -174,15 +174,15 @@ def _table(rows: list[tuple[Any, list[tuple[Any, str]]]]) -> str:
     groups = [_above(row, *_GROUP) for row, _ in rows]
     places = [_ORDER.get(group.name, 1) if group is not None else 1 for group in groups]
     left, before = 0, object()
-    made: list[list[Cell]] = []
+    grid: list[list[Cell]] = []
     for (_, cells), group in zip(reversed(rows), reversed(groups), strict=True):
         left, before = left + 1 if group is before else 1, group  # no cell reaches beyond its group of rows
-        made.append([Cell(text, min(_span(cell, "rowspan"), left), _span(cell, "colspan")) for cell, text in cells])
-    made.reverse()
+        grid.append([Cell(text, min(_span(cell, "rowspan"), left), _span(cell, "colspan")) for cell, text in cells])
+    grid.reverse()
     order = sorted(range(len(rows)), key=places.__getitem__)
     is_head = [places[each] == 0 or all(cell.name == "th" for cell, _ in rows[each][1]) for each in order]
     header = next((number for number, head in enumerate(is_head) if not head), 1)
-    return table([made[each] for each in order], header=header)
+    return table([grid[each] for each in order], header=header)
 
 
 def _above(element: Any, *names: str) -> Any:
@@ -241,17 +241,17 @@ def _is_anchor(element: Any) -> bool:
 
 def _content(page: Any) -> list[Any]:
     """Return a page's main content without its frame, or the whole page if the main content is not marked."""
-    found = _outermost(page, lambda element: element.name == "main" or element.get("role") == "main")
-    if not any(map(_size, found)):
-        found = _outermost(page, lambda element: element.name == "article")
+    contents = _outermost(page, lambda element: element.name == "main" or element.get("role") == "main")
+    if not any(map(_size, contents)):
+        contents = _outermost(page, lambda element: element.name == "article")
         framing = sum(map(_size, _outermost(page, _is_frame)))
-        if 2 * sum(map(_size, found)) <= _size(page) - framing:
+        if 2 * sum(map(_size, contents)) <= _size(page) - framing:
             return [page]  # articles beside the content, such as cards that link to others
-    for content in found:
+    for content in contents:
         for frame in _outermost(content, _is_frame):
             frame.decompose()
-    articles = _outermost(found[0], lambda element: element.name == "article") if len(found) == 1 else []
-    return articles if len(articles) == 1 and 2 * _size(articles[0]) > _size(found[0]) else found
+    articles = _outermost(contents[0], lambda element: element.name == "article") if len(contents) == 1 else []
+    return articles if len(articles) == 1 and 2 * _size(articles[0]) > _size(contents[0]) else contents
 
 
 def _is_frame(element: Any) -> bool:
@@ -268,9 +268,9 @@ def _is_frame(element: Any) -> bool:
 
 
 def _outermost(element: Any, is_one: Any) -> list[Any]:
-    found = element(is_one)
-    ids = {id(each) for each in found}
-    return [each for each in found if not any(id(parent) in ids for parent in each.parents)]
+    matches = element(is_one)
+    ids = {id(each) for each in matches}
+    return [each for each in matches if not any(id(parent) in ids for parent in each.parents)]
 
 
 def _size(element: Any) -> int:

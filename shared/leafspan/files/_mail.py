@@ -52,10 +52,10 @@ def read_eml(path: Path, files: Files) -> Iterator[Record | BadRecord]:
 def read_mbox(path: Path, files: Files) -> Iterator[Record | BadRecord]:
     """See Reader. Each message of the mailbox is a document, identified by its number."""
     data = read_bytes(path)
-    found = [match.span() for match in islice(_BEGINNING.finditer(data), _MOST_MESSAGES + 1)]
-    if not found:
+    starts = [match.span() for match in islice(_BEGINNING.finditer(data), _MOST_MESSAGES + 1)]
+    if not starts:
         raise Unreadable("it is no mailbox: no message begins in it")
-    for number, ((_, begin), (end, _)) in enumerate(pairwise([*found, (len(data), 0)]), start=1):
+    for number, ((_, begin), (end, _)) in enumerate(pairwise([*starts, (len(data), 0)]), start=1):
         if number > _MOST_MESSAGES:
             yield BadRecord(f"the messages from {number:,} on are left out")
             return
@@ -125,9 +125,9 @@ def _chosen(alternatives: Sequence[Sequence[Message]]) -> int:
     def words(number: int) -> int:
         return sum(count_words(_text(part)) for part in texts[number])
 
-    there = [number for number, some in enumerate(texts) if some]
-    rich = [number for number in there if any(_kind(part) != "text/plain" for part in texts[number])]
-    plain = max((number for number in there if number not in rich), key=words, default=None)
+    candidates = [number for number, some in enumerate(texts) if some]
+    rich = [number for number in candidates if any(_kind(part) != "text/plain" for part in texts[number])]
+    plain = max((number for number in candidates if number not in rich), key=words, default=None)
     if plain is None or not rich:
         return rich[-1] if rich else plain or 0
     with suppress(MissingExtra, Unreadable):

@@ -120,8 +120,8 @@ class _Document:
                 if parts and parts[-1].startswith("- "):
                     lines.insert(0, parts.pop())
                 parts.append("\n".join(lines))
-        said = [f"# {' '.join(titles)}"] if titles else []
-        return "\n\n".join([*said, *parts, *([f"Notes: {' '.join(notes)}"] if notes else ())])
+        heading = [f"# {' '.join(titles)}"] if titles else []
+        return "\n\n".join([*heading, *parts, *([f"Notes: {' '.join(notes)}"] if notes else ())])
 
     def _lines(self, shape: Any) -> list[str]:
         texts = (_words(each) for each in shape.iter() if name_of(each) in ("p", "h"))
@@ -208,9 +208,9 @@ class _Document:
             return []
         root = ElementTree.fromstring(self._archive.read(name))
         if name_of(root) == "math":
-            said = next(elements(root, "annotation"), root)  # as it was typed, such as "a over b"
-            said.tag = "math"
-            return [said]
+            formula = next(elements(root, "annotation"), root)  # as it was typed, such as "a over b"
+            formula.tag = "math"
+            return [formula]
         return [
             each for each in root.iter() if name_of(each) == "table" or (name_of(each) == "p" and _is_title_of(root, each))
         ]
@@ -254,19 +254,19 @@ class _Rows:
             width = min(_number(cell, _COLUMNS), _MOST_COLUMNS - column)
             if name_of(cell) == "table-cell":
                 columns = _number(cell, "table:number-columns-spanned")
-                shown = sum(each not in hidden for each in range(column, column + max(width, min(columns, _MOST_COLUMNS))))
-                text = self._text(cell) if shown else ""
+                seen = sum(each not in hidden for each in range(column, column + max(width, min(columns, _MOST_COLUMNS))))
+                text = self._text(cell) if seen else ""
                 rows = _number(cell, "table:number-rows-spanned")
                 if text or rows > 1 or columns > 1:
                     cells += [""] * blank
                     cells += (
-                        [Cell(text, rows, shown)]
-                        if columns > 1 and shown
-                        else [Cell(text, rows) if rows > 1 else text] * shown
+                        [Cell(text, rows, seen)]
+                        if columns > 1 and seen
+                        else [Cell(text, rows) if rows > 1 else text] * seen
                     )
                     blank = 0
                 else:
-                    blank += shown
+                    blank += seen
             column += width
         return cells
 

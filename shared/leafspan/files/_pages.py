@@ -97,12 +97,12 @@ def read_pptx(path: Path, files: Files) -> Iterator[Record]:
             if slide._element.get("show") in ("0", "false"):
                 continue
             _simplify(slide._element)
-            shown = slide.shapes.title
-            title = in_one_line(shown.text) if shown is not None else ""
+            title_shape = slide.shapes.title
+            title = in_one_line(title_shape.text) if title_shape is not None else ""
             first = first or title
             parts = [f"# {title}"] if title else []
             for shape in _shapes(slide.shapes):
-                if shown is not None and shape._element is shown._element:
+                if title_shape is not None and shape._element is title_shape._element:
                     continue
                 try:
                     parts.append(_shape_text(shape))

@@ -43,14 +43,14 @@ class Skipped:
 class Step(NamedTuple):
     """The next step for something that was found."""
 
-    found: Path | NotRead | LeftOut  # what was found
+    item: Path | NotRead | LeftOut
     ids: Sequence[str] | None = None  # of an unchanged file; empty for a file that was read before; None for all others
     what: str | None = None  # what leafspan has written there. None for all other files
 
     @property
     def is_to_be_read(self) -> bool:
         """Whether it is a file that must be read."""
-        return isinstance(self.found, Path) and self.ids is None and self.what is None
+        return isinstance(self.item, Path) and self.ids is None and self.what is None
 
 
 def read_ahead(
@@ -60,8 +60,8 @@ def read_ahead(
     waiting: deque[tuple[Step, Iterable[Record | BadRecord]]] = deque()
     reading = 0
     for step in steps:
-        if isinstance(step.found, Path) and step.is_to_be_read:
-            waiting.append((step, begin(step.found)))
+        if isinstance(step.item, Path) and step.is_to_be_read:
+            waiting.append((step, begin(step.item)))
             reading += 1
         else:
             waiting.append((step, ()))
@@ -149,37 +149,37 @@ class FileReading:
         names = self.names(files)
         named = frozenset(map(real_path, files.named))
         is_any = False
-        for (found, ids, what), records in self.ahead(self._steps(files, names, named), files):
-            is_any = is_any or not isinstance(found, LeftOut)
-            if isinstance(found, NotRead):
-                self._skip(found.path, names.name(found.path), found.reason, strict=files.strict)
-            elif isinstance(found, LeftOut):
-                name = f" {self._stored_name(names.name(found.path))}" if found.kind == AN_INDEX else ""
-                self._left_out[found.path] = found.kind + name
+        for (item, ids, what), records in self.ahead(self._steps(files, names, named), files):
+            is_any = is_any or not isinstance(item, LeftOut)
+            if isinstance(item, NotRead):
+                self._skip(item.path, names.name(item.path), item.reason, strict=files.strict)
+            elif isinstance(item, LeftOut):
+                name = f" {self._stored_name(names.name(item.path))}" if item.kind == AN_INDEX else ""
+                self._left_out[item.path] = item.kind + name
             elif ids is not None:
                 self.passed += ids
                 self.order |= {id_: len(self.order) + number for number, id_ in enumerate(ids)}
             elif what is not None:
-                self._own[found] = Skipped(names.name(found), f"{what}; name the file itself to read it")
+                self._own[item] = Skipped(names.name(item), f"{what}; name the file itself to read it")
             else:
-                self._own.pop(found, None)
-                yield from self._documents(found, names.name(found), records, strict=files.strict)
+                self._own.pop(item, None)
+                yield from self._documents(item, names.name(item), records, strict=files.strict)
         if not is_any and files.glob:
             warnings.warn(no_match(files), RuntimeWarning, stacklevel=2)
 
     def _steps(self, files: Files, names: FileNames, named: frozenset[Path]) -> Iterator[Step]:
         """Yield the step for each file of a source before it is read."""
-        for found in chain.from_iterable(files_at(path, files) for path in files.named):  # a file perhaps twice
-            if isinstance(found, NotRead | LeftOut):
-                yield Step(found)
-            elif found in self._read:
-                yield Step(found, ())
+        for item in chain.from_iterable(files_at(path, files) for path in files.named):  # a file perhaps twice
+            if isinstance(item, NotRead | LeftOut):
+                yield Step(item)
+            elif item in self._read:
+                yield Step(item, ())
             else:
-                ids = self.unchanged(found, names.name(found), files)
-                what = None if ids is not None or found in named else what_leafspan_wrote(found)
+                ids = self.unchanged(item, names.name(item), files)
+                what = None if ids is not None or item in named else what_leafspan_wrote(item)
                 if what is None:
-                    self._read.add(found)
-                yield Step(found, ids, what)
+                    self._read.add(item)
+                yield Step(item, ids, what)
 
     def _documents(
         self, path: Path, name: str, records: Iterable[Record | BadRecord], *, strict: bool
@@ -273,9 +273,9 @@ def files_at(named: Path, files: Files) -> Iterator[Path | NotRead | LeftOut]:
     def enters(path: Path) -> bool:
         return not path.name.startswith(".") and not files.leaves_out(_below(path, real))
 
-    for found in find_files(real, takes=takes, enters=enters):
-        if not isinstance(found, LeftOut) or found.kind == AN_INDEX or files.matches(_below(found.path, real)):
-            yield found
+    for item in find_files(real, takes=takes, enters=enters):
+        if not isinstance(item, LeftOut) or item.kind == AN_INDEX or files.matches(_below(item.path, real)):
+            yield item
 
 
 def _below(path: Path, folder: Path) -> PurePosixPath:

@@ -150,8 +150,8 @@ def place_in_file(
 
     The place of the ``best`` lines comes first: ``"page 4 (pages 3-5)"``.
     """
-    found = [part for part in (_part_of(packed, line) for line in lines) if part is not None]
-    whole = _place(*found[0], *found[-1]) if found else None
+    parts = [part for part in (_part_of(packed, line) for line in lines) if part is not None]
+    whole = _place(*parts[0], *parts[-1]) if parts else None
     first = place_in_file(packed, best) if best else None
     return f"{first} ({whole})" if first and first != whole else whole
 
@@ -172,11 +172,11 @@ def _place(unit: str, first: int, other_unit: str, last: int) -> str:
 
 def _part_of(packed: Sequence[Sequence[Any]], line: int) -> tuple[str, int] | None:
     """Return the unit, after its container's name, and the number of the part with this line, or None before all parts."""
-    found = None
+    place = None
     for unit, first, steps, name in packed:
         begin = steps if isinstance(steps, int) else steps[0]
         if begin > line:
             break
         after = line - begin if isinstance(steps, int) else bisect_right(list(accumulate(steps)), line) - 1
-        found = f"{name}, {unit}" if name else unit, first + after
-    return found
+        place = f"{name}, {unit}" if name else unit, first + after
+    return place

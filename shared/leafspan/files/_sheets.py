@@ -22,7 +22,7 @@ from leafspan.files._table import Cell, Tables, formatted
 _SAMPLE = 1 << 16  # characters from which the separator of columns is guessed
 _LONGEST_FIELD = 1 << 20
 _SEPARATORS = "\t;,|"  # the first one wins if several divide all rows alike
-_SAID_SEPARATOR = "sep="  # which Excel writes and reads in the first line
+_DECLARATION = "sep="  # which Excel writes and reads in the first line
 
 
 def read_csv(path: Path, files: Files) -> Iterator[Record]:
@@ -32,10 +32,10 @@ def read_csv(path: Path, files: Files) -> Iterator[Record]:
     tables = Tables(assembly)
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
     first = text.partition("\n")[0].strip('\ufeff\r"')
-    said = first[len(_SAID_SEPARATOR) :] if first.lower().startswith(_SAID_SEPARATOR) else ""
+    is_declared = first.lower().startswith(_DECLARATION) and len(first) == len(_DECLARATION) + 1
     with parsing("it is no table that can be read"):
-        rows = _rows(text, said if len(said) == 1 else "\t" if path.suffix.lower() == ".tsv" else _separator(text))
-        if len(said) == 1:
+        rows = _rows(text, first[-1] if is_declared else "\t" if path.suffix.lower() == ".tsv" else _separator(text))
+        if is_declared:
             next(rows)
         tables.add(rows)
     yield assembly.record(None, tables.left_out)

@@ -116,9 +116,9 @@ def read_rst(path: Path, files: Files) -> Iterator[Record]:
 
 
 def _of_rst(text: str) -> Iterator[Record]:
-    found = layout_of(text[:_BEGINNING], RST)
-    title = next((heading for heading in found.headings[:1] if heading.depth == 1), None)
-    if title and found.paragraphs and found.paragraphs[0][0] < title.start:
+    layout = layout_of(text[:_BEGINNING], RST)
+    title = next((heading for heading in layout.headings[:1] if heading.depth == 1), None)
+    if title and layout.paragraphs and layout.paragraphs[0][0] < title.start:
         title = None
     yield parsed_record(text, title.text if title else None, RST)
 

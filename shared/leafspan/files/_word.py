@@ -63,23 +63,23 @@ class _Document:
         self._rewrite(body, self._relations, shaded=next(elements(self._root, "background"), None) is not None)
         body[:0] = self._margins(sections, "headerReference")
         body.extend(self._margins(sections, "footerReference"))
-        made = {self._main: ElementTree.tostring(self._root)}
+        rewritten = {self._main: ElementTree.tostring(self._root)}
         for kind in ("footnotes", "endnotes"):
             if (name := self._parts.get(kind)) in self._archive.namelist():
                 notes = ElementTree.fromstring(self._archive.read(name or ""))
                 self._rewrite(notes, relations(self._archive, name or ""), shaded=False)
-                made[name or ""] = ElementTree.tostring(notes)
+                rewritten[name or ""] = ElementTree.tostring(notes)
         data = io.BytesIO()
         with ZipFile(data, "w") as written:
             for name in self._archive.namelist():
                 if name.endswith((".xml", ".rels")):
-                    written.writestr(name, made.get(name) or self._archive.read(name))
+                    written.writestr(name, rewritten.get(name) or self._archive.read(name))
         data.seek(0)
         return data
 
     def _margins(self, sections: list[Any], kind: str) -> Iterator[Any]:
         """Yield the paragraphs of the headers, or the footers, that pages show, each once and as plain text."""
-        said = set()
+        texts = set()
         settings = self._archive.read(self._parts["settings"]) if "settings" in self._parts else b""
         for section in sections:
             for each in section:
@@ -95,8 +95,8 @@ class _Document:
                     self._rewrite(root, relations(self._archive, name), shaded=True, plain=True)
                     for part in root:
                         text = "".join(part.itertext()).strip()
-                        if any(map(str.isalpha, text)) and text not in said:
-                            said.add(text)
+                        if any(map(str.isalpha, text)) and text not in texts:
+                            texts.add(text)
                             yield part
 
     def _rewrite(
