@@ -1,4 +1,7 @@
-"""Other frameworks' documents, recognised by their attributes, so that no framework must be installed."""
+"""Other frameworks' documents, recognised by their attributes, so that no framework must be installed.
+
+Most loaders and splitters make documents without an id. These get one that tells them apart.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from leafspan.checks import shown
@@ -38,7 +41,8 @@ def recognise(thing: object) -> Document | ForeignDocument:
         return _from_mapping(thing)
     document: Any = thing
     if hasattr(thing, "page_content"):
-        return _foreign(getattr(thing, "id", None) or None, document.page_content, document.metadata or {})
+        metadata = document.metadata or {}
+        return ForeignDocument(getattr(thing, "id", None) or None, document.page_content, title_in(metadata), metadata)
     if hasattr(thing, "node_id") and hasattr(thing, "get_content"):
         return _from_llamaindex(document)
     if hasattr(thing, "content") and hasattr(thing, "meta") and hasattr(thing, "id"):
@@ -83,8 +87,9 @@ def _from_llamaindex(node: Any) -> ForeignDocument:
     position = {} if start is None else {"start_char_idx": start}
     text = node.get_content()
     position = position if text else position | _in_place(node)
-    document = _foreign(node.node_id if has_own_id else None, text, metadata, whole, position)
-    return replace(document, hidden=tuple(getattr(node, "excluded_llm_metadata_keys", None) or ()))
+    id_ = node.node_id if has_own_id else None
+    hidden = tuple(getattr(node, "excluded_llm_metadata_keys", None) or ())
+    return ForeignDocument(id_, text, title_in(metadata), metadata, whole, position, hidden=hidden)
 
 
 _REFERENCE = "reference"  # the key by which references are followed by default
@@ -105,20 +110,11 @@ def _from_haystack(document: Any) -> ForeignDocument:
         raise InvalidDocument(f"a Haystack Document must have a text as its content, got none in {document.id!r}")
     metadata = {key: value for key, value in (document.meta or {}).items() if key != _OVERLAPS}
     whole = metadata.get("source_id")
-    return _foreign(document.id, document.content, metadata, whole if isinstance(whole, str) else None)
+    source = whole if isinstance(whole, str) else None
+    return ForeignDocument(document.id, document.content, title_in(metadata), metadata, source)
 
 
 _OVERLAPS = "_split_overlap"  # the neighbours of a chunk, as a list of mappings
-
-
-def _foreign(
-    id_: str | None,
-    text: str,
-    metadata: Mapping[str, Any],
-    source: str | None = None,
-    position: Mapping[str, object] | None = None,
-) -> ForeignDocument:
-    return ForeignDocument(id_, text, title_in(metadata), metadata, source, position or {})
 
 
 SOURCE_KEYS = ("source", "file_path", "url", "path", "file_name", "filename")

@@ -1,4 +1,4 @@
-"""A document's leaves: their places, and the texts that are indexed for them."""
+"""A document's leaves: their places, packed as they are stored, their lines, and the texts that are indexed for them."""
 
 from __future__ import annotations
 
@@ -136,6 +136,8 @@ def _with_neighbours(text: str, leaves: Sequence[Leaf], ordinal: int, count: int
     return text[start:end]
 
 
+# A leaf's place is a single metadata value, since an engine may have to read a row for each key:
+# ``1|ordinal,start,end,words|first,last,children,start,end,words|...``, with one ancestor for each level, parents first.
 _PLACE_FORMAT = "1"
 
 # Whole numbers >= 0 as ``pack_place`` writes them, with no more digits than fit into 64 bits.

@@ -1,4 +1,4 @@
-"""Documents' metadata: which values can be stored."""
+"""Documents' metadata: which values can be stored, and the language among them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON, YAML and similar formats: the unchanged text. No line is a heading."""
+"""JSON, YAML and similar formats: the unchanged text, a document a line, or the cells of a notebook."""
 
 from __future__ import annotations
 

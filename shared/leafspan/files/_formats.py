@@ -1,4 +1,4 @@
-"""The readable kinds of files, by suffix."""
+"""The readable kinds of files, by suffix: leafspan's own readers and the user's, and what leafspan itself has written."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ def is_report(path: Path) -> bool:
 def is_of_questions(path: Path) -> bool:
     """Whether a file in JSON Lines has questions for ``leafspan eval``.
 
-    True if each line has only the keys of a question, up to a question whose answer is a place in a document. Questions with
-    only texts as answers look like documents.
+    True if each line has only the keys of a question, up to a question whose answer is a place in a document. Questions
+    with only texts as answers look like documents.
     """
     with open_file(path) as file:
         while line := file.readline(MOST_BYTES + 1):

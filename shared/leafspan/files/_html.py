@@ -1,4 +1,4 @@
-"""HTML: a page's text as Markdown, so that its headings stay headings."""
+"""HTML: a page's text as Markdown, so that its headings stay headings; and books (EPUB), whose chapters are pages."""
 
 from __future__ import annotations
 

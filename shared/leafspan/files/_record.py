@@ -1,4 +1,4 @@
-"""What a file reader returns: the file's documents, and its unreadable parts."""
+"""What a file reader returns: the file's documents, its unreadable parts, and its parts that a person sees, such as pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A source of files: the paths that a user names, and how the files there are read."""
+"""A source of files: the paths that a user names, the files there, and their names in an index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rows of a table as Markdown, each text under its column. The header above them names the columns of leaves."""
+"""Rows of a table as Markdown, each text under its column, and values in their number formats, as a person sees them.
+
+The header above the rows names the columns of leaves.
+"""
 
 from __future__ import annotations
 

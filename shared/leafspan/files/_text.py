@@ -1,4 +1,4 @@
-"""Markdown, reStructuredText and plain text: the document has the file's text, without the bytes of pictures in it."""
+"""Markdown, reStructuredText, plain text, code: the document has the file's text, without the bytes of pictures in it."""
 
 from __future__ import annotations
 

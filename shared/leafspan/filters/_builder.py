@@ -1,4 +1,4 @@
-"""The builder: ``F("year") >= 2020`` is a filter."""
+"""The builder: ``F("year") >= 2020`` is a filter, in Python and as a text, which is never executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conditions on a single key, which larger filters are made of."""
+"""The conditions on a single key, and filters that join any number of them, also 0."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Converts the filters of other libraries."""
+"""Converts the filters of other libraries: chooses the dialect, and reads Haystack's and LlamaIndex's."""
 
 from __future__ import annotations
 
@@ -196,6 +196,10 @@ def _listed(values: object) -> list[object] | tuple[object, ...]:
     if not isinstance(values, list | tuple):
         raise InvalidArgument(f"a list of values is needed, got {shown(values)}")
     return values
+
+
+# Conditions of Haystack and LlamaIndex, which compare like Python: True equals 1, and False equals 0. LlamaIndex's filters
+# cannot hold a bool, so its users write a number instead.
 
 
 def equal(key: str, value: object) -> Where:

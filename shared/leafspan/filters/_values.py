@@ -1,4 +1,4 @@
-"""The values in filters, and their equality."""
+"""The values in filters: their equality, their order, and the points in time that ISO dates stand for."""
 
 from __future__ import annotations
 

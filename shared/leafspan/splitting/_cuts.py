@@ -1,4 +1,4 @@
-"""Splitters: functions from a text to its cuts."""
+"""Splitters: functions from a text to its cuts, and other libraries' splitters, which return chunks instead."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -112,23 +113,16 @@ class HierarchicalSplitter:
         return {"leaf_words": self.leaf_words, "parent_words": list(self.parent_words), "unit": self.unit}
 
     def _measure(self, text: str) -> int:
-        if callable(self.unit):
-            return self._measured(self.unit, text)
         if self.unit == "characters":
             return len(text)
-        return max(count_words(text), len(text) // _LONGEST_WORD)
-
-    @staticmethod
-    def _measured(unit: Callable[[str], int], text: str) -> int:
-        with calling("unit of the splitter,", unit, text):
-            length = unit(text)
-        try:
-            whole = index(length)
-        except TypeError:
-            whole = -1
-        if whole < 0:
-            raise unusable("unit of the splitter,", unit, "return a whole number >= 0", length, text)
-        return whole
+        if not callable(self.unit):
+            return max(count_words(text), len(text) // _LONGEST_WORD)
+        with calling("unit of the splitter,", self.unit, text):
+            length = self.unit(text)
+        with suppress(TypeError):
+            if (whole := index(length)) >= 0:
+                return whole
+        raise unusable("unit of the splitter,", self.unit, "return a whole number >= 0", length, text)
 
     def _leaf_ends(self, text: str, layout: Layout, done: Callable[[int], None]) -> list[int]:
         """Return where leaves end. Each section is cut separately, so that no leaf reaches across a heading or a break."""
@@ -145,7 +139,7 @@ class HierarchicalSplitter:
         return at_grapheme_ends(text, ends)
 
     def _sections(self, text: str, headings: Sequence[Heading]) -> list[tuple[int, int, int]]:
-        """Yield each section as (start, start of its body, end). The headings before the body join its first leaf."""
+        """Return each section as (start, start of its body, end). The headings before the body join its first leaf."""
         sections = []
         begin = 0
         body = 0

@@ -1,4 +1,4 @@
-"""A text's structure, according to its markup: headings, tables and paragraphs."""
+"""A text's structure, according to its markup: headings, tables and paragraphs. AsciiDoc and Org are read here."""
 
 from __future__ import annotations
 

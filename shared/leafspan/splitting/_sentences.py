@@ -132,6 +132,8 @@ def _block_end(text: str, start: int) -> int:
     return grapheme_end(text, start, stop)
 
 
+# Grapheme clusters (Unicode Standard Annex 29, section 3): readers see each as one character, such as a flag, a letter with
+# its accent, or CRLF. No leaf cuts one.
 _LONGEST = 1_000  # characters after a place that are examined: a longer cluster is not real writing, and may be cut
 
 

@@ -1,4 +1,9 @@
-"""Counts the words of a text, the unit of leaves and budgets, and finds its first words."""
+"""Counts the words of a text, the unit of leaves and budgets, and folds a text for search, privacy and mentions.
+
+Folding makes different spellings of a word equal. Each character is folded alone, so the time for a long run of combining
+marks is proportional to its length. Python's ``unicodedata.normalize`` takes quadratic time for such a run, so only this
+module normalises text from outside.
+"""
 
 from __future__ import annotations
 
