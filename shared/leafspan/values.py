@@ -390,6 +390,14 @@ class Candidate:
         return str(LeafId(self.span.document_id, self.span.version, self.span.first))
 
     @property
+    def document_id(self) -> str:
+        """The id of its document. Empty for a summary of several documents, and for another source."""
+        if self.summary is not None:
+            documents = {run.document_id for run in self.summary.covers}
+            return documents.pop() if len(documents) == 1 else ""
+        return "" if self.outside is not None else self.span.document_id
+
+    @property
     def order(self) -> tuple[float, str, int]:
         """The sorting key for lists of candidates: score, then document, then position."""
         return (-self.score, self.span.document_id, self.span.first)

@@ -12,7 +12,7 @@ from leafspan.retrieval._passages import (
     without_damaged,
 )
 from leafspan.retrieval._recording import Recording, recorded
-from leafspan.retrieval._retrieve import Result, checked_queries, look_at, retrieve_from_index
+from leafspan.retrieval._retrieve import Result, retrieve_from_index, run_strategy
 from leafspan.retrieval._sources import Sources, import_numpy, warm
 from leafspan.retrieval._without_index import aretrieve, aretrieve_many, retrieve, retrieve_many
 
@@ -34,14 +34,13 @@ __all__ = [
     "aretrieve",
     "aretrieve_many",
     "check_timeout",
-    "checked_queries",
     "import_numpy",
     "is_worth_showing",
-    "look_at",
     "recorded",
     "retrieve",
     "retrieve_from_index",
     "retrieve_many",
+    "run_strategy",
     "takes_call_options",
     "warm",
     "without_damaged",

@@ -19,6 +19,7 @@ from leafspan.strategies import (
     Embed,
     Generate,
     HostResult,
+    LexicalMatches,
     LexicalSearch,
     ListLeaves,
     LoadedVectorSearch,
@@ -35,6 +36,7 @@ from leafspan.strategies import (
 from leafspan.values import Candidate, Passage, Query
 
 _REQUESTS = get_args(Request)
+_SEARCHES = (VectorSearch, LoadedVectorSearch, LexicalSearch)
 _WITHOUT_INDEX = (AskHost, CallFunction, Embed, Generate, LoadPassages, LoadTexts, NoteWhyEmpty, RunStrategies)
 
 
@@ -110,22 +112,14 @@ class Answers:
                 request = flow.send(answer)
             except StopIteration as stop:
                 return self._checked_results(strategy, stop.value, len(queries))
-            for each in request if isinstance(request, tuple) else (request,):
-                self._check_request(strategy, each)
+            requests = request if isinstance(request, tuple) else (request,)
+            for each in requests:
+                if not isinstance(each, _WITHOUT_INDEX if self._index is None else _REQUESTS):
+                    raise _refusal(strategy, each)
             if isinstance(request, tuple):
                 answer = (yield from self._answer_all(request)) if request else []
             else:
                 answer = yield from self.answer(request)
-
-    def _check_request(self, strategy: Retrieves, request: object) -> None:
-        if isinstance(request, _WITHOUT_INDEX if self._index is None else _REQUESTS):
-            return
-        if isinstance(request, _REQUESTS):
-            raise InvalidArgument(
-                f"{type(strategy).__name__} must have an index to search, but this call has no index: give one as index=, "
-                "or call index.retrieve"
-            )
-        raise _misuse(strategy, request, "yield requests, and run another strategy by `yield from`")
 
     def answer(self, request: Request) -> Flow[Any]:
         """Answer a request."""
@@ -152,7 +146,12 @@ class Answers:
             case _:
                 assert self._index is not None
                 answer = yield from self._index.answer(request)
-        self._count_hits(request, answer)
+        if isinstance(request, _SEARCHES):
+            counts = [len(each.hits if isinstance(each, LexicalMatches) else each) for each in answer]
+            summaries = isinstance(request, VectorSearch | LexicalSearch) and request.summaries
+            (self.summary_hits if summaries else self.hits).extend(counts)
+        elif isinstance(request, AskHost | ListLeaves):
+            self.hits.append(len(answer))
         if not isinstance(request, AskHost | CallFunction):  # the methods that call these note them
             self._note(request, answer, perf_counter() - began)
         return answer
@@ -179,18 +178,6 @@ class Answers:
         for number in order:
             answers[number] = yield from self.answer(requests[number])
         return [answers[number] for number in range(len(requests))]
-
-    def _count_hits(self, request: Request, answer: Any) -> None:
-        match request:
-            case VectorSearch() | LoadedVectorSearch():
-                found = [len(row) for row in answer]
-            case LexicalSearch():
-                found = [len(row.hits) for row in answer]
-            case AskHost() | ListLeaves():
-                found = [len(answer)]
-            case _:
-                return
-        (self.summary_hits if getattr(request, "summaries", False) else self.hits).extend(found)
 
     def _note(self, request: Request, answer: Any, seconds: float) -> None:
         if self.record is not None:
@@ -303,6 +290,15 @@ class Answers:
         for row in rows:
             self._keep_texts(row)
         return rows
+
+
+def _refusal(strategy: Retrieves, request: object) -> InvalidArgument:
+    if isinstance(request, _REQUESTS):
+        return InvalidArgument(
+            f"{type(strategy).__name__} must have an index to search, but this call has no index: give one as index=, "
+            "or call index.retrieve"
+        )
+    return _misuse(strategy, request, "yield requests, and run another strategy by `yield from`")
 
 
 def _misuse(strategy: Retrieves, got: object, rule: str) -> InvalidArgument:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Collection, Sequence
-from itertools import chain
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain, compress
 from typing import Any
 
+from leafspan.embedding import EmbedderIdentity
 from leafspan.engines import StaleRead
 from leafspan.errors import InvalidArgument
 from leafspan.flows import Call, Flow
 from leafspan.lexical import compared_text, reading_number
-from leafspan.retrieval._host_results import outside_results, recognise
+from leafspan.retrieval._host_results import matches_outside, outside_results, recognise
 from leafspan.retrieval._passages import to_passage
 from leafspan.retrieval._sources import Sources
 from leafspan.search import (
     Scan,
-    SearchIndexes,
     begin_scan,
     find_mentions,
     leaf_vectors,
@@ -32,14 +31,12 @@ from leafspan.strategies import (
     FindMentions,
     HasTrees,
     HostResult,
-    LexicalMatches,
     LexicalSearch,
     ListLeaves,
     Load,
     LoadedVectorSearch,
     LoadPassages,
     LoadVectors,
-    Mention,
     Request,
     Similarities,
     SoftMatches,
@@ -47,32 +44,48 @@ from leafspan.strategies import (
     VectorSearch,
 )
 from leafspan.trace import EMPTY_TRACE
-from leafspan.trees import SummaryReader, document_of
-from leafspan.values import Candidate, Hit, LeafId, Passage, scored
+from leafspan.trees import SummaryReader
+from leafspan.values import SUMMARY_VERSION, Candidate, Hit, Passage, scored
+
+_FEW = 150_000  # leaves that are searched in less than 2 ms: half of this is Python, which only one thread can run
 
 
 class IndexAnswers:
-    """Answers requests from one reader's view of the index. Most requests go to the reader of leaves or of summaries.
+    """Answers requests from one reader's view of the index.
 
-    ``met`` has stored (document, version) pairs that were not current in earlier attempts. ``texts`` collects the text of
-    each leaf and summary that is read, by id.
+    ``met`` has stored (document, version) pairs that were not current in earlier attempts, and ``identity`` is the index's
+    embedder, None for an index without vectors. ``texts`` collects the text of each leaf and summary that is read, by id.
     """
 
-    def __init__(self, sources: Sources, reader: Reader, met: Met, scope: Scope | None = None) -> None:
+    def __init__(
+        self, sources: Sources, reader: Reader, met: Met, identity: EmbedderIdentity | None, scope: Scope | None = None
+    ) -> None:
+        self.identity = identity
         self.texts: dict[str, str] = {}
         self._scope = scope
-        self._embedder = sources.embedder
-        self._summaries = SummaryReader(sources.trees, reader, met)
-        self._leaves = LeafReader(sources.indexes, reader, self.texts)
+        self._sources = sources
+        self._indexes = sources.indexes
         self._reader = reader
+        self._met = met
+        self._summary_reader: SummaryReader | None = None
+        self._loaded: dict[str, Candidate] = {}
+        self._scans: dict[VectorSearch, Scan] = {}
+
+    @property
+    def _summaries(self) -> SummaryReader:
+        """The reader of summaries, which few questions need."""
+        if self._summary_reader is None:
+            self._summary_reader = SummaryReader(self._sources.trees, self._reader, self._met)
+        return self._summary_reader
 
     def leave(self) -> None:
-        """Close the readers of summaries."""
-        self._summaries.leave()
+        """Close the reader of summaries."""
+        if self._summary_reader is not None:
+            self._summary_reader.leave()
 
     def warn_of_left_out(self) -> Collection[str]:
         """The damaged trees that were left out. The user gets one warning for each."""
-        return self._summaries.warn_of_left_out()
+        return () if self._summary_reader is None else self._summary_reader.warn_of_left_out()
 
     def holding(self, flow: Flow[Any]) -> Flow[Any]:
         """Keep the reader open until the flow ends: a late strategy goes on when this attempt has left."""
@@ -85,30 +98,39 @@ class IndexAnswers:
         finally:
             self._reader.leave()
 
+    def check_lengths(self, vectors: Iterable[Any]) -> None:
+        """Check that vectors, which a user or a strategy may have made, have as many dimensions as the index's."""
+        dimension = None if self.identity is None else self.identity.dimension
+        for vector in vectors:
+            if dimension is not None and len(vector) != dimension:
+                raise InvalidArgument(f"a query's vector must have {dimension} dimensions, got {len(vector)}")
+
     def answer(self, request: Request) -> Flow[Any]:
         """Answer a request."""
+        if isinstance(request, VectorSearch | LoadedVectorSearch | Similarities):
+            self.check_lengths(request.vectors[:1])  # rows of one matrix
         match request:
-            case VectorSearch() | LexicalSearch():
-                reader = self._summaries if request.summaries else self._leaves
-                if isinstance(request, LexicalSearch):
-                    return (yield from reader.lexical_search(request))
-                yield from self._check_vectors(request.vectors)
-                return (yield from reader.vector_search(request))
+            case VectorSearch():
+                return (yield from (self._summaries.vector_search if request.summaries else self._vector_search)(request))
+            case LexicalSearch():
+                if request.summaries:
+                    return (yield from self._summaries.lexical_search(request))
+                return (yield from self._indexes.words.search(self._reader, request))
             case LoadedVectorSearch():
-                yield from self._check_vectors(request.vectors)
-                return (yield from self._leaves.loaded_vector_search(request))
+                return (yield from self._loaded_vector_search(request))
             case SoftMatches():
-                return (yield from self._leaves.soft_matches(request))
+                return (yield from self._soft_matches(request))
             case FindMentions():
-                return (yield from self._find_mentions(request))
+                yield from self.load_texts(request.ids)
+                names, words = self._indexes.names, self._indexes.words
+                return (yield from find_mentions(self._reader, names, words, request, self.texts))
             case ListLeaves():
-                return (yield from self._leaves.page(request))
+                return (yield from page_of_leaves(self._reader, request))
             case Load():
                 return (yield from self._load(request))
             case LoadVectors():
                 return (yield from self._load_vectors(request))
             case Similarities():
-                yield from self._check_vectors(request.vectors)
                 return (yield from self._compare(request))
             case TreeRoots():
                 return (yield from self._summaries.roots(request))
@@ -123,19 +145,30 @@ class IndexAnswers:
         """
         if any(isinstance(each, VectorSearch | LexicalSearch) and each.summaries for each in requests):
             yield from self._summaries.enter()  # once, before several requests need it
-        if not (yield from self._leaves.are_few()):
+        if self._indexes.vectors is None or (yield from self._reader.everything()).leaves > _FEW:
             return None
         for request in requests:
             if isinstance(request, VectorSearch) and not request.summaries:
-                yield from self._check_vectors(request.vectors)
-                yield from self._leaves.begin(request)
+                self.check_lengths(request.vectors[:1])
+                where = request.where
+                scan = yield from begin_scan(self._reader, self._indexes.vectors, request.vectors, request.count, where)
+                if scan is not None:
+                    self._scans[request] = scan
         return sorted(range(len(requests)), key=lambda number: isinstance(requests[number], VectorSearch))
 
     def recognise(self, request: AskHost, results: Sequence[HostResult]) -> Flow[list[Candidate]]:
         """Make candidates of a host retriever's results."""
         if request.elsewhere:
             return outside_results(request, results, self._scope)
-        return (yield from recognise(request, results, self._reader, self._scope, self._leaves.candidate))
+        return (yield from recognise(request, results, self._reader, self._scope, self._candidate))
+
+    def visible(self, row: list[Candidate]) -> list[Candidate]:
+        """Leave out candidates of other sources whose own metadata do not match the view's filter."""
+        if (scope := self._scope) is None:
+            return row
+        return [
+            each for each in row if each.outside is None or matches_outside(each.metadata, each.outside.id, scope.where)
+        ]
 
     def load_texts(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
         """The texts of leaves and summaries, by id. Missing texts are read."""
@@ -147,89 +180,15 @@ class IndexAnswers:
         """Make passages of candidates with data from their documents' rows."""
         inside = [found for found in request.candidates if found.outside is None]
         texts = yield from self.load_texts([id_ for found in inside for id_ in found.span.leaf_ids])
-        rows = yield from self._reader.rows_met(id_ for found in inside if (id_ := document_of(found)))
+        rows = yield from self._reader.rows_met(found.document_id for found in inside if found.document_id)
         return [to_passage(found, texts, rows) for found in request.candidates]
 
-    def _check_vectors(self, vectors: Any) -> Flow[None]:
-        """Check that search vectors, which a strategy may have made, have the index's dimension."""
-        identity = yield from self._embedder.identity()
-        if identity is not None and len(vectors) and len(vectors[0]) != identity.dimension:
-            raise InvalidArgument(f"a query's vector must have {identity.dimension} dimensions, got {len(vectors[0])}")
-
-    def _load(self, request: Load) -> Flow[dict[str, Candidate]]:
-        leaves: dict[str, None] = {}
-        summaries: dict[str, None] = {}
-        for id_ in (*request.ids, *request.optional):
-            (summaries if LeafId.parse(id_).is_summary else leaves)[id_] = None
-        loaded = (yield from self._leaves.load(list(leaves))) if leaves else {}
-        if summaries:
-            for found, text in (yield from self._summaries.load(list(summaries))):
-                self.texts[found.id] = text
-                loaded[found.id] = found
-        if any(id_ not in loaded for id_ in request.ids):
-            raise StaleRead
-        return loaded
-
-    def _find_mentions(self, request: FindMentions) -> Flow[dict[str, list[Mention]]]:
-        yield from self.load_texts(request.ids)
-        return (yield from self._leaves.mentions(request))
-
-    def _compare(self, request: Similarities) -> Flow[Any]:
-        """Compare leaves in their own store, and summaries in theirs."""
-        import numpy as np
-
-        are_summaries = np.fromiter((LeafId.parse(id_).is_summary for id_ in request.ids), bool, len(request.ids))
-        cosines = np.empty((len(request.vectors), len(request.ids)))
-        for reader, columns in ((self._leaves, ~are_summaries), (self._summaries, are_summaries)):
-            if columns.any():
-                ids = tuple(itertools.compress(request.ids, columns))
-                cosines[:, columns] = yield from reader.similarities(request.vectors, ids)
-        return cosines
-
-    def _load_vectors(self, request: LoadVectors) -> Flow[Any]:
-        """Read the vectors of leaves from their own store, and the vectors of summaries from the trees' store."""
-        import numpy as np
-
-        vectors: dict[str, Any] = {}
-        for reader, of_summaries in ((self._leaves, False), (self._summaries, True)):
-            ids = [id_ for id_ in dict.fromkeys(request.ids) if LeafId.parse(id_).is_summary is of_summaries]
-            if ids:
-                vectors.update(zip(ids, (yield from reader.vectors(ids)), strict=True))
-        return np.stack([vectors[id_] for id_ in request.ids]) if vectors else np.empty((0, 0), dtype=np.float32)
-
-
-_FEW = 150_000  # leaves that are searched in less than 2 ms: half of this is Python, which only one thread can run
-
-
-class LeafReader:
-    """The leaves that ``reader`` sees. ``texts`` collects the text of each leaf that is read, by id."""
-
-    def __init__(self, indexes: SearchIndexes, reader: Reader, texts: dict[str, str]) -> None:
-        self._indexes = indexes
-        self._reader = reader
-        self._texts = texts
-        self._loaded: dict[str, Candidate] = {}
-        self._begun: dict[VectorSearch, Scan] = {}
-
-    def are_few(self) -> Flow[bool]:
-        """Whether searching the copies of the leaves is so fast that threads would cost more time than they save."""
-        if self._indexes.vectors is None:
-            return False
-        return (yield from self._reader.everything()).leaves <= _FEW
-
-    def begin(self, request: VectorSearch) -> Flow[None]:
-        """Start a search if it can run while other requests are answered."""
-        begun = yield from begin_scan(self._reader, self._indexes.vectors, request.vectors, request.count, request.where)
-        if begun is not None:
-            self._begun[request] = begun
-
-    def vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
-        """The nearest leaves for each vector."""
-        if (begun := self._begun.pop(request, None)) is not None:
-            return (yield Call(begun.hits, computes=True))  # type: ignore[no-any-return]
+    def _vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
+        if (scan := self._scans.pop(request, None)) is not None:
+            return (yield Call(scan.hits, computes=True))  # type: ignore[no-any-return]
         return (yield from self._nearest(request, complete=request.complete))
 
-    def loaded_vector_search(self, request: LoadedVectorSearch) -> Flow[list[list[Candidate]]]:
+    def _loaded_vector_search(self, request: LoadedVectorSearch) -> Flow[list[list[Candidate]]]:
         """The nearest leaves for each vector, loaded: behind a client in one round trip if there is no filter."""
         exact = False
         if request.where is None and self._reader.scope is None and self._indexes.vectors is None:
@@ -237,16 +196,16 @@ class LeafReader:
             if not (yield from misses_some(self._reader, nearest, request.count, complete=request.complete)):
                 return [
                     [
-                        scored(self.candidate(stored), stored.score, "vector", rank)
+                        scored(self._candidate(stored), stored.score, "vector", rank)
                         for rank, stored in enumerate(row[: request.most], start=1)
                     ]
                     for row in nearest.rows
                 ]
             exact = True
-        found = yield from self._nearest(request, most=request.most, complete=request.complete, exact=exact)
-        hits = [[(hit.id, hit.score) for hit in row[: request.most]] for row in found]
+        rows = yield from self._nearest(request, most=request.most, complete=request.complete, exact=exact)
+        hits = [[(hit.id, hit.score) for hit in row[: request.most]] for row in rows]
         ids = [id_ for row in hits for id_, _ in row]
-        loaded = yield from self.load(ids)
+        loaded = yield from self._load_leaves(ids)
         if any(id_ not in loaded for id_ in ids):
             raise StaleRead
         return [
@@ -256,56 +215,83 @@ class LeafReader:
     def _nearest(self, request: VectorSearch | LoadedVectorSearch, **how: Any) -> Flow[list[list[Hit]]]:
         return nearest_leaves(self._reader, self._indexes.vectors, request.vectors, request.count, request.where, **how)
 
-    def lexical_search(self, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
-        """The leaves that match the words of each question best."""
-        return self._indexes.words.search(self._reader, request)
-
-    def soft_matches(self, request: SoftMatches) -> Flow[list[list[float]]]:
+    def _soft_matches(self, request: SoftMatches) -> Flow[list[list[float]]]:
         """How well leaves match the words of each question."""
-        if self._reader.has_copies and self._indexes.words.keeps_leaf_words:
-            return (yield from self._indexes.words.soft_matches(self._reader, request))
+        words = self._indexes.words
+        if self._reader.has_copies and words.keeps_leaf_words:
+            return (yield from words.soft_matches(self._reader, request))
         # Most leaves are asked for several times, so ask the server once for all of them.
         ids = list(dict.fromkeys(chain.from_iterable(request.ids)))
-        self._loaded = yield from self.load(ids)
+        self._loaded = yield from self._load_leaves(ids)
         if len(self._loaded) < len(ids):
             raise StaleRead
-        analyzer = self._indexes.words.analyzer
+        analyzer = words.analyzer
         assert analyzer is not None
-        document_of = {id_: found.span.document_id for id_, found in self._loaded.items()}
-        rows = yield from self._reader.rows_met(document_of.values())
-        readings = {id_: reading_number(analyzer, rows[document].language) for id_, document in document_of.items()}
-        texts = {id_: compared_text(analyzer, reading, self._texts[id_]) for id_, reading in readings.items()}
-        asked = zip(request.words, request.ids, strict=True)
-        return (yield [Call(soft_matches_of, (words, [texts[id_] for id_ in ids])) for words, ids in asked])  # type: ignore[no-any-return]
+        documents = {id_: leaf.document_id for id_, leaf in self._loaded.items()}
+        rows = yield from self._reader.rows_met(documents.values())
+        readings = {id_: reading_number(analyzer, rows[document].language) for id_, document in documents.items()}
+        texts = {id_: compared_text(analyzer, reading, self.texts[id_]) for id_, reading in readings.items()}
+        pairs = zip(request.words, request.ids, strict=True)
+        return (yield [Call(soft_matches_of, (words, [texts[id_] for id_ in ids])) for words, ids in pairs])  # type: ignore[no-any-return]
 
-    def mentions(self, request: FindMentions) -> Flow[dict[str, list[Mention]]]:
-        """The documents that loaded leaves mention."""
-        return find_mentions(self._reader, self._indexes.names, self._indexes.words, request, self._texts)
+    def _load(self, request: Load) -> Flow[dict[str, Candidate]]:
+        ids = (*request.ids, *request.optional)
+        summaries = dict.fromkeys(compress(ids, _are_summaries(ids)))
+        leaves = [id_ for id_ in dict.fromkeys(ids) if id_ not in summaries]
+        loaded = (yield from self._load_leaves(leaves)) if leaves else {}
+        if summaries:
+            for found, text in (yield from self._summaries.load(list(summaries))):
+                self.texts[found.id] = text
+                loaded[found.id] = found
+        if any(id_ not in loaded for id_ in request.ids):
+            raise StaleRead
+        return loaded
 
-    def page(self, request: ListLeaves) -> Flow[list[Hit]]:
-        """A page of leaves, in the order of documents and texts."""
-        return page_of_leaves(self._reader, request)
-
-    def similarities(self, vectors: Any, ids: Sequence[str]) -> Flow[Any]:
-        """The cosine of each leaf with each vector."""
-        return similarities(self._reader, self._indexes.vectors, vectors, ids)
-
-    def vectors(self, ids: Sequence[str]) -> Flow[Any]:
-        """The vectors of at least one leaf, a row each."""
-        return leaf_vectors(self._reader, self._indexes.vectors, ids)
-
-    def load(self, ids: Sequence[str]) -> Flow[dict[str, Candidate]]:
+    def _load_leaves(self, ids: Sequence[str]) -> Flow[dict[str, Candidate]]:
         """Load leaves with their stored data, by id, without those that do not exist."""
         missing = [id_ for id_ in ids if id_ not in self._loaded]
         stored: dict[str, StoredLeaf] = {}
         if missing:
             yield from self._indexes.refresh(self._reader)
             stored = yield from self._reader.fetch_leaves(missing)
-        known = {id_: self._loaded[id_] for id_ in ids if id_ in self._loaded}
-        return known | {id_: self.candidate(leaf) for id_, leaf in stored.items()}
+        earlier = {id_: self._loaded[id_] for id_ in ids if id_ in self._loaded}
+        return earlier | {id_: self._candidate(leaf) for id_, leaf in stored.items()}
 
-    def candidate(self, stored: StoredLeaf) -> Candidate:
+    def _candidate(self, stored: StoredLeaf) -> Candidate:
         """A leaf as a candidate with score 0 and an empty trace. Its text is kept for rendering."""
         leaf = stored.leaf
-        self._texts[stored.id] = stored.text
+        self.texts[stored.id] = stored.text
         return Candidate(leaf.span, 0.0, EMPTY_TRACE, stored.metadata, words=leaf.words, leaf=leaf)
+
+    def _compare(self, request: Similarities) -> Flow[Any]:
+        """Compare leaves in their own store, and summaries in theirs."""
+        import numpy as np
+
+        are_summaries = np.array(_are_summaries(request.ids), bool)
+        cosines = np.empty((len(request.vectors), len(request.ids)))
+        if not are_summaries.all():
+            ids = tuple(compress(request.ids, ~are_summaries))
+            cosines[:, ~are_summaries] = yield from similarities(self._reader, self._indexes.vectors, request.vectors, ids)
+        if are_summaries.any():
+            ids = tuple(compress(request.ids, are_summaries))
+            cosines[:, are_summaries] = yield from self._summaries.similarities(request.vectors, ids)
+        return cosines
+
+    def _load_vectors(self, request: LoadVectors) -> Flow[Any]:
+        """Read the vectors of leaves from their own store, and the vectors of summaries from the trees' store."""
+        import numpy as np
+
+        ids = list(dict.fromkeys(request.ids))
+        summaries = dict.fromkeys(compress(ids, _are_summaries(ids)))
+        vectors: dict[str, Any] = {}
+        if leaves := [id_ for id_ in ids if id_ not in summaries]:
+            read = yield from leaf_vectors(self._reader, self._indexes.vectors, leaves)
+            vectors.update(zip(leaves, read, strict=True))
+        if summaries:
+            vectors.update(zip(summaries, (yield from self._summaries.vectors(list(summaries))), strict=True))
+        return np.stack([vectors[id_] for id_ in request.ids]) if vectors else np.empty((0, 0), dtype=np.float32)
+
+
+def _are_summaries(ids: Sequence[str]) -> list[bool]:
+    """Whether each id is a summary's, and not a leaf's."""
+    return [id_.rpartition("#")[0].rpartition("#")[2].startswith(SUMMARY_VERSION) for id_ in ids]

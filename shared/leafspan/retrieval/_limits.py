@@ -12,7 +12,7 @@ from leafspan.checks import check_number, check_whole, shown, with_option_names
 from leafspan.engines import MOST_RESULTS
 from leafspan.errors import InvalidArgument
 from leafspan.filters import Where, to_filter
-from leafspan.spans import Budget, few_of_each
+from leafspan.spans import Budget
 from leafspan.strategies import DEFAULT, RetrievalContext, Strategy, to_strategy
 from leafspan.values import Candidate
 
@@ -88,16 +88,15 @@ class Limits:
         names = ("k", "candidates", "budget", "where", "min_score", "per_document")
         return {name: getattr(self, name) for name in names}
 
-    def allow(self, found: Candidate) -> bool:
-        """Whether a result has at least the lowest allowed score."""
-        return self.min_score is None or found.score >= self.min_score
-
-    def allowed(self, found: Sequence[Candidate]) -> list[Candidate]:
-        """The results that have the lowest allowed score, at most ``per_document`` of each document."""
-        return few_of_each(filter(self.allow, found), self.per_document)
+    def split(self, results: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
+        """The results that reach the lowest allowed score, and the others."""
+        least = self.min_score
+        if least is None:
+            return list(results), []
+        return [each for each in results if each.score >= least], [each for each in results if each.score < least]
 
     def context(self, strategy: Strategy, embedder: str | None) -> RetrievalContext:
-        """The strategy's first context. ``look_until_full`` makes further ones if its results are not enough."""
+        """The strategy's first context. ``search_until_full`` makes further ones if its results are not enough."""
         returns_all = self.k is None and self.budget is None and strategy.returns_all
         k = DEFAULT_K if self.k is None and self.budget is None and not returns_all else self.k
         words = self.budget.words if self.budget else None

@@ -11,7 +11,7 @@ from leafspan.engines import StaleRead
 from leafspan.lexical import Analysis, Analyzer, matching_words
 from leafspan.store import Row, leaf_passage
 from leafspan.text import display
-from leafspan.trees import document_of, summary_passage
+from leafspan.trees import summary_passage
 from leafspan.values import Candidate, Passage, Query
 
 LEAST_PROBABILITY = 0.0005
@@ -38,7 +38,7 @@ def to_passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Ro
     """Make a passage of a candidate with its text and data from its document's row."""
     if found.outside is not None:
         return replace(found.outside, score=found.score, trace=found.trace)
-    row = rows.get(document_of(found))
+    row = rows.get(found.document_id)
     if found.summary is not None:
         return summary_passage(found, texts[found.id], row)
     if row is None or row.version != found.span.version:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, filterfalse
+from itertools import chain
 from typing import Any
 
-from leafspan.errors import InvalidArgument
 from leafspan.filters import Where
 from leafspan.flows import Flow
 from leafspan.retrieval._answers import Answers
-from leafspan.retrieval._host_results import matches_outside
 from leafspan.retrieval._index_answers import IndexAnswers
 from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._passages import INDEX_IS_EMPTY, Passages, WhyEmpty, to_passage, to_results, without_damaged
 from leafspan.retrieval._sources import Sources
-from leafspan.spans import shortlist, within_budget
+from leafspan.spans import limit_per_document, shortlist, within_budget
 from leafspan.store import Met, Reader, Scope, read_consistently
-from leafspan.strategies import NoteWhyEmpty, RetrievalContext, Strategy, at_least, check_strategy, to_queries
+from leafspan.strategies import NoteWhyEmpty, RetrievalContext, Strategy, at_least, to_queries
 from leafspan.text import has_word
 from leafspan.trace import Trace
-from leafspan.trees import document_of
 from leafspan.values import Candidate, Passage, Query
 
 
@@ -29,88 +26,67 @@ def retrieve_from_index(
     sources: Sources, asked: Any, strategy: Strategy, limits: Limits, scope: Scope | None = None
 ) -> Flow[list[Passages]]:
     """The passages for each query."""
-    queries = yield from checked_queries(sources, asked, strategy)
+    queries = to_queries(asked, needed=strategy.needs_query)
     if not queries:
         return []
     met = Met()
 
     def attempt(reader: Reader) -> Flow[tuple[list[list[Passage]], list[WhyEmpty | None]]]:
-        index = IndexAnswers(sources, reader, met, scope)
+        index = IndexAnswers(sources, reader, met, (yield from sources.embedder.identity()), scope)
         answers = Answers(sources.embedder, index)
         try:
-            results = yield from look_at(sources, answers, reader, strategy, queries, limits, scope)
+            results = yield from run_strategy(index, answers, reader, strategy, queries, limits)
             reasons = []
             for query, result in zip(queries, results, strict=True):
                 noted = answers.why_empty(query, len(queries))
                 reasons.append((yield from why_empty(result, limits, reader, noted)))
-            found = [result.passages for result in results]
-            return without_damaged(found, reader.warn_of_left_out(), index.warn_of_left_out()), reasons
+            passages = [result.passages for result in results]
+            return without_damaged(passages, reader.warn_of_left_out(), index.warn_of_left_out()), reasons
         finally:
             index.leave()
 
-    found, reasons = yield from read_consistently(sources.store, attempt, scope)
-    return to_results(queries, found, sources.indexes.words.analyzer, reasons)
+    passages, reasons = yield from read_consistently(sources.store, attempt, scope)
+    return to_results(queries, passages, sources.indexes.words.analyzer, reasons)
 
 
-def checked_queries(sources: Sources, asked: Any, strategy: Strategy) -> Flow[list[Query]]:
-    """Convert ``asked`` to queries."""
-    check_strategy("strategy", strategy)
-    queries = to_queries(asked, needed=strategy.needs_query)
-    vectors = [each.vector for each in queries if each.vector is not None]
-    if vectors:
-        identity = yield from sources.embedder.identity()
-        length = identity.dimension if identity else len(vectors[0])
-        for vector in vectors:
-            if len(vector) != length:
-                raise InvalidArgument(f"a query's vector must have {length} dimensions, got {len(vector)}")
-    return queries
-
-
-def look_at(
-    sources: Sources,
-    answers: Answers,
-    reader: Reader,
-    strategy: Strategy,
-    queries: Sequence[Query],
-    limits: Limits,
-    scope: Scope | None,
+def run_strategy(
+    index: IndexAnswers, answers: Answers, reader: Reader, strategy: Strategy, queries: Sequence[Query], limits: Limits
 ) -> Flow[list[Result]]:
     """Run a strategy on one reader's view of the index, and choose what to return for each query."""
-    identity = yield from sources.embedder.identity()
+    index.check_lengths(query.vector for query in queries if query.vector is not None)
     # With min_score, all results with that score are returned, as with a strategy that has its own lowest score.
-    first = limits.context(at_least(strategy, limits.min_score), identity.name if identity else None)
+    first = limits.context(at_least(strategy, limits.min_score), index.identity.name if index.identity else None)
+    texts = answers.texts
 
-    def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
+    def search(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
         answers.forget_hits()
-        visible = [_visible(row, scope) for row in (yield from answers.run(strategy, asked, context))]
-        found = [limits.allowed(row) for row in visible]
+        rows = yield from answers.run(strategy, asked, context)
+        split = [limits.split(index.visible(row)) for row in rows]
+        allowed = [limit_per_document(high, limits.per_document) for high, _ in split]
         searched_out = answers.most_hits < context.candidates
-        chosen = [shortlist(row, first.k, limits.budget) for row in found]
-        texts = answers.texts
+        chosen = [shortlist(row, first.k, limits.budget) for row in allowed]
         yield from _read(reader, texts, (each for row, _ in chosen for each in row))
         has_blank = [not all(_has_word(each, texts) for each in row) for row, _ in chosen]
         if any(has_blank):  # this is rare: otherwise only the texts of the chosen candidates are read
-            yield from _read(reader, texts, chain.from_iterable(found))
-            with_words = ([each for each in row if _has_word(each, texts)] for row in found)
+            yield from _read(reader, texts, chain.from_iterable(allowed))
+            with_words = ([each for each in row if _has_word(each, texts)] for row in allowed)
             chosen = [shortlist(row, first.k, limits.budget) for row in with_words]
         kept = [within_budget(row, limits.budget, texts) for row, _ in chosen]
-        rows = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := document_of(each)))
+        documents = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := each.document_id))
         results = []
-        for row, some, blank, (_, ended), (few, full) in zip(visible, found, has_blank, chosen, kept, strict=True):
-            all_found = list(filter(limits.allow, row))
-            left_out = blank or len(some) < len(all_found)
+        for (high, low), row, blank, (_, ended), (few, full) in zip(split, allowed, has_blank, chosen, kept, strict=True):
+            left_out = blank or len(row) < len(high)
             returned = few[: first.k] if limits.where is None else _matched(few[: first.k], limits.where)
             enough = full or ended or len(returned) == first.k
-            complete = searched_out or (not strategy.finds_spans and len(all_found) < context.candidates)
+            complete = searched_out or (not strategy.finds_spans and len(high) < context.candidates)
             if left_out and context.k is not None:
                 complete = False  # the strategy may have more, but returns at most k
-            passages = [to_passage(each, texts, rows) for each in returned]
-            too_low = list(filterfalse(limits.allow, row))
+            passages = [to_passage(each, texts, documents) for each in returned]
             more = (left_out or may_widen(context)) and not (context.exactly or enough or complete)
-            results.append(Result(all_found, passages, more=more, too_low=too_low, left_out=left_out))
+            results.append(Result(high, passages, more, low, left_out))
         return results
 
-    return (yield from look_until_full(look, queries, first))
+    return (yield from search_until_full(search, queries, first))
 
 
 def _read(reader: Reader, texts: dict[str, str], candidates: Iterable[Candidate]) -> Flow[None]:
@@ -126,13 +102,6 @@ def _has_word(found: Candidate, texts: Mapping[str, str]) -> bool:
     return any(has_word(texts[id_]) for id_ in found.span.leaf_ids)
 
 
-def _visible(row: list[Candidate], scope: Scope | None) -> list[Candidate]:
-    """Leave out candidates of other sources whose own metadata do not match the view's filter."""
-    if scope is None:
-        return row
-    return [each for each in row if each.outside is None or matches_outside(each.metadata, each.outside.id, scope.where)]
-
-
 def _matched(found: Sequence[Candidate], where: Where) -> list[Candidate]:
     """Add the filter that the documents have matched to the candidates' traces."""
     matched = Trace(filters=(where,))
@@ -144,7 +113,7 @@ _WIDER = 4
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of one look for a query."""
+    """The result of one search for a query."""
 
     found: Sequence[Candidate]  # the strategy's results
     passages: list[Passage]
@@ -163,8 +132,8 @@ def may_widen(context: RetrievalContext) -> bool:
     return not context.exactly and (context.k is None or context.words is not None)
 
 
-def look_until_full(
-    look: Callable[[Sequence[Query], RetrievalContext], Flow[list[Result]]],
+def search_until_full(
+    search: Callable[[Sequence[Query], RetrievalContext], Flow[list[Result]]],
     queries: Sequence[Query],
     context: RetrievalContext,
 ) -> Flow[list[Result]]:
@@ -172,12 +141,12 @@ def look_until_full(
 
     Each query is widened independently, so that other queries do not change its result.
     """
-    results = yield from look(queries, context)
+    results = yield from search(queries, context)
     short = [number for number, result in enumerate(results) if result.more]
     while short:
         k = None if any(results[number].left_out for number in short) else context.k  # the strategy must give more than k
         context = replace(context, candidates=_WIDER * context.candidates, k=k)
-        wider = yield from look([queries[number] for number in short], context)
+        wider = yield from search([queries[number] for number in short], context)
         grown = [
             (number, result) for number, result in zip(short, wider, strict=True) if result.has_more_than(results[number])
         ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import filterfalse
 from typing import Any, Unpack
 
 from leafspan.checks import calling
@@ -15,10 +14,10 @@ from leafspan.retrieval._answers import Answers, QuestionEmbedder
 from leafspan.retrieval._limits import CallOptions, Limits, check_timeout, takes_call_options
 from leafspan.retrieval._passages import Passages, to_results
 from leafspan.retrieval._recording import recorded
-from leafspan.retrieval._retrieve import Result, look_until_full, may_widen, why_found_none
+from leafspan.retrieval._retrieve import Result, may_widen, search_until_full, why_found_none
 from leafspan.retrieval._sources import import_numpy
-from leafspan.spans import shortlist, within_budget
-from leafspan.strategies import RetrievalContext, Strategy, StrategyLike, at_least, check_strategy, to_queries, to_strategy
+from leafspan.spans import limit_per_document, shortlist, within_budget
+from leafspan.strategies import RetrievalContext, Strategy, StrategyLike, at_least, to_queries, to_strategy
 from leafspan.values import Query
 
 One = str | Query | Sequence[float] | None
@@ -111,18 +110,17 @@ def _checked(strategy: Any, options: CallOptions) -> tuple[Strategy, Limits]:
 
 def retrieve_outside(embedder: QuestionEmbedder, asked: Any, strategy: Strategy, limits: Limits) -> Flow[list[Passages]]:
     """The passages for each query, from a strategy that needs no index."""
-    check_strategy("strategy", strategy)
     queries = to_queries(asked, needed=strategy.needs_query)
     if not queries:
         return []
     import_numpy()
     answers = Answers(embedder)
 
-    def look(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
-        found = yield from answers.run(strategy, asked, context)
+    def search(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
+        rows = yield from answers.run(strategy, asked, context)
         results = []
-        for all_found in found:
-            row = limits.allowed(all_found)
+        for high, low in map(limits.split, rows):
+            row = limit_per_document(high, limits.per_document)
             chosen, ended = shortlist(row, context.k, limits.budget)
             kept, full = within_budget(chosen, limits.budget, answers.texts)
             passages = [
@@ -132,12 +130,12 @@ def retrieve_outside(embedder: QuestionEmbedder, asked: Any, strategy: Strategy,
             ]
             enough = full or ended or len(passages) == context.k
             more = may_widen(context) and not enough and len(row) >= context.candidates
-            results.append(Result(row, passages, more, list(filterfalse(limits.allow, all_found))))
+            results.append(Result(row, passages, more, low))
         return results
 
-    looked = yield from look_until_full(look, queries, limits.context(at_least(strategy, limits.min_score), None))
+    results = yield from search_until_full(search, queries, limits.context(at_least(strategy, limits.min_score), None))
     reasons = [
         why_found_none(result, limits, answers.why_empty(query, len(queries)))
-        for query, result in zip(queries, looked, strict=True)
+        for query, result in zip(queries, results, strict=True)
     ]
-    return to_results(queries, [result.passages for result in looked], Analyzer(), reasons)
+    return to_results(queries, [result.passages for result in results], Analyzer(), reasons)

@@ -71,7 +71,7 @@ def longest_prefix(items: Iterable[T], sizes: Iterable[int], limit: int, *, leas
     return kept
 
 
-def few_of_each(found: Iterable[Candidate], most: int | None) -> list[Candidate]:
+def limit_per_document(found: Iterable[Candidate], most: int | None) -> list[Candidate]:
     """The candidates with at most ``most`` of each document, in their order. None: any number.
 
     Candidates without a single document, such as summaries of several documents, all stay.

@@ -31,8 +31,7 @@ from leafspan.retrieval import (
     Result,
     Sources,
     check_timeout,
-    checked_queries,
-    look_at,
+    run_strategy,
     takes_call_options,
     without_damaged,
 )
@@ -45,6 +44,7 @@ from leafspan.strategies import (
     Strategy,
     StrategyLike,
     StrategyRun,
+    to_queries,
 )
 from leafspan.values import Passage, Query
 from leafspan.view import View
@@ -136,13 +136,13 @@ def _of_one_state(
     sources: Sources, asked: Any, strategy: Strategy, limits: Limits, piece: Piece | None, scope: Scope | None
 ) -> Flow[Explanation]:
     """Make the explanation from one state of the index."""
-    queries = yield from checked_queries(sources, [asked], strategy)
+    (query,) = to_queries([asked], needed=strategy.needs_query)
     met = Met()
 
     def attempt(reader: Reader) -> Flow[Explanation]:
-        index = IndexAnswers(sources, reader, met, scope)
+        index = IndexAnswers(sources, reader, met, (yield from sources.embedder.identity()), scope)
         answers = Answers(sources.embedder, index, record=[])
-        explaining = _Explaining(sources, index, answers, reader, queries[0], strategy, limits, scope)
+        explaining = _Explaining(index, answers, reader, query, strategy, limits)
         try:
             return (yield from explaining.explain(piece))
         finally:
@@ -156,23 +156,19 @@ class _Explaining:
 
     def __init__(
         self,
-        sources: Sources,
         index: IndexAnswers,
         answers: Answers,
         reader: Reader,
         query: Query,
         strategy: Strategy,
         limits: Limits,
-        scope: Scope | None,
     ) -> None:
         self._index = index
         self._answers = answers
         self._reader = reader
         self._query = query
-        self._sources = sources
         self._strategy = strategy
         self._limits = limits
-        self._scope = scope
         self._done = 0
         self._seconds = 0.0
 
@@ -261,9 +257,7 @@ class _Explaining:
 
     def _retrieve(self, limits: Limits) -> Flow[Result]:
         began = perf_counter()
-        (result,) = yield from look_at(
-            self._sources, self._answers, self._reader, self._strategy, [self._query], limits, self._scope
-        )
+        (result,) = yield from run_strategy(self._index, self._answers, self._reader, self._strategy, [self._query], limits)
         self._seconds = perf_counter() - began
         self._done += 1
         return result
