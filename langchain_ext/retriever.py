@@ -10,7 +10,7 @@ from typing import Any, Self, cast, get_args
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever, LangSmithRetrieverParams
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, PrivateAttr, model_validator
 
 from langchain_ext.child_runs import Configs, aall_ended, all_ended, somebody_listens, with_run
 from langchain_ext.documents import to_document
@@ -21,6 +21,7 @@ from leafspan.hosting import (
     CallOptions,
     FilterPolicy,
     HostWords,
+    LastStrategy,
     Limits,
     NamedStrategyRetriever,
     StrategyRetriever,
@@ -258,6 +259,8 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
 
 class NamedRetriever(NamedStrategyRetriever, BaseSpanRetriever):
     """The retriever of one strategy, ``kind``, whose options it declares."""
+
+    _last_strategy: LastStrategy = PrivateAttr(default_factory=LastStrategy)
 
     def _converted(self, child: Any) -> dict[str, Any]:
         return dict(as_generate(getattr(self, "llm", None), child))

@@ -18,6 +18,7 @@ from leafspan.hosting import (
     CallOptions,
     FilterPolicy,
     HostWords,
+    LastStrategy,
     Limits,
     NamedStrategyRetriever,
     StrategyRetriever,
@@ -123,6 +124,7 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
 
     def __post_init__(self) -> None:
         super().__init__(self.callback_manager, self.object_map, self.objects, self.verbose)
+        self._last_strategy = LastStrategy()
         if self.index is None and next(each for each in fields(self) if each.name == "index").default is MISSING:
             kind = type(self).__name__
             raise InvalidArgument(f"{kind} must have an index to search, got no index: {kind}(index)")

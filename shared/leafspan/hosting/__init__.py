@@ -1,7 +1,7 @@
 """The base of the adapters for host frameworks. The two adapters import only this room and ``leafspan``.
 
-A retriever of a host wraps a strategy: it declares the strategy's options, and ``make_strategy`` makes the strategy.
-CONTRIBUTING.md has the recipe for a third host.
+A retriever of a host wraps a strategy: it declares the strategy's options, and makes
+the strategy at its own making, and again when an option has changed. CONTRIBUTING.md has the recipe for a third host.
 """
 
 from leafspan.agents import (
@@ -20,6 +20,7 @@ from leafspan.flows import Call, Flow, arun, run
 from leafspan.hosting._docs import HostWords, described, described_as
 from leafspan.hosting._options import (
     CALL_OPTIONS,
+    LastStrategy,
     check_base_retriever,
     check_index,
     is_plain,
@@ -82,6 +83,7 @@ __all__ = [
     "HostReranker",
     "HostResult",
     "HostWords",
+    "LastStrategy",
     "Limits",
     "Mode",
     "NamedStrategyRetriever",

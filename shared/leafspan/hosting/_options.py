@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import MISSING, fields
 from functools import cache
 from inspect import getattr_static
-from typing import Any, TypeVar
+from typing import Any
 
 from leafspan.checks import shown, what_makes_one
 from leafspan.config import Place, hints_of, read_option, write_config
@@ -17,8 +17,6 @@ from leafspan.spans import Budget
 from leafspan.strategies import Strategy
 from leafspan.view import View
 
-S = TypeVar("S", bound=Strategy)
-
 LIMITS = ("k", "candidates", "budget", "where")
 """Options of ``View.retrieve`` that a strategy may have, too. For a retriever they are options of the call."""
 
@@ -26,11 +24,43 @@ CALL_OPTIONS = (*LIMITS, "min_score", "per_document")
 """The options of a call of ``View.retrieve``."""
 
 
-def make_strategy(kind: type[S], retriever: object, converted: Mapping[str, object]) -> S:
-    """The strategy of a retriever."""
-    options = {name: getattr(retriever, name) for name in _plain_names(kind, retriever, converted)}
-    given = {name: value for name, value in converted.items() if value is not None or name in _required(kind)}
-    return kind(**options, **given)
+class LastStrategy:
+    """The strategy that a retriever was last asked with, kept until one of its options is another object.
+
+    A retriever is compared, copied and pickled without it.
+    """
+
+    def __init__(self) -> None:
+        self._made: tuple[dict[str, object], Strategy] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LastStrategy)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[type[LastStrategy], tuple[()]]:
+        return LastStrategy, ()
+
+    def of(self, kind: type[Strategy], retriever: object, converted: Mapping[str, object]) -> Strategy:
+        """The strategy of this retriever, made and checked only if an option has changed."""
+        options = {name: getattr(retriever, name) for name in _plain_names(kind, retriever, converted)}
+        options |= {name: value for name, value in converted.items() if value is not None or name in _required(kind)}
+        earlier, strategy = self._made or ({}, None)
+        if strategy is None or not (
+            options.keys() == earlier.keys() and all(map(_are_same, options.values(), earlier.values()))
+        ):
+            strategy = kind(**options)
+            self._made = options, strategy
+        return strategy
+
+
+def _are_same(one: object, other: object) -> bool:
+    """Whether two options are one object, or lists or mappings of the same strategies, as a host makes them."""
+    if isinstance(one, dict) and isinstance(other, dict) and list(one) == list(other):
+        return _are_same(list(one.values()), list(other.values()))
+    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        return all(isinstance(a, Strategy) and a is b for a, b in zip(one, other, strict=True))
+    return one is other
 
 
 def plain_options(
@@ -49,7 +79,7 @@ def _plain_names(kind: type[Strategy], retriever: object, converted: Collection[
 
 @cache
 def _own_names(kind: type[Strategy]) -> tuple[str, ...]:
-    """The strategy's options without the call's options. Cached, since a retriever makes its strategy for each question."""
+    """The strategy's options without the call's options."""
     return tuple(each.name for each in fields(kind) if each.name not in LIMITS)  # type: ignore[arg-type]
 
 

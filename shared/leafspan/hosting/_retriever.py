@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from leafspan.checks import check_option_names
 from leafspan.errors import InvalidArgument
-from leafspan.hosting._options import make_strategy, own_options, plain_options, read_retriever, write_retriever
+from leafspan.hosting._options import LastStrategy, own_options, plain_options, read_retriever, write_retriever
 from leafspan.retrieval import CallOptions, Passages, aretrieve, aretrieve_many, retrieve, retrieve_many
 from leafspan.strategies import DEFAULT, Strategy, at_least, filtered, to_query, to_strategy
+from leafspan.values import Query
 from leafspan.view import View
 
 if TYPE_CHECKING:
@@ -110,13 +111,14 @@ class NamedStrategyRetriever(StrategyRetriever):
     """A retriever of a host for one strategy, ``kind``, whose options it declares."""
 
     kind: ClassVar[type[Strategy]]
+    _last_strategy: LastStrategy
 
     @abstractmethod
     def _converted(self, asked: Any) -> dict[str, Any]:
         """The options that the strategy needs in another form, such as a language model."""
 
     def _strategy(self, asked: Any = None) -> Strategy:
-        return make_strategy(self.kind, self, self._converted(asked))
+        return self._last_strategy.of(self.kind, self, self._converted(asked))
 
     def _plain_options(self, strategy: Strategy) -> dict[str, Any]:
         return plain_options(self.kind, self, strategy, self._converted(None))
@@ -124,8 +126,8 @@ class NamedStrategyRetriever(StrategyRetriever):
 
 def search(index: View | None, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str) -> Passages:
     """The result of ``View.retrieve``, or of ``leafspan.retrieve`` without an index."""
-    query = query if index is None else index._readable(query)
-    to_query(query, needed=strategy.needs_query, for_several=for_several)
+    if not isinstance(query, str | Query):
+        to_query(query, needed=strategy.needs_query, for_several=for_several)
     return (retrieve if index is None else index.retrieve)(query, strategy, **options)
 
 
@@ -133,8 +135,8 @@ async def asearch(
     index: View | None, query: Any, strategy: Strategy, options: CallOptions, *, for_several: str
 ) -> Passages:
     """Like ``search``."""
-    query = query if index is None else index._readable(query)
-    to_query(query, needed=strategy.needs_query, for_several=for_several)
+    if not isinstance(query, str | Query):
+        to_query(query, needed=strategy.needs_query, for_several=for_several)
     return await (aretrieve if index is None else index.aretrieve)(query, strategy, **options)
 
 

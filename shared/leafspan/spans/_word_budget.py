@@ -14,7 +14,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.spans._packing import longest_prefix
 from leafspan.spans._uniting import unite
 from leafspan.trace import Filled, Trace
-from leafspan.values import Candidate, leaf_ids
+from leafspan.values import Candidate, Span, leaf_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class RelevantLeaves:
         if len(values) != len(words):
             raise InvalidArgument(f"words must be one number a value, got {len(words)} for {len(values)} values")
         for value in values:
-            _check_amount("values", value)
+            if type(value) is not float or not 0 <= value < inf:
+                _check_amount("values", value)
         for number in words:
             if not isinstance(number, int) or number < 0:
                 raise InvalidArgument(f"words must be whole numbers >= 0, got {shown(number)}")
@@ -98,17 +99,14 @@ class RelevantLeaves:
         return sorted(runs, key=lambda run: (-run.value, run.first))
 
 
-class _Worth:
+class _Worth(NamedTuple):
     """A leaf worth more than its cost, with the sums of values and words before it and up to its end."""
 
-    __slots__ = ("place", "value_after", "value_before", "words_after", "words_before")
-
-    def __init__(self, place: int, value_before: int, value_after: int, words_before: int, words_after: int) -> None:
-        self.place = place
-        self.value_before = value_before
-        self.value_after = value_after
-        self.words_before = words_before
-        self.words_after = words_after
+    place: int
+    value_before: int
+    value_after: int
+    words_before: int
+    words_after: int
 
 
 def _best_choice(leaves: Sequence[_Worth], run_cost: int, max_words: int | None) -> list[tuple[int, int]]:
@@ -179,8 +177,8 @@ def runs_within_budget(
     gaps = [replace(leaf, score=0.0, trace=_filled(leaf.span.first)) for leaf in between]
     chosen = _best_fitting_runs([*hits, *gaps], budget, max_words, run_cost)
     left = budget - _words(chain.from_iterable(chosen))
-    taken = {hit.span.id for hit in chain.from_iterable(chosen)}
-    others = sorted((hit for hit in hits if hit.span.id not in taken), key=lambda hit: hit.order)
+    taken = {hit.span for hit in chain.from_iterable(chosen)}
+    others = sorted((hit for hit in hits if hit.span not in taken), key=lambda hit: hit.order)
     filling = longest_prefix(others, (hit.words or 0 for hit in others), left, least=0 if chosen else 1)
     united = []
     for run in _joined([*chosen, *([leaf] for leaf in filling)], max_words):
@@ -233,18 +231,18 @@ def _with_those_that_fit(
 ) -> list[list[Candidate]]:
     """The chosen runs, and the best runs at a lower price that fit into the budget beside or around them."""
     runs = list(chosen)
-    taken = {hit.span.id for hit in chain.from_iterable(chosen)}
+    taken = {hit.span for hit in chain.from_iterable(chosen)}
     left = budget - _words(chain.from_iterable(chosen))
     longest = max(1, left if max_words is None else min(left, max_words))
     # The words of chosen runs are already paid for.
     more = _hits_in(_runs_at_price((_Gapless.of(some.hits, taken) for some in gapless), price, longest, run_cost))
     for run in sorted(more, key=lambda run: min(hit.order for hit in run)):
-        ids = {hit.span.id for hit in run}
-        words = _words(hit for hit in run if hit.span.id not in taken)
+        spans = {hit.span for hit in run}
+        words = _words(hit for hit in run if hit.span not in taken)
         if words > left:
             break
         if words and (max_words is None or _words(run) <= max_words):
-            runs = [*(each for each in runs if each[0].span.id not in ids), run]
+            runs = [*(each for each in runs if each[0].span not in spans), run]
             left -= words
     return runs
 
@@ -298,8 +296,8 @@ class _Gapless(NamedTuple):
     leaves: RelevantLeaves
 
     @classmethod
-    def of(cls, hits: Sequence[Candidate], free: Container[str] = ()) -> _Gapless:
-        words = [0 if hit.span.id in free else hit.words or 0 for hit in hits]
+    def of(cls, hits: Sequence[Candidate], free: Container[Span] = ()) -> _Gapless:
+        words = [0 if hit.span in free else hit.words or 0 for hit in hits]
         values = [max(hit.score, 0.0) for hit in hits]
         return cls(hits, values, words, RelevantLeaves(values, words))
 

@@ -6,7 +6,7 @@ ordinal. So neighbours have neighbouring numbers, and numbers sort by document a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -40,15 +40,16 @@ class LeafNumbers:
         firsts = self._firsts
         return np.fromiter((firsts[leaf[:2]] + leaf[2] for leaf in leaves), np.int64, len(leaves))
 
-    def number(self, leaf: LeafId) -> int:
-        """The number of a leaf; -1 if its document is not among the numbered ones."""
-        first = self._firsts.get(leaf[:2])
-        return -1 if first is None else first + leaf[2]
+    def known(self, leaves: Iterable[LeafId]) -> list[int]:
+        """The number of each leaf; below 0 if its document is not among the numbered ones."""
+        firsts = self._firsts
+        return [firsts.get(leaf[:2], -_DOCUMENT) + leaf[2] for leaf in leaves]
 
-    def leaf(self, number: int) -> LeafId:
-        """The leaf with this number."""
-        place, ordinal = divmod(number, _DOCUMENT)
-        return LeafId(*self.documents[place], ordinal)
+    def leaves(self, numbers: Iterable[int]) -> Iterator[LeafId]:
+        """The leaves with these numbers."""
+        for number in numbers:
+            place, ordinal = divmod(number, _DOCUMENT)
+            yield LeafId(*self.documents[place], ordinal)
 
     def moved_to(self, others: LeafNumbers, numbers: Numbers) -> Numbers:
         """The numbers of the same leaves in ``others``, which covers these documents and more."""
@@ -120,16 +121,12 @@ class FusedLeaves:
     def have_found(self, leaves: Iterable[LeafId]) -> list[bool]:
         """Whether each leaf has a fused score."""
         found = set(self.numbers[self.are_found].tolist())
-        return [self.known_as.number(leaf) in found for leaf in leaves]
+        return [number in found for number in self.known_as.known(leaves)]
 
     def sums_of(self, leaves: Iterable[LeafId]) -> list[float]:
         """The sum of each leaf; negative infinity for a leaf that is not here."""
         numbers = dict(zip(self.numbers.tolist(), self.sums.tolist(), strict=True))
-        return [numbers.get(self.known_as.number(leaf), -inf) for leaf in leaves]
-
-    def leaf(self, place: int) -> LeafId:
-        """The leaf at a place."""
-        return self.known_as.leaf(int(self.numbers[place]))
+        return [numbers.get(number, -inf) for number in self.known_as.known(leaves)]
 
     @property
     def are_there(self) -> NDArray[np.bool_]:
@@ -138,13 +135,14 @@ class FusedLeaves:
         there[:-1] |= self.are_found[1:] & (self.numbers[1:] - self.numbers[:-1] == 1)
         return there
 
-    def best_first(self) -> NDArray[np.intp]:
-        """The places of all leaves by score, then document, then position."""
-        return (-self.sums).argsort(kind="stable")
+    def best_first(self) -> Iterator[tuple[int, LeafId]]:
+        """The place of each leaf, and the leaf, by score, then document, then position."""
+        places = (-self.sums).argsort(kind="stable")
+        return zip(places.tolist(), self.known_as.leaves(self.numbers[places].tolist()), strict=True)
 
     def sums_in(self, documents: Collection[str]) -> dict[LeafId, float]:
         """The sums of the leaves of documents."""
-        pairs = zip(map(self.known_as.leaf, self.numbers.tolist()), self.sums.tolist(), strict=True)
+        pairs = zip(self.known_as.leaves(self.numbers.tolist()), self.sums.tolist(), strict=True)
         return {leaf: score for leaf, score in pairs if leaf.document_id in documents}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import nlargest
+from math import inf
 
 from leafspan.checks import check_flag, check_number, check_text, check_whole, is_number, shown
 from leafspan.errors import InvalidArgument
@@ -22,7 +23,7 @@ from leafspan.strategies._hybrid_pool import (
     fused_pool,
     leaves_to_compare,
     probability_of_an_answer,
-    vouched_for,
+    reference_bonuses,
 )
 from leafspan.strategies._queries import note_too_low, query_vectors, search
 from leafspan.strategies._requests import (
@@ -38,7 +39,7 @@ from leafspan.strategies._requests import (
     VectorSearch,
 )
 from leafspan.strategies._strategy import Strategy
-from leafspan.trace import Calibrated, Contribution, Fused, Trace, TracedHit
+from leafspan.trace import Calibrated, Fused, Trace, TracedHit
 from leafspan.values import Candidate, LeafId, Query
 
 _SUMMARIES_LOOKED_AT = 50
@@ -219,8 +220,9 @@ class Hybrid(Strategy):
                 self._best(pool, context.results) if pool.references else row for pool, row in zip(pools, rows, strict=True)
             ]
             loaded = yield from self._load(rows, loaded)
-        there = [[(found, each) for each in row if (found := loaded[str(each.leaf)]) is not None] for row in rows]
-        good = [[pair for pair in row[: context.results] if self._is_good_enough(pair[1])] for row in there]
+        existing = [[(found, each) for each in row if (found := loaded[each.id]) is not None] for row in rows]
+        least = -inf if self.min_score is None else self.min_score
+        good = [[pair for pair in row[: context.results] if pair[1].score >= least] for row in existing]
         results = [self._candidates(pool, row) for pool, row in zip(pools, good, strict=True)]
         for query, pool, result in zip(queries, pools, results, strict=True):
             if not pool.is_empty and not result:
@@ -242,7 +244,7 @@ class Hybrid(Strategy):
         elif self.min_score is not None and best and best[0].score < self.min_score:
             yield from note_too_low(query, self.min_score, best[0].score, documents)
 
-    def _best(self, pool: Pool, count: int, whatever: int = 0) -> list[ScoredLeaf]:
+    def _best(self, pool: Pool, count: int, at_least: int = 0) -> list[ScoredLeaf]:
         return best_of(
             pool,
             count,
@@ -250,11 +252,8 @@ class Hybrid(Strategy):
             min_score=self.min_score,
             min_answer_probability=self.min_answer_probability,
             summaries=self.summaries,
-            whatever=whatever,
+            at_least=at_least,
         )
-
-    def _is_good_enough(self, scored: ScoredLeaf) -> bool:
-        return self.min_score is None or scored.score >= self.min_score
 
     def _note_references(
         self,
@@ -264,18 +263,21 @@ class Hybrid(Strategy):
         context: RetrievalContext,
     ) -> StrategyFlow[bool]:
         """Note the documents that each pool's best leaves mention, and return whether there are any."""
-        there = ([each.leaf for each in row if not each.leaf.is_summary and loaded[str(each.leaf)]] for row in rows)
-        best = [row[:LOOKED_THROUGH] for row in there]
-        ids = tuple(dict.fromkeys(str(leaf) for row in best for leaf in row))
+        leaves = (
+            [each for each in row if each.leaf not in pool.summaries and loaded[each.id]]
+            for pool, row in zip(pools, rows, strict=True)
+        )
+        best = [row[:LOOKED_THROUGH] for row in leaves]
+        ids = tuple(dict.fromkeys(each.id for row in best for each in row))
         if not ids:
             return False
         mentions: dict[str, list[Mention]] = yield FindMentions(ids, context.where, self.aliases)
         if not mentions:
             return False
         for pool, row in zip(pools, best, strict=True):
-            documents = {each.document_id for leaf in row for each in mentions.get(str(leaf), ())}
-            sums = pool.leaves.sums_in({*documents, *(leaf.document_id for leaf in row)})
-            pool.references = vouched_for(sums, row, mentions, self.references)
+            documents = {mention.document_id for each in row for mention in mentions.get(each.id, ())}
+            sums = pool.leaves.sums_in({*documents, *(each.leaf.document_id for each in row)})
+            pool.references = reference_bonuses(sums, [each.leaf for each in row], mentions, self.references)
         return True
 
     @property
@@ -318,7 +320,7 @@ class Hybrid(Strategy):
     ) -> StrategyFlow[dict[str, Candidate | None]]:
         """The best leaves of each query and those loaded before. None for a guessed leaf that does not exist."""
         known = dict(loaded or {})
-        best = {id_: each for row in rows for each in row if (id_ := str(each.leaf)) not in known}
+        best = {id_: each for row in rows for each in row if (id_ := each.id) not in known}
         found = tuple(id_ for id_, each in best.items() if each.is_known)
         guessed = tuple(id_ for id_, each in best.items() if not each.is_known)
         if found or guessed or loaded is None:
@@ -328,27 +330,20 @@ class Hybrid(Strategy):
 
     def _candidates(self, pool: Pool, row: Sequence[tuple[Candidate, ScoredLeaf]]) -> list[Candidate]:
         """The candidates of a query."""
+        are_probabilities = self.scores_are_probabilities
+        candidates = []
         contributions = pool.contributions([scored.leaf for _, scored in row])
-        return [self._candidate(*pair, made_of) for pair, made_of in zip(row, contributions, strict=True)]
-
-    def _candidate(self, found: Candidate, scored: ScoredLeaf, contributions: tuple[Contribution, ...]) -> Candidate:
-        ordinal = scored.leaf.ordinal
-        fused = Fused(
-            ordinal,
-            ordinal,
-            self.fusion,
-            contributions,
-            scored.sum,
-            scored.neighbour_bonus,
-            scored.summary_bonus,
-            reference=scored.reference,
-        )
-        trace = Trace(
-            hits=tuple(
-                TracedHit(ordinal, each.score, each.source, each.rank) for each in contributions if each.source in SEARCHES
-            ),
-            fused=(fused,),
-            calibrated=(Calibrated(ordinal, scored.score),) if self.scores_are_probabilities else (),
-            layer=found.summary.layer if found.summary else 0,
-        )
-        return Candidate(found.span, scored.score, trace, found.metadata, found.words, found.leaf, found.summary)
+        for (found, scored), parts in zip(row, contributions, strict=True):
+            ordinal, bonuses = scored.leaf.ordinal, (scored.neighbour_bonus, scored.summary_bonus)
+            trace = Trace(
+                hits=tuple(
+                    [TracedHit(ordinal, each.score, each.source, each.rank) for each in parts if each.source in SEARCHES]
+                ),
+                fused=(Fused(ordinal, ordinal, self.fusion, parts, scored.sum, *bonuses, reference=scored.reference),),
+                calibrated=(Calibrated(ordinal, scored.score),) if are_probabilities else (),
+                layer=found.summary.layer if found.summary else 0,
+            )
+            candidates.append(
+                Candidate(found.span, scored.score, trace, found.metadata, found.words, found.leaf, found.summary)
+            )
+        return candidates

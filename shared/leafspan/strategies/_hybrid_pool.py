@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,7 +39,7 @@ class _Given(NamedTuple):
     mention: Mention
 
 
-def vouched_for(
+def reference_bonuses(
     sums: Mapping[LeafId, float], best: Sequence[LeafId], mentions: Mapping[str, Sequence[Mention]], references: float
 ) -> dict[LeafId, Reference]:
     """What leaves get because other leaves mention their documents.
@@ -60,14 +61,14 @@ def vouched_for(
         # An ordinal after the last leaf is a guessed neighbour that does not exist.
         if to is not None and score > 0 and leaf.version == to.mention.version and leaf.ordinal < to.mention.leaves:
             scores[leaf.document_id][leaf] = score
-    vouched = {}
+    bonuses = {}
     for document_id, (share, by, mention) in given.items():
         of_document = scores[document_id] or {LeafId(document_id, mention.version, 0): 1.0}
         top = max(of_document.values())
         for leaf, score in of_document.items():
             part = 1.0 if score == top else (1 - _TO_THE_BEST) * score / top
-            vouched[leaf] = Reference(str(by), mention.written, share * part)
-    return vouched
+            bonuses[leaf] = Reference(str(by), mention.written, share * part)
+    return bonuses
 
 
 SEARCHES = ("bm25", "vector")
@@ -88,13 +89,13 @@ class SearchShares:
     weight: float  # for leaves
     weight_of_summaries: float
 
-    def contributions(self, leaves: Collection[LeafId]) -> dict[LeafId, Contribution]:
-        """What this search adds to the scores of the leaves that it found."""
+    def contributions(self, leaves: Collection[LeafId], summaries: Container[LeafId]) -> dict[LeafId, Contribution]:
+        """What this search adds to the scores of the leaves and summaries that it found."""
         wanted = set(leaves)
         found = {}
         for rank, ((leaf, share), hit) in enumerate(zip(self.shares, self.hits, strict=True), start=1):
             if leaf in wanted:
-                weight = self.weight_of_summaries if leaf.is_summary else self.weight
+                weight = self.weight_of_summaries if leaf in summaries else self.weight
                 found[leaf] = Contribution(self.source, rank, hit.score, share, weight)
         return found
 
@@ -135,7 +136,7 @@ class Pool:
         if self.nodes is not None and self.in_nodes is not None:
             found = self.in_nodes.have_found(leaves)
             nodes = [of_leaf if has else () for of_leaf, has in zip(self.nodes.of(leaves), found, strict=True)]
-        searched = [each.contributions(leaves) for each in self.found]
+        searched = [each.contributions(leaves, self.summaries) for each in self.found]
         return [
             self._contributions(leaf, of_leaf, [given[leaf] for given in searched if leaf in given])
             for leaf, of_leaf in zip(leaves, nodes, strict=True)
@@ -162,6 +163,7 @@ class ScoredLeaf(NamedTuple):
     """
 
     leaf: LeafId
+    id: str
     score: float
     sum: float
     neighbour_bonus: float
@@ -235,16 +237,15 @@ def _shares_of_nodes(
 
     numbers = known_as.of([leaf for leaf, _ in among])
     others = list({*found.tolist()}.difference(numbers.tolist()))  # found by vectors alone
-    shares = nodes.shares(list(map(known_as.leaf, others)), pool.scales)
+    shares = nodes.shares(list(known_as.leaves(others)), pool.scales)
     more = np.array(others, np.int64)
     return np.concatenate([numbers, more]), [*(share * pool.unit for _, share in among), *shares.tolist()]
 
 
 def leaves_to_compare(pool: Pool, count: int) -> list[LeafId]:
     """The best leaves so far, to compare with the question word by word. All of them surely exist."""
-    places = pool.leaves.best_first()
-    there = places[pool.leaves.are_there[places]]
-    return [pool.leaves.leaf(place) for place in there[:count]]
+    exists = pool.leaves.are_there
+    return list(islice((leaf for place, leaf in pool.leaves.best_first() if exists[place]), count))
 
 
 def add_soft_matches(pool: Pool, leaves: Sequence[LeafId], scores: Sequence[float], weight: float) -> None:
@@ -270,7 +271,7 @@ def best_of(
     min_score: float | None,
     min_answer_probability: float | None,
     summaries: bool,
-    whatever: int = 0,
+    at_least: int = 0,
 ) -> list[ScoredLeaf]:
     """The best of a pool by score, then document, then position.
 
@@ -292,17 +293,16 @@ def best_of(
     there = leaves.are_there
     best: list[ScoredLeaf] = []
     left = count
-    for place in leaves.best_first().tolist():
+    for place, leaf in leaves.best_first():
         fused = float(leaves.sums[place])
         score = probability(fused, total) if probabilities else fused
-        if left == 0 or (min_score is not None and score < min_score and count - left >= whatever):
+        if left == 0 or (min_score is not None and score < min_score and count - left >= at_least):
             break
-        leaf = leaves.leaf(place)
         reference = pool.references.get(leaf)
         is_known = reference is not None or bool(leaves.are_found[place]) or leaf in pool.summaries
         left -= is_known or bool(there[place]) or leaf in pool.summary_bonuses
         bonus, summary_bonus = float(leaves.bonuses[place]), pool.summary_bonuses.get(leaf, 0.0)
-        best.append(ScoredLeaf(leaf, score, fused, bonus, summary_bonus, reference, is_known))
+        best.append(ScoredLeaf(leaf, str(leaf), score, fused, bonus, summary_bonus, reference, is_known))
     return best
 
 
