@@ -540,14 +540,14 @@ class View:
         check_timeout(options.get("timeout"))
         chosen, limits = self._strategy_of(strategy), self._limits(options)
         asked = self._readable(asked)
-        with recorded(chosen, limits.given, several=several, private=self.is_private) as recording:
+        with recorded(chosen, several=several, private=self.is_private) as recording:
             return run_within(self._retrieve(asked, chosen, limits, recording), options.get("timeout"))
 
     async def _aasked(self, asked: Any, strategy: Any, options: CallOptions, *, several: bool) -> list[Passages]:
         check_timeout(options.get("timeout"))
         chosen, limits = self._strategy_of(strategy), self._limits(options)
         asked = self._readable(asked)
-        with recorded(chosen, limits.given, several=several, private=self.is_private) as recording:
+        with recorded(chosen, several=several, private=self.is_private) as recording:
             return await arun_within(self._retrieve(asked, chosen, limits, recording), options.get("timeout"))
 
     def _vectors(self, texts: Sequence[str], *, questions: bool) -> Flow[list[list[float]]]:
@@ -651,10 +651,7 @@ class View:
         return indexing.ingest(self._target(), documents, options, self._ingest_rules(options.volatile_keys))
 
     def _retrieve(self, asked: Any, strategy: Strategy, limits: Limits, recording: Recording) -> Flow[Any]:
-        return recording.of(self._passages(asked, strategy, limits), asked)
-
-    def _passages(self, asked: Any, strategy: Strategy, limits: Limits) -> Flow[Any]:
-        return retrieve_from_index(self._sources, asked, strategy, limits, self._scope)
+        return recording.of(retrieve_from_index(self._sources, asked, strategy, limits, self._scope), asked)
 
     def _stats(self) -> Flow[Stats]:
         return indexing.index_stats(self._store, self._embedder, self._sources.trees, self._settings, self._scope)

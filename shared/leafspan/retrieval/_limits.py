@@ -82,12 +82,6 @@ class Limits:
             per_document = check_whole("per_document", per_document, 1)
         return cls(k, candidates, budget, to_filter(where), min_score, per_document)
 
-    @property
-    def given(self) -> dict[str, object]:
-        """The call's options by name, with None for options that were not given."""
-        names = ("k", "candidates", "budget", "where", "min_score", "per_document")
-        return {name: getattr(self, name) for name in names}
-
     def split(self, results: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
         """The results that reach the lowest allowed score, and the others."""
         least = self.min_score

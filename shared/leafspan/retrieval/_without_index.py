@@ -90,14 +90,14 @@ async def aretrieve_many(
 
 def _asked(asked: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool) -> list[Passages]:
     chosen, limits = _checked(strategy, options)
-    with recorded(chosen, limits.given, several=several) as recording:
+    with recorded(chosen, several=several) as recording:
         flow = retrieve_outside(_QuestionEmbedder(embedder), asked, chosen, limits)
         return [*run_within(recording.of(flow, asked), options.get("timeout"))]
 
 
 async def _aasked(asked: Any, strategy: Any, embedder: object, options: CallOptions, *, several: bool) -> list[Passages]:
     chosen, limits = _checked(strategy, options)
-    with recorded(chosen, limits.given, several=several) as recording:
+    with recorded(chosen, several=several) as recording:
         flow = retrieve_outside(_QuestionEmbedder(embedder), asked, chosen, limits)
         return [*await arun_within(recording.of(flow, asked), options.get("timeout"))]
 

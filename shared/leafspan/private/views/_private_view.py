@@ -23,7 +23,7 @@ from leafspan.private.views._privacy import Privacy
 from leafspan.private.views._questions import Asking, MaskedStrategy
 from leafspan.private.views._settling import records_of, settle_records
 from leafspan.private.views._showing import Showing, everything_in
-from leafspan.retrieval import CallOptions, Limits, Passages, Recording, Sources
+from leafspan.retrieval import CallOptions, Limits, Passages, Recording, Sources, retrieve_from_index
 from leafspan.store import Reader, Scope, read_consistently
 from leafspan.strategies import Strategy, StrategyLike
 from leafspan.trees import Clusterer, TreesBuilt
@@ -220,11 +220,11 @@ class PrivateView(View):
         asking = Asking(self._privacy.disguise, self._masked_id)
         masked, where = yield Call(lambda: (asking.asked(query), asking.where(limits.where)))
         limits = replace(limits, where=where, private=True)
-        retrieve = super()._passages
+        masked_strategy = MaskedStrategy(strategy, asking)
 
         def attempt() -> Flow[tuple[Any, Showing]]:
             recording.note(masked, None)
-            given: list[Passages] = yield from retrieve(masked, MaskedStrategy(strategy, asking), limits)
+            given = yield from retrieve_from_index(self._sources, masked, masked_strategy, limits, self._scope)
             rows: list[list[Passage]] = [*given]
             if not self._privacy.shows_all:
                 rows = yield Call(lambda: [[asking.outside(passage) for passage in row] for row in rows])
