@@ -134,7 +134,7 @@ def test_the_higher_of_two_scores_counts_by_maximum():
 def test_a_leaf_exists_that_was_found_or_stands_before_one():
     known_as = LeafNumbers([("a", V), ("b", V)])
     leaves = FusedLeaves.of(known_as, known_as.of([LeafId("a", V, 4), LeafId("b", V, 0)]), [1.0, 1.0], 0.3)
-    there = [leaves.leaf(place) for place in np.flatnonzero(leaves.are_there)]
+    there = list(known_as.leaves(leaves.numbers[leaves.are_there].tolist()))
     assert there == [
         LeafId("a", V, 3),
         LeafId("a", V, 4),
@@ -166,7 +166,7 @@ def test_bonuses_are_added_to_leaves_of_known_documents_and_of_others(scores, bo
     assert raised.have_found(scores) == [True] * len(scores)
     assert raised.have_found(bonuses) == [leaf in scores for leaf in bonuses]
     assert raised.sums_of(before) == [raised.sums_in("abc")[leaf] for leaf in before]
-    assert [raised.leaf(place) for place in raised.best_first()] == [
+    assert [leaf for _, leaf in raised.best_first()] == [
         leaf for _, leaf in sorted((-score, leaf) for leaf, score in raised.sums_in("abc").items())
     ]
 

@@ -22,7 +22,7 @@ def neighbour_bonuses(scores: dict[LeafId, float], share: float) -> dict[LeafId,
     """The bonus of each leaf and of each neighbour."""
     known_as = LeafNumbers.among(scores)
     found = FusedLeaves.of(known_as, known_as.of(scores), list(scores.values()), share)
-    return dict(zip(map(known_as.leaf, found.numbers.tolist()), found.bonuses.tolist(), strict=True))
+    return dict(zip(known_as.leaves(found.numbers.tolist()), found.bonuses.tolist(), strict=True))
 
 
 def test_a_leaf_has_a_share_of_its_better_neighbours_score():
