@@ -7,7 +7,7 @@ judged by what it changes.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any
 
@@ -52,3 +52,20 @@ def quick(count: int, cases: Iterable[Any]) -> list[Any]:
     cases = list(cases)
     rest = [each if isinstance(each, tuple) else (each,) for each in cases[count:]]
     return [*cases[:count], *(pytest.param(*values, marks=pytest.mark.slow) for values in rest)]
+
+
+def in_groups(cases: Iterable[Any], size: int) -> list[list[Any]]:
+    """Cases that one test tries one after the other: see ``all_hold``."""
+    cases = list(cases)
+    return [cases[start : start + size] for start in range(0, len(cases), size)]
+
+
+def all_hold(check: Callable[[Any], object], cases: Iterable[Any]) -> None:
+    """Try each case, and fail with the names and errors of all that do not hold."""
+    failures = []
+    for case in cases:
+        try:
+            check(case)
+        except (Exception, pytest.fail.Exception) as error:
+            failures.append(f"{getattr(case, 'name', case)}: {type(error).__name__}: {error}")
+    assert not failures, "\n".join(failures)

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 from leafspan import Files, Index
 from leafspan.cli import app
 from leafspan.files import _text
+from tests import warm
 from tests.cli.test_cli import PLAIN, fails, leafspan
 from tests.profiles import quick
 
@@ -376,7 +377,7 @@ def test_each_line_of_standard_input_is_a_question(kb):
 
 
 def test_a_question_on_standard_input_is_answered_before_the_next_one_comes(kb):
-    with subprocess.Popen(
+    with warm.Popen(
         [sys.executable, "-m", "leafspan", "query", "-", "-k", "1", "--json"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

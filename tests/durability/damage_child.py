@@ -16,10 +16,10 @@ from typing import Any
 from leafspan import BM25, Document, F, HierarchicalSplitter, Index, LeafspanError, Vector
 from leafspan.engines.chroma import _chroma
 
-DOCUMENTS = 30
+DOCUMENTS = 12
 LEAVES = 20  # of a document
 ALL = 10_000
-_chroma._HNSW["sync_threshold"] = 250  # so that Chroma writes its vectors to files now and then
+_chroma._HNSW["sync_threshold"] = 100  # so that Chroma writes its vectors to files now and then
 
 
 def document(number: int) -> Document:

@@ -60,7 +60,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A whole index, and what it was when it had half of the documents."""
     place = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(_chroma._HNSW, "sync_threshold", 250)
+        patch.setitem(_chroma._HNSW, "sync_threshold", 100)
         build(place / "kb", range(DOCUMENTS // 2))
         shutil.copytree(place / "kb", place / "old")
         build(place / "kb", range(DOCUMENTS // 2, DOCUMENTS))
@@ -109,7 +109,7 @@ def is_right(met: dict[str, Any]) -> bool:
         ],
     ),
 )
-def test_damaged_vectors_are_made_anew_with_a_warning(
+def test_damaged_vectors_are_rebuilt_with_a_warning(
     tmp_path: Path, folders: tuple[Path, Path], name: str, kind: str
 ) -> None:
     place = shutil.copytree(folders[0], tmp_path / "kb")
@@ -126,11 +126,11 @@ def test_damaged_vectors_are_made_anew_with_a_warning(
 
 
 @pytest.mark.parametrize("kind", quick(1, ["bit", "gone"]))
-def test_damaged_vectors_are_no_matter_until_chroma_is_opened(
+def test_damaged_vectors_change_no_answer_before_chroma_opens_them(
     tmp_path: Path, folders: tuple[Path, Path], kind: str
 ) -> None:
     place = shutil.copytree(folders[0], tmp_path / "kb")
-    assert is_right(meet(place)["first"])  # from now on it is known what the index holds
+    assert is_right(meet(place)["first"])  # the catalogue is written now
     file = vectors(place) / "data_level0.bin"
     DAMAGES[kind](file, file, random.Random(3))
     met = meet(place)
@@ -152,7 +152,7 @@ def test_an_older_file_of_ids_is_noticed(tmp_path: Path, folders: tuple[Path, Pa
 
 
 @pytest.mark.parametrize("with_mirror", quick(1, [False, True]))
-def test_vectors_that_are_gone_are_made_anew(tmp_path: Path, folders: tuple[Path, Path], with_mirror: bool) -> None:
+def test_missing_vectors_are_rebuilt(tmp_path: Path, folders: tuple[Path, Path], with_mirror: bool) -> None:
     place = shutil.copytree(folders[0], tmp_path / "kb")
     shutil.rmtree(vectors(place))
     shutil.rmtree(place / "leafspan.vectors")
@@ -229,7 +229,7 @@ def test_each_file_with_some_damages_gives_a_right_answer_or_says_so(
 
 
 @pytest.mark.slow
-def test_vectors_and_their_record_that_are_both_older_than_the_database_are_made_anew(
+def test_vectors_and_their_record_that_are_both_older_than_the_database_are_rebuilt(
     tmp_path: Path, folders: tuple[Path, Path]
 ) -> None:
     place = shutil.copytree(folders[0], tmp_path / "kb")

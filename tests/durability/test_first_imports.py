@@ -16,6 +16,7 @@ from tests.profiles import quick
 _ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("package", "slowly", "open_in_threads"),
     quick(1, [("opentelemetry.trace", 0.001, False), ("chromadb", 0, False), ("chromadb", 0, True)]),

@@ -136,7 +136,7 @@ def test_after_a_kill_before_any_step_of_a_first_add_the_next_add_finishes_it(
     assert step > 6
 
 
-def test_a_delete_that_was_killed_leaves_documents_whole_or_gone_and_doctor_names_and_mends_the_rest(
+def test_a_delete_that_was_killed_leaves_documents_whole_or_gone_and_repair_names_and_deletes_the_rest(
     tmp_path: Path, fork_server: ForkServer, before: Path
 ) -> None:
     kept = [each for each in OLD if each[0] not in ("first", "second")]
@@ -160,7 +160,7 @@ def test_a_delete_that_was_killed_leaves_documents_whole_or_gone_and_doctor_name
     assert all(each in (set(), {"first", "second"}) for each in named)
 
 
-def test_doctor_right_after_a_kill_names_what_was_half_written_and_mends_it(
+def test_repair_right_after_a_kill_names_and_deletes_half_written_documents(
     tmp_path: Path, fork_server: ForkServer, before: Path
 ) -> None:
     # Killed when the first group's rows and leaves are written, and the manifest has not turned to them.

@@ -38,19 +38,26 @@ from leafspan.segments import _mirror
 from leafspan.store import _folder
 from tests import warm
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
-from tests.profiles import paired, quick
+from tests.profiles import THOROUGH, paired, quick
 from tests.reading import forget_catalogue
 
 _ROOT = Path(__file__).parents[2]
+QUESTIONS_HERE = QUESTIONS if THOROUGH else QUESTIONS[:2]
 STRATEGIES = [Vector(), BM25(), Hybrid(), AutoMerging(), SentenceWindow(), ParentDocument(), RelevantSegments(), Tree()]
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    with Index.open(tmp_path / "kb", splitter=SPLITTER) as index:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("whole") / "kb"
+    with Index.open(folder, splitter=SPLITTER) as index:
         index.add(DOCUMENTS)
         index.build_tree()
-    return tmp_path / "kb"
+    return folder
+
+
+@pytest.fixture
+def folder(whole: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(whole, tmp_path / "kb")
 
 
 @pytest.fixture
@@ -66,7 +73,7 @@ def without_chroma(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 def everything(index: Index | leafspan.View) -> list[Any]:
     """All that can be read of an index."""
     documents = index.documents()
-    results = [index.retrieve(each, strategy, k=5) for strategy in STRATEGIES for each in QUESTIONS]
+    results = [index.retrieve(each, strategy, k=5) for strategy in STRATEGIES for each in QUESTIONS_HERE]
     results += [index.retrieve(QUESTIONS[0], strategy, where=F("doc_id") != "tea", budget=60) for strategy in STRATEGIES]
     # Chroma brings vectors to length 1 itself, and rounds otherwise.
     found: list[Any] = [[(each.id, each.text, each.metadata, round(each.score, 5)) for each in row] for row in results]
@@ -263,7 +270,8 @@ def test_who_only_reads_merges_no_files_in_memory(tmp_path: Path, monkeypatch: p
         assert [each for each in segments if each.path is None] == []
 
 
-def test_who_writes_merges_what_was_written_so_that_no_reader_has_to(tmp_path: Path):
+def test_who_writes_merges_what_was_written_so_that_no_reader_has_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(_mirror, "MOST_SEGMENTS", 4)
     with Index.open(tmp_path) as index:
         for number in range(3 * _mirror.MOST_SEGMENTS):
             index.add(Document(f"d{number}", f"Question {number} was answered at harbour {number}."))

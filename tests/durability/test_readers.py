@@ -15,6 +15,7 @@ from leafspan import Index
 from tests.durability.child import look
 from tests.durability.children import Child, child
 from tests.durability.versions import document, open_index
+from tests.profiles import THOROUGH
 
 # What each document's version is, None where it is not there, in each state that the writer brings about.
 STATES: list[dict[str, int | None]] = [
@@ -27,6 +28,8 @@ STATES: list[dict[str, int | None]] = [
     {"apple": 1, "pear": 1, "plum": 1, "quince": 1},
     {"apple": 2, "pear": 2, "plum": 2, "quince": 2},
 ]
+if not THOROUGH:
+    del STATES[4:]
 
 
 def bring_about(index: Index, state: dict[str, int | None], before: dict[str, int | None]) -> None:

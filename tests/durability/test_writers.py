@@ -92,12 +92,12 @@ def test_two_processes_that_add_different_documents_at_the_same_time_both_end_co
         name = tmp_path.name
         host, port = request.getfixturevalue("chroma_server")
         place = {"host": host, "port": port, "name": name}
-    mine = [[f"{who}-{i}", 1, 8] for who in "ab" for i in range(12)]
-    run_together(place, mine[:12], mine[12:])
+    mine = [[f"{who}-{i}", 1, 8] for who in "ab" for i in range(4)]
+    run_together(place, mine[:4], mine[4:])
     index = open_index(place)
     for each in mine:
         assert text_of(index, each[0]) == document(*each).text
-    assert len(records(index, name)["leaves"]) == 24 * 8
+    assert len(records(index, name)["leaves"]) == 8 * 8
     assert index.repair() == []
 
 
@@ -147,9 +147,9 @@ async def test_a_task_cancelled_at_any_call_of_an_add_leaves_no_lock_and_whole_d
         await index.aadd(new)
         assert text_of(index, "first") == document("first", version).text
         assert len(records(index)["leaves"]) == 2 * 8
-        assert index.repair() == []
         if not isinstance(outcome, asyncio.CancelledError):
             break
+    assert index.repair() == []
     assert cancelled_at == 5  # its rows, leaves, rows again, the old leaves, rows once more
 
 

@@ -83,7 +83,7 @@ def test_there_is_one_number_of_leaves_from_beginning_to_end(tmp_path: Path, sai
 documents = st.lists(st.text("ab. \n#", max_size=60), max_size=12)
 
 
-@examples(40, fast=15)
+@examples(40, fast=5)
 @given(documents, st.booleans())
 def test_the_bar_ends_at_its_end_and_never_goes_back(tmp_path_factory, texts, as_list):
     added = [Document(str(number), text, "Title") for number, text in enumerate(texts)]
@@ -122,10 +122,10 @@ def test_groups_are_counted_together(tmp_path: Path, said, monkeypatch):
 
 
 def test_writing_many_leaves_takes_several_steps(tmp_path: Path, said):
-    words = " ".join(map(str, range(4_500)))
+    words = " ".join(map(str, range(2_500)))
     with Index.open(tmp_path, splitter=ChunkSplitter(lambda text: text.split(), "words")) as index:
         index.add(Document("a", words))
-    written = ["0/4,500", "1,000/4,500", "2,000/4,500", "3,000/4,500", "4,000/4,500", "4,500/4,500"]
+    written = ["0/2,500", "1,000/2,500", "2,000/2,500", "2,500/2,500"]
     assert [counts for counts, _, _ in said.of("Writing")] == [f"{each} leaves" for each in written]
 
 

@@ -224,7 +224,7 @@ def test_views_read_every_file(tmp_path: Path, docs: Path, read: list[str]):
 CHANGES = ["write", "same", "replace", "delete", "touch", "back"]
 
 
-@examples(30)
+@examples(30, fast=3)
 @given(
     st.lists(
         st.lists(st.tuples(st.sampled_from(CHANGES), st.sampled_from("abc"), st.integers(0, 3)), max_size=3), max_size=4

@@ -475,7 +475,7 @@ def write(file: Path, content: str | bytes) -> None:
 
 
 @given(steps)
-@examples(25, fast=8)
+@examples(25, fast=2)
 @example([("write", "a.md", "One."), ("sync", None, None), ("write", "a.md", b"\xff"), ("remove", "a.md", None)])
 def test_after_any_changes_a_sync_gives_what_a_fresh_index_has_and_nothing_else_is_touched(changes: list[Any]):
     others = [Document("docs/x.md", "By hand."), Document("y", "Y.", "Y", {"source": "docs/y.md"})]

@@ -26,9 +26,9 @@ def is_right(index: Index) -> None:
     assert stats.languages == Counter(each.language for each in documents if each.language)
 
 
-@examples(15)
+@examples(15, fast=5)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 4)), max_size=6))
-def test_counts_are_those_of_the_documents_whatever_happens(changes):
+def test_counts_agree_with_the_documents_after_any_changes(changes):
     with tempfile.TemporaryDirectory() as folder, Index.open(folder) as index:
         view = index.scoped({"tenant": "acme"})
         for id_, number in changes:

@@ -59,6 +59,7 @@ def processes() -> Iterator[list[Any]]:
         yield begun
 
 
+@pytest.mark.slow
 def test_the_index_is_that_of_a_single_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, processes: list[Any]):
     """Also after changes, in the order of the documents, and with what cannot be read."""
     monkeypatch.setattr("leafspan.indexing._preparing._CHARACTERS", 50)
@@ -96,6 +97,7 @@ async def test_asynchronous_methods_and_views_take_workers(tmp_path: Path):
         assert index.add([], workers=1).added == ()
 
 
+@pytest.mark.slow
 def test_the_work_of_a_process_that_was_killed_is_done_by_others(tmp_path: Path, processes: list[Any]):
     marks = tmp_path / "marks"
     marks.mkdir()
@@ -116,6 +118,7 @@ def test_the_work_of_a_process_that_was_killed_is_done_by_others(tmp_path: Path,
         assert "stored 0 of 2 documents; add the same again to go on" in raised.value.__notes__
 
 
+@pytest.mark.slow
 def test_what_another_writer_has_written_meanwhile_is_not_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """What a worker has made of all documents of a group then does not fit those that are left."""
     documents = [Document(f"d{n}", f"Text {n} about tea and bees. " * 9) for n in range(6)]
@@ -219,6 +222,7 @@ def test_files_with_a_reader_that_cannot_be_sent_are_read_here(tmp_path: Path):
         assert index.add(files, workers=1).added == ("a.xyz",)
 
 
+@pytest.mark.slow
 def test_a_driver_that_was_killed_is_gone_on_with(tmp_path: Path):
     """What it had written stays, and its workers end with it."""
     code = (
@@ -268,6 +272,7 @@ def ray() -> Iterator[Any]:
     ray.shutdown()
 
 
+@pytest.mark.slow
 def test_ray_does_the_same_and_the_work_of_a_worker_that_was_killed_again(ray: Any, tmp_path: Path, processes: list[Any]):
     marks = tmp_path / "marks"
     marks.mkdir()

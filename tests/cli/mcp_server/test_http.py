@@ -18,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from typer.testing import CliRunner
 
 from leafspan.cli import app
+from tests import warm
 from tests.profiles import quick
 
 TOKEN = "a token of sixteen or more".replace(" ", "-")
@@ -34,7 +35,7 @@ def started(kb: Path, *options: str, token: str | None = None) -> tuple[subproce
     environment = {**os.environ, **({"LEAFSPAN_MCP_TOKEN": token} if token else {})}
     arguments = [sys.executable, "-m", "leafspan", "mcp", "--kb", str(kb), "--port", "0", *options]
     pipe = subprocess.PIPE
-    process = subprocess.Popen(arguments, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
+    process = warm.Popen(arguments, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment)
     assert process.stderr
     place = re.search(r"http://127\.0\.0\.1:\d+/mcp", process.stderr.readline())
     assert place

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from leafspan import Index
 from leafspan.cli import app
+from tests import warm
 from tests.lateness import ends_within
 from tests.profiles import quick
 
@@ -78,7 +79,7 @@ class Server:
 
     def __init__(self, kb: Path, *options: str) -> None:
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command(kb, *options), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
+        self.process = warm.Popen(command(kb, *options), stdin=pipe, stdout=pipe, stderr=pipe, text=True)
         information = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
         self.send({"id": 1, "method": "initialize", "params": information})
         self.lines = [self.receive()]

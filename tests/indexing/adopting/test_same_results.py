@@ -79,7 +79,7 @@ def made_by_chroma(client: Any, chunks: int) -> tuple[Any, Any, Nearest, Any]:
 
 
 MAKERS = pytest.mark.parametrize("make", [made_by_langchain, made_by_llamaindex, made_by_chroma])
-SIZES = pytest.mark.parametrize("chunks", [300, pytest.param(3_000, marks=pytest.mark.slow)])
+SIZES = pytest.mark.parametrize("chunks", [150, pytest.param(3_000, marks=pytest.mark.slow)])
 
 
 @MAKERS

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests import warm
+
 _PATIENCE = 60  # seconds
 
 
@@ -39,7 +41,7 @@ def command(*options: object) -> list[object]:
 @contextmanager
 def process(*words: object) -> Iterator[subprocess.Popen[str]]:
     """A process that does not outlive the block."""
-    started = subprocess.Popen([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    started = warm.Popen([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield started
     finally:
