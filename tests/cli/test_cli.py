@@ -25,6 +25,7 @@ from leafspan.flows import Call
 from leafspan.indexing import summaries_of
 from leafspan.segments._segment import Segment, read_segment, write_segment
 from leafspan.trees import FailedSummary, TreesBuilt
+from tests import warm
 from tests.lateness import longer_and_longer
 from tests.profiles import quick
 
@@ -168,7 +169,7 @@ app(sys.argv[1:])
     (tmp_path / "a.txt").write_text("One.")
     command = [sys.executable, "-c", code, "index", "a.txt", "--kb", "kb"]
     plain = {name: value for name, value in (os.environ | PLAIN).items() if value is not None}
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=plain, check=False)
+    done = warm.run(command, cwd=tmp_path, capture_output=True, text=True, env=plain, check=False)
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr == "interrupted: stored 0 of 1 document; add the same again to go on\n"
 
@@ -712,6 +713,7 @@ def test_the_theme_is_told_in_whole_paragraphs():
     assert sum(len(piece.split()) for piece in pieces) > THEME_BUDGET
 
 
+@pytest.mark.slow
 def test_a_disagreement_of_the_frameworks_is_shown_and_ends_with_code_1(monkeypatch):
     monkeypatch.setitem(FRAMEWORKS, "LlamaIndex", lambda *arguments: [])
     result = leafspan("demo")

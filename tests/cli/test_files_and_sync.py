@@ -403,6 +403,7 @@ def test_a_byte_order_mark_on_standard_input_is_no_part_of_its_first_line(kb):
     assert json.loads(deleted.stdout)["deleted"] == ["docs/rocks.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", quick(1, ["query -", "explain -", "delete -", "eval -", "report - -o report.html", "index - --id a"])
 )

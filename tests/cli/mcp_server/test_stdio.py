@@ -32,6 +32,7 @@ def started_by_a_client(kb: Path, *options: str) -> Client:
     return Client(stdio_client(StdioServerParameters(command=executable, args=arguments, env=dict(os.environ))))
 
 
+@pytest.mark.slow
 async def test_a_client_finds_reads_and_cites_a_passage_and_cannot_leave_the_scope(kb):
     async with started_by_a_client(kb, *SCOPED, "--strategy", "hybrid", "--about", "the notes") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -63,6 +64,7 @@ async def test_the_limits_of_a_configuration_are_the_defaults_of_a_search(kb, tm
         assert len((await client.call_tool("search", {**question, "k": 2})).structured_content["passages"]) == 2
 
 
+@pytest.mark.slow
 async def test_a_writable_server_adds_and_deletes(kb, tmp_path):
     own = shutil.copytree(kb, tmp_path / "kb")
     async with started_by_a_client(own, "--writable") as client:
