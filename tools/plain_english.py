@@ -1,11 +1,12 @@
-"""Finds phrases that have to be read twice: python tools/plain_english.py [PATH ...]
+"""Finds phrases and names that have to be read twice: python tools/plain_english.py [PATH ...]
 
-It looks in pages, docstrings, comments and messages (strings of more than a word), and exits with 1 if it finds one.
-``ALLOWED`` has the exceptions.
+It looks in pages, docstrings, comments and messages (strings of more than a word), and at the names of functions, classes,
+variables and parameters. It exits with 1 if it finds one. ``ALLOWED`` and ``OLD_NAMES`` have the exceptions.
 """
 
 from __future__ import annotations
 
+import ast
 import io
 import re
 import sys
@@ -56,6 +57,59 @@ PHRASES = {  # a phrase, and what to write instead
 }
 PATTERN = re.compile("|".join(f"({phrase})" for phrase in PHRASES).replace(" ", r"\s+"), re.IGNORECASE)
 
+REFUSED = {  # a word of a name, and what to write instead
+    "whatever": "at_least, any, or the noun",
+    "whichever": "any, or the noun",
+    "anew": "again, or rebuild",
+    "mend": "repair",
+    "mends": "repair",
+    "mended": "repair",
+    "doubt": "suspect, or uncertain",
+    "doubts": "suspicions, or the number",
+}
+PARTICIPLES = {"found", "given", "known", "asked", "met", "told", "there", "at_hand"}
+"""Whole names for which the noun of what they hold is better."""
+
+OLD_NAMES = (
+    "shared/leafspan/agents/",
+    "shared/leafspan/checks/",
+    "shared/leafspan/cli/",
+    "shared/leafspan/config/",
+    "shared/leafspan/documents/",
+    "shared/leafspan/embedding/",
+    "shared/leafspan/engines/",
+    "shared/leafspan/files/",
+    "shared/leafspan/flows/",
+    "shared/leafspan/hosting/",
+    "shared/leafspan/indexing/",
+    "shared/leafspan/lab/",
+    "shared/leafspan/language_model/",
+    "shared/leafspan/lexical/",
+    "shared/leafspan/private/",
+    "shared/leafspan/retrieval/",
+    "shared/leafspan/search/",
+    "shared/leafspan/segments/",
+    "shared/leafspan/sources/",
+    "shared/leafspan/spans/",
+    "shared/leafspan/splitting/",
+    "shared/leafspan/store/",
+    "shared/leafspan/strategies/",
+    "shared/leafspan/text/",
+    "shared/leafspan/trees/",
+    "shared/leafspan/configuration.py",
+    "shared/leafspan/index.py",
+    "shared/leafspan/testing.py",
+    "shared/leafspan/trace.py",
+    "shared/leafspan/view.py",
+    "langchain_ext/",
+    "llamaindex_ext/",
+    "examples/",
+    "tests/",
+    "tools/",
+    "benchmarks/",
+)
+"""Rooms whose names are not checked yet; of the tests, tools and benchmarks, only participles are left."""
+
 ALLOWED = {
     ("shared/leafspan/language_model/_prompts.py", "whatever"),  # a prompt
     ("shared/leafspan/index.py", "anew"),  # a key of stored vectors
@@ -71,30 +125,57 @@ ALLOWED = {
 """Files and phrases where the phrase is right."""
 
 
-def main(given: list[str]) -> int:
-    """Print what was found."""
-    found = 0
-    for path in files([Path(each) for each in given] or [ROOT / each for each in WHERE]):
+def main(paths: list[str]) -> int:
+    """Print the findings."""
+    findings = 0
+    for path in files([Path(each) for each in paths] or [ROOT / each for each in WHERE]):
         if path == Path(__file__):
             continue  # it quotes the phrases
         name = str(path.resolve().relative_to(ROOT)) if path.resolve().is_relative_to(ROOT) else str(path)
-        for line, text in texts(path):
-            for match in PATTERN.finditer(text):
-                if (name, match[0].lower()) in ALLOWED:
-                    continue
-                found += 1
-                at = line + text.count("\n", 0, match.start())
-                around = " ".join(text[max(0, match.start() - 30) : match.end() + 30].split())
-                print(f"{name}:{at}: {match[0]!r} in “{around}”: write {list(PHRASES.values())[match.lastindex - 1]}")
-    if found:
-        print(f"{found} phrases that have to be read twice")
-    return 1 if found else 0
+        for line, said in sorted([*phrases(path, name), *names(path, name)]):
+            findings += 1
+            print(f"{name}:{line}: {said}")
+    if findings:
+        print(f"{findings} phrases and names that have to be read twice")
+    return 1 if findings else 0
 
 
 def files(paths: list[Path]) -> Iterator[Path]:
     """The pages and modules below the paths."""
     for path in paths:
         yield from sorted(each for each in path.rglob("*") if each.suffix in (".md", ".py")) if path.is_dir() else [path]
+
+
+def phrases(path: Path, name: str) -> Iterator[tuple[int, str]]:
+    """Each phrase that ``PHRASES`` has, with its line."""
+    for line, text in texts(path):
+        for match in PATTERN.finditer(text):
+            if (name, match[0].lower()) not in ALLOWED:
+                around = " ".join(text[max(0, match.start() - 30) : match.end() + 30].split())
+                better = list(PHRASES.values())[(match.lastindex or 1) - 1]
+                yield line + text.count("\n", 0, match.start()), f"{match[0]!r} in “{around}”: write {better}"
+
+
+def names(path: Path, name: str) -> Iterator[tuple[int, str]]:
+    """Each name that ``REFUSED`` or ``PARTICIPLES`` has, with its line."""
+    is_old = name.startswith(OLD_NAMES)
+    for line, each in named(path) if path.suffix == ".py" else ():
+        plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", each).lower().strip("_")
+        for word in sorted(REFUSED.keys() & set(plain.split("_"))):
+            if not is_old or name.startswith(("tests/", "tools/", "benchmarks/")):
+                yield line, f"the name {each}: write {REFUSED[word]}"
+        if plain in PARTICIPLES and not is_old:
+            yield line, f"the name {each}: write the noun"
+
+
+def named(path: Path) -> Iterator[tuple[int, str]]:
+    """The names that a module gives, with their lines."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield node.lineno, name
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield node.lineno, name
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:

@@ -64,7 +64,7 @@ def test_a_passage_with_a_hostile_id_can_be_cited(tools):
 @pytest.mark.parametrize(
     "hostile", [HOSTILE, SCRIPT, "\ud800", "x" * 100_000, 10**400, -1, 0.5, [[]], {"a": {}}, True, b"x"]
 )
-def test_whatever_an_argument_is_a_call_ends_well_or_with_an_error_of_ours(tools, name, hostile):
+def test_with_any_argument_a_call_ends_well_or_with_an_error_of_ours(tools, name, hostile):
     tool = tools[name]
     for parameter in tool.parameters:
         arguments = {"question": "bees", "document_id": "nobody's", "text": "Bees."}

@@ -24,7 +24,7 @@ def index(tmp_path_factory):
         yield opened
 
 
-def test_it_ranks_like_the_index_whatever_it_was_asked_before(index):
+def test_it_ranks_like_the_index_after_any_other_questions(index):
     from remembered import Remembered
 
     remembered = Remembered(index, EXAMPLE_QUESTIONS, COUNT)

@@ -635,7 +635,7 @@ def test_after_an_interruption_it_says_what_happened_and_that_nothing_that_is_sh
         assert {each.id: index.get(each.id).text for each in index.documents()} == before
 
 
-def test_it_says_what_it_cannot_mend_until_it_is_indexed_again(texts, kb):
+def test_it_names_what_it_cannot_repair_until_it_is_indexed_again(texts, kb):
     with Index.open(kb, create=False) as index:
         [leaf] = index.leaves("texts/bees.md")
         index.client.get_collection("kb.leaves", embedding_function=None).delete(ids=[leaf.id])

@@ -147,7 +147,7 @@ LOADERS = [
 
 
 @pytest.mark.parametrize("load", LOADERS, ids=lambda load: load.__name__)
-def test_whatever_a_loader_gives_is_there_and_adding_it_again_changes_nothing(empty: Index, tmp_path: Path, load):
+def test_all_documents_of_a_loader_are_added_and_adding_them_again_changes_nothing(empty: Index, tmp_path: Path, load):
     loaded = load(tmp_path)
     assert len(loaded) > 1
     added = empty.add(loaded)

@@ -23,7 +23,7 @@ def editor_lines(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-def test_lines_are_counted_from_1_whatever_ends_them(line_end: str):
+def test_lines_with_any_ends_are_counted_from_1(line_end: str):
     text = line_end.join(["one", "two", "", "four five"])
     two, five = text.index("two"), text.index("five")
     packed = pack_lines(text, leaves_of(text, [two, five, len(text)]))

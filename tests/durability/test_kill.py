@@ -229,7 +229,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("torn", ["data_level0.bin", "index_metadata.pickle"])
-def test_vectors_torn_by_a_kill_inside_of_chroma_are_made_anew(
+def test_vectors_torn_by_a_kill_inside_of_chroma_are_rebuilt(
     tmp_path: Path, fork_server: ForkServer, large: Path, torn: str
 ) -> None:
     place = shutil.copytree(large, tmp_path / "kb")

@@ -171,16 +171,16 @@ def test_an_index_whose_collections_were_deleted_is_gone_though_it_is_open(folde
             Index.open(folder, create=False)
 
 
-@pytest.mark.parametrize("made_anew", [False, True])
+@pytest.mark.parametrize("made_again", [False, True])
 def test_an_open_index_whose_collections_were_deleted_says_so_at_the_next_question(
-    folder: Path, made_anew: bool, monkeypatch: pytest.MonkeyPatch
+    folder: Path, made_again: bool, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(_folder, "_CHECK_SECONDS", 0.0)
     with Index.open(folder) as index:
         assert index.retrieve(QUESTIONS[0], Vector(), k=1)
         for collection in index.client.list_collections():
             index.client.delete_collection(collection.name)
-        if made_anew:
+        if made_again:
             for name in ("kb.leaves", "kb.manifest"):
                 index.client.create_collection(name)
         for ask in (index.count, index.documents, lambda: index.retrieve(QUESTIONS[0], Vector(), k=1)):

@@ -116,7 +116,7 @@ def check_case(folder: Path, whole: tuple[Path, dict[str, Any]], name: str, kind
 @pytest.mark.parametrize(
     ("name", "kind"), quick(1, [("", "delete"), ("data_level0.bin", "flip"), ("index_metadata.pickle", "cut")])
 )
-def test_vectors_are_made_anew_without_embedding_anything(
+def test_vectors_are_rebuilt_without_embedding_anything(
     tmp_path: Path, whole: tuple[Path, dict[str, Any]], name: str, kind: str
 ):
     check_case(tmp_path, whole, name, kind)
@@ -124,7 +124,7 @@ def test_vectors_are_made_anew_without_embedding_anything(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "kind"), [*itertools.product(FILES, DAMAGES)][::3])
-def test_vectors_are_made_anew_without_embedding_anything_whatever_file_is_damaged(
+def test_vectors_are_rebuilt_without_embedding_anything_after_damage_to_any_file(
     tmp_path: Path, whole: tuple[Path, dict[str, Any]], name: str, kind: str
 ):
     check_case(tmp_path, whole, name, kind)
@@ -155,7 +155,7 @@ def fork_server() -> Iterator[ForkServer]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["die_at_write", "die"])
-def test_after_a_kill_at_any_step_of_making_vectors_anew_the_next_repair_goes_on(
+def test_after_a_kill_at_any_step_of_rebuilding_vectors_the_next_repair_goes_on(
     tmp_path: Path, fork_server: ForkServer, whole: tuple[Path, dict[str, Any]], how: str
 ):
     lost = shutil.copytree(whole[0], tmp_path / "lost")
@@ -199,7 +199,7 @@ print(json.dumps(errors))
 
 @pytest.mark.slow
 @pytest.mark.parametrize("left", [0, 40, 150, 400, 1000])
-def test_where_the_disk_is_full_while_vectors_are_made_anew_the_next_repair_goes_on(
+def test_where_the_disk_is_full_while_vectors_are_rebuilt_the_next_repair_goes_on(
     small_disk: Path,  # noqa: F811
     whole: tuple[Path, dict[str, Any]],
     left: int,

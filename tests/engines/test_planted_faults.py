@@ -151,7 +151,7 @@ class Forgetful(Table):
 TABLES = [kind for kind in Table.__subclasses__() if kind.__module__ == __name__]
 
 
-class MadeAnew(Engine):
+class Rebuilt(Engine):
     """A table that is there is replaced."""
 
     def create(self, name, notes, *, searched):
@@ -199,8 +199,8 @@ def test_a_table_that_breaks_a_law_is_noticed(kind: Any):
 
 
 def test_an_engine_that_breaks_a_law_is_noticed():
-    def anew() -> Callable[[], Any]:
-        engine = MadeAnew()
+    def rebuilt() -> Callable[[], Any]:
+        engine = Rebuilt()
         return lambda: engine
 
     def late() -> Callable[[], Any]:
@@ -213,7 +213,7 @@ def test_an_engine_that_breaks_a_law_is_noticed():
 
         return connect
 
-    assert "test_a_table_is_made_once_and_keeps_its_notes" in broken(anew)
+    assert "test_a_table_is_made_once_and_keeps_its_notes" in broken(rebuilt)
     assert "test_what_was_put_and_deleted_is_so_for_everybody" in broken(late)
 
 

@@ -385,7 +385,9 @@ async def test_the_asynchronous_twins_find_and_do_the_same(tmp_path: Path):
 
 
 @pytest.mark.parametrize("opened", [{}, {"embedder": "wordllama"}, {"embedder": DeterministicFakeEmbedding(size=5)}])
-async def test_a_store_has_embeddings_for_the_filters_of_langchain_whatever_embeds(tmp_path: Path, opened: dict[str, Any]):
+async def test_a_store_has_embeddings_for_the_filters_of_langchain_with_any_embedder(
+    tmp_path: Path, opened: dict[str, Any]
+):
     with Index.open(tmp_path / "kb", **opened) as kb:
         store = SpanVectorStore(kb)
         assert len(store.embeddings.embed_documents(["before", "any document"])) == 2

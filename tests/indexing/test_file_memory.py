@@ -99,7 +99,7 @@ def test_a_file_that_was_written_a_moment_ago_is_read_once_more(tmp_path: Path, 
     ],
     ids=["as long as before", "another file", "an older time", "its mode"],
 )
-def test_whatever_changes_of_a_file_is_noticed_also_if_its_time_is_put_back(tmp_path, docs, read, change: Any):
+def test_any_change_of_a_file_is_noticed_also_if_its_time_is_put_back(tmp_path, docs, read, change: Any):
     with Index.open(tmp_path / "kb") as index:
         index.sync(docs)
         before = os.stat(docs / "a.md")

@@ -84,7 +84,7 @@ def found(index: Index) -> dict[str, float]:
 
 
 @pytest.mark.parametrize(("mirrored", "sentences"), quick(2, [(True, 0), (False, 1), (False, 0)]))
-def test_lost_vectors_are_made_anew_as_they_were(tmp_path: Path, mirrored: bool, sentences: int):
+def test_lost_vectors_are_rebuilt_as_they_were(tmp_path: Path, mirrored: bool, sentences: int):
     ids = made(tmp_path / "kb", mirrored=mirrored, sentences=sentences)
     with Index.open(tmp_path / "kb", embedder=Counting().embedder) as index:
         before = found(index)
@@ -106,7 +106,7 @@ def test_lost_vectors_are_made_anew_as_they_were(tmp_path: Path, mirrored: bool,
         assert not index._store.has_lost
 
 
-def test_until_vectors_are_made_anew_searches_by_vectors_say_so_and_others_go_on(tmp_path: Path):
+def test_until_vectors_are_rebuilt_searches_by_vectors_say_so_and_others_go_on(tmp_path: Path):
     counting = Counting()
     ids = made(tmp_path / "kb", mirrored=False, embedder=counting.embedder)
     lose_vectors(tmp_path / "kb")
@@ -165,7 +165,7 @@ def test_a_doctor_finds_vectors_that_are_gone_from_files_that_nobody_has_recorde
         assert index.repair() == []
 
 
-def test_vectors_of_trees_are_made_anew_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_vectors_of_trees_are_rebuilt_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(_chroma._HNSW, "sync_threshold", 6)
     counting = Counting()
     made(tmp_path / "kb", mirrored=False, embedder=counting.embedder)

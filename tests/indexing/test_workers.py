@@ -160,7 +160,7 @@ def test_a_function_that_ends_its_worker_is_an_error_here(tmp_path: Path):
 @pytest.mark.parametrize(
     "error", [SystemExit(), SystemExit("x"), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()]
 )
-def test_whatever_a_worker_raises_is_an_exception(error: BaseException, monkeypatch: pytest.MonkeyPatch):
+def test_an_error_of_any_kind_in_a_worker_is_an_exception(error: BaseException, monkeypatch: pytest.MonkeyPatch):
     def raise_it(_: object) -> None:
         raise error
 

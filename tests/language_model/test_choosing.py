@@ -56,7 +56,7 @@ def test_names_that_differ_in_case_alone_are_told_apart():
 
 @given(st.text(), st.lists(st.text(min_size=1).filter(str.strip), min_size=1, unique=True), st.integers(1, 3))
 @examples(200)
-def test_whatever_is_answered_at_most_most_of_the_names_are_read(answer, names, most):
+def test_at_most_most_names_of_any_answer_are_read(answer, names, most):
     found = read_names(answer, names, most)
     assert len(found) == len(set(found)) <= most
     assert set(found) <= set(names)

@@ -77,7 +77,7 @@ def test_what_only_looks_like_a_json_list_is_a_line_like_any_other(answer):
     assert read_phrasings(answer, known=[], count=3) == [answer]
 
 
-def test_what_is_known_or_there_already_is_left_out_whatever_the_case():
+def test_what_is_known_or_there_already_is_left_out_in_any_case():
     answer = "1. The Fire\n2. the  fire\n3. WHEN did it burn?\n4. the blaze"
     assert read_phrasings(answer, known=["When did it burn?"], count=9) == ["The Fire", "the blaze"]
 

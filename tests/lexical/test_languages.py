@@ -93,7 +93,7 @@ def test_a_text_with_foreign_names_is_in_the_language_of_its_sentences():
     assert find_language(text) == "en"
 
 
-def test_the_language_of_an_index_decides_where_a_text_is_in_doubt():
+def test_the_language_of_an_index_decides_where_a_texts_is_uncertain():
     text = "Kaffee und Tee"
     assert find_language(text, expected="de") == "de"
     assert find_language(text, expected=None) is None
@@ -202,7 +202,7 @@ def test_matching_words_stand_out_in_each_language(index):
     assert {passage.text[slice(*place)] for place in found.words(passage.text)} == {"Rückgabe", "möglich"}
 
 
-def test_a_document_in_doubt_is_read_like_most_of_the_others(tmp_path):
+def test_a_document_of_uncertain_language_is_read_like_most_of_the_others(tmp_path):
     doubtful = Document("doubtful", "Kaffee und Tee")
     german = [Document(f"{number}", f"{TEXTS['de']} {number}.") for number in range(3)]
     with Index.open(tmp_path / "kb") as index:

@@ -89,7 +89,7 @@ def test_where_nodes_begin_is_kept_when_segments_are_merged(some, query, data):
     }
 
 
-def test_nodes_are_scored_by_lucenes_variant_whatever_leaves_are_scored_by():
+def test_nodes_are_scored_by_lucenes_variant_and_leaves_by_any():
     arrays = postings_of([[(["a", "b"], 0, 0), (["a"], 1, 0)], [(["c"], 0, 0)]])
     _, okapi, _ = Corpus([(arrays, None)]).score_with_nodes(["a"], settings=BM25Settings(variant="okapi"))
     _, lucene, _ = Corpus([(arrays, None)]).score_with_nodes(["a"], settings=BM25Settings())

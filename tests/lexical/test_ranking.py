@@ -95,7 +95,7 @@ def test_every_term_is_found_where_it_stands(leaves):
 
 
 @given(corpora_in_parts())
-def test_merging_is_building_anew(corpus):
+def test_merging_gives_what_building_at_once_gives(corpus):
     leaves, live, parts = corpus
     same_arrays(merge_postings(parts), build_postings([terms for terms, lives in zip(leaves, live, strict=True) if lives]))
 

@@ -51,7 +51,7 @@ def test_fills_what_llamaindex_fills_where_scores_fall_along_the_text(drawn):
 
 @examples(100)
 @given(siblings)
-def test_fills_all_that_llamaindex_fills_whatever_the_scores_and_nothing_that_was_found(drawn):
+def test_with_any_scores_fills_all_that_llamaindex_fills_and_nothing_that_was_found(drawn):
     leaves, ordinals, scores = drawn
     hits = sorted(
         (hit(leaves[i], score) for i, score in zip(ordinals, scores, strict=False)), key=lambda found: found.order

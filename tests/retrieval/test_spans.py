@@ -123,7 +123,7 @@ def test_metadata_that_json_cannot_hold_do_not_fail_a_retrieval(exporter):
     assert len(exporter.get_finished_spans()) == 2
 
 
-def test_spans_can_be_sent_whatever_was_asked_or_found(shared_index: Index, exporter):
+def test_spans_of_any_question_and_answer_can_be_sent(shared_index: Index, exporter):
     odd = HostResult("\ud800", "a \ud800 b", 1.0, {"\ud800": "\ud800"})
     leafspan.retrieve("x", HostRetriever("shop", lambda _: [odd], None))
     with pytest.raises(InvalidArgument, match="valid Unicode"):

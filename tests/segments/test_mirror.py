@@ -174,7 +174,7 @@ def test_the_files_of_dead_documents_disappear(tmp_path):
         assert not {first, second} & set(segments(tmp_path / "kb"))
 
 
-def test_a_segment_that_is_half_dead_is_written_anew(tmp_path):
+def test_a_segment_that_is_half_dead_is_rewritten(tmp_path):
     with open_at(tmp_path / "kb") as index:
         index.add(documents := some_documents(*range(1, 9)))
         answers(index)
@@ -248,7 +248,7 @@ def undamaged():
 
 @pytest.mark.parametrize("recipe", ["words", "vectors"])
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_file_is_made_anew_with_a_warning(place, damage, recipe):
+def test_a_damaged_file_is_rebuilt_with_a_warning(place, damage, recipe):
     (path,) = segments(place, recipe)
     DAMAGES[damage](path)
     with open_at(place) as index:
@@ -264,7 +264,7 @@ def test_a_damaged_file_is_made_anew_with_a_warning(place, damage, recipe):
             answers(index)
 
 
-def test_a_file_that_cannot_be_read_is_made_anew_with_a_warning(place, monkeypatch):
+def test_a_file_that_cannot_be_read_is_rebuilt_with_a_warning(place, monkeypatch):
     def refused(path):
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
@@ -276,7 +276,7 @@ def test_a_file_that_cannot_be_read_is_made_anew_with_a_warning(place, monkeypat
 
 
 @pytest.mark.parametrize("recipe", ["words", "vectors"])
-def test_a_missing_file_is_made_anew_with_a_warning(place, recipe):
+def test_a_missing_file_is_rebuilt_with_a_warning(place, recipe):
     (path,) = segments(place, recipe)
     path.unlink()
     with open_at(place) as index, pytest.warns(RuntimeWarning, match="has lost its files; leafspan rebuilds them"):
@@ -291,7 +291,7 @@ def test_without_any_files_they_are_made(place, monkeypatch):
         assert answers(index) == undamaged()
 
 
-def test_files_deleted_while_open_go_on_and_are_written_anew_at_the_next_change(place, monkeypatch):
+def test_files_deleted_while_open_go_on_and_are_rewritten_at_the_next_change(place, monkeypatch):
     expected = answers_of_fresh(some_documents(1, 2, 3, 4, 5))
     calls = made(monkeypatch)
     with open_at(place) as index:
@@ -321,7 +321,7 @@ def answers_after_the_loss_of_a_file(place, lose):
     return found
 
 
-def test_one_of_several_files_deleted_while_open_is_written_anew_at_the_second_change(place, monkeypatch):
+def test_one_of_several_files_deleted_while_open_is_rewritten_at_the_second_change(place, monkeypatch):
     found = answers_after_the_loss_of_a_file(place, Path.unlink)
     calls = made(monkeypatch)
     with open_at(place) as index:
@@ -329,7 +329,7 @@ def test_one_of_several_files_deleted_while_open_is_written_anew_at_the_second_c
     assert calls == []
 
 
-def test_a_file_in_use_whose_place_a_folder_takes_is_written_anew_at_the_second_change(place):
+def test_a_file_in_use_whose_place_a_folder_takes_is_rewritten_at_the_second_change(place):
     answers_after_the_loss_of_a_file(place, put_a_folder_in_its_place)
 
 

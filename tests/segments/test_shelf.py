@@ -174,7 +174,7 @@ def test_a_bit_flipped_in_any_record_of_a_segment_changes_no_answer(engine: Remo
 
 @pytest.mark.parametrize("where", quick(2, [0.1, 0.5, 0.0, 0.3, 0.7, 0.9]))
 @pytest.mark.parametrize("damage", ["flipped", "lost", "no text", "another piece"])
-def test_whatever_happens_to_a_piece_answers_are_right(engine: RemoteEngine, tmp_path: Path, where: float, damage: str):
+def test_after_any_damage_to_a_piece_answers_are_right(engine: RemoteEngine, tmp_path: Path, where: float, damage: str):
     with opened(engine, tmp_path / "writer") as writer:
         writer.add(documents(*range(30)))
     table = engine.inner.table("kb.segments")

@@ -52,7 +52,7 @@ class History:
 
     Attributes:
         token_announces: Whether it is the token that tells readers of a change, as behind a client.
-        in_doubt: Trees that have lost summaries, whose other ones may be deleted to be written again.
+        uncertain: Trees that have lost summaries, whose other ones may be deleted to be written again.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class History:
         self._unannounced: list[Change] = []
         self._sources: dict[int, tuple[int, int]] = {}
         self.token_announces = True
-        self.in_doubt: set[str] = set()
+        self.uncertain: set[str] = set()
 
     def documents(self) -> dict[str, str | None]:
         """The current version of each document."""
@@ -147,7 +147,7 @@ class History:
         elif kind == "leaves" and method == "delete":
             for id_ in options["ids"]:
                 document, version, _ = id_.rsplit("#", 2)
-                if self._version(index, document) == version and document not in self.in_doubt:
+                if self._version(index, document) == version and document not in self.uncertain:
                     self._world.problem(f"leaf {id_} of a current version is deleted")
 
     def _version(self, index: str, document: str) -> str | None:

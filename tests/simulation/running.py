@@ -299,10 +299,10 @@ class _Run:
         if self._scenario.has_trees:
             todo.append(Operation(next(numbers), "build"))
         name = lost.rsplit("#", 2)[0]
-        self._history.in_doubt.add(name)
+        self._history.uncertain.add(name)
         self._alone(last, lambda index: check_loss(self._world, index, name))
         last = self._continue(todo)
-        self._history.in_doubt.clear()
+        self._history.uncertain.clear()
         self._alone(last, lambda index: check_doctor(self._world, index, repairs=False))
         check_records(self._world, self._history, self._records)
         self._world.counts["lost leaves restored"] += 1

@@ -40,7 +40,7 @@ def test_a_hit_that_fills_the_budget_joins_the_run_that_it_touches_unless_that_w
     assert spans(runs_within_budget(found, 3, max_words=2, run_cost=0)[0]) == [(0, 1, 0.9), (2, 2, 0.0)]
 
 
-def test_a_run_is_worth_its_words_whatever_leaves_stand_beside_it():
+def test_a_run_is_worth_its_words_beside_any_leaves():
     # At 0.5 a word, the run is worth 0.9 + 0.3 + 0.9 - 3 * 0.5, which is more than 0.5 for a run; what follows is worth nothing.
     found = hits(tree(9), {0: 0.9, 1: 0.3, 2: 0.9, **dict.fromkeys(range(3, 7), 0.0), 8: 0.5})
     assert spans(runs_within_budget(found, 3, max_words=None, run_cost=1)[0]) == [(0, 2, 0.9)]
@@ -98,7 +98,7 @@ def test_where_there_is_room_for_all_a_gap_is_bridged_if_it_is_shorter_than_a_ru
 
 
 @pytest.mark.parametrize("order", [(0, 2, 1), (0, 1, 2), (2, 1, 0), (1, 2, 0)])
-def test_a_gap_of_little_relevance_is_bridged_in_whatever_order_hits_come(order):
+def test_a_gap_of_little_relevance_is_bridged_in_any_order_of_hits(order):
     leaves = tree(9)
     scores = {0: 0.5, 1: 0.001, 2: 0.5, 8: 0.1}
     found = [hits(leaves, {ordinal: scores[ordinal]})[0] for ordinal in (*order, 8)]

@@ -92,7 +92,7 @@ def test_indexes_of_a_folder_share_the_file_and_keep_their_catalogues_while_othe
     assert what(file.read("other", 2)) == what(holding(row("o")))
 
 
-def test_a_file_with_many_changes_is_written_anew_with_all_that_it_has(path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_file_with_many_changes_is_rewritten_with_all_that_it_has(path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("leafspan.store._catalogue_file._SMALL", 2000)
     writer, reader = CatalogueFile(path), CatalogueFile(path)
     writer.keep("kb", 0, EMPTY, ["kb", "other"])

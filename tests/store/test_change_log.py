@@ -126,7 +126,7 @@ CHANGES = st.lists(
 
 @given(CHANGES)
 @examples(200, fast=20)
-def test_a_reader_that_follows_has_the_catalogue_of_one_that_comes_anew(changes: list[Any]):
+def test_a_reader_that_follows_has_the_catalogue_of_a_new_one(changes: list[Any]):
     engine = RemoteEngine()
     options: dict[str, Any] = {"embedder": EMBEDDER, "splitter": SPLITTER, "embedding_cache": False}
     writers = [Index.open(client=engine, **options) for _ in range(2)]

@@ -230,10 +230,10 @@ def test_a_private_view_quotes_nothing_and_its_vault_forgets_nothing_of_a_damage
         assert private.get("a").text == "Alice Smith called."
 
 
-def test_doubts_of_a_version_are_forgotten_when_another_version_of_the_document_is_doubted() -> None:
+def test_suspicions_of_a_version_are_forgotten_when_another_version_of_the_document_is_suspected() -> None:
     met = Met()
-    for version, doubts in (("1", 1), ("1", 2), ("2", 1), ("1", 1), ("1", 2)):
+    for version, times in (("1", 1), ("1", 2), ("2", 1), ("1", 1), ("1", 2)):
         met.doubt({("a", version)})
-        assert met.doubts["a", version] == doubts
+        assert met.doubts["a", version] == times
     met.doubt({("b", "1")})
     assert met.doubts == {("a", "1"): 2, ("b", "1"): 1}

@@ -145,7 +145,7 @@ def garbage(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "damage"), paired(["leafspan.lock", "leafspan.files", "leafspan.changes"], [Path.unlink, empty, garbage])
 )
-def test_small_files_that_are_lost_while_an_index_is_open_are_made_anew(
+def test_small_files_that_are_lost_while_an_index_is_open_are_rebuilt(
     tmp_path: Path, name: str, damage: Callable[[Path], None]
 ):
     with Index.open(tmp_path / "kb") as index:

@@ -54,7 +54,7 @@ def only_read(path: Path) -> list[str]:
         return sorted(passage.document_id for passage in index.retrieve("Which one is red?", k=9))
 
 
-def made_anew(use: Callable[[Path], list[str]], path: Path) -> list[str]:
+def rebuilt(use: Callable[[Path], list[str]], path: Path) -> list[str]:
     """The result of a use that rebuilds something. Who only reads gets an error."""
     if use is only_read:
         with pytest.raises(StorageReadOnly, match="only Chroma has what is asked for"):
@@ -76,7 +76,7 @@ def repair(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("use", [read, only_read, write, repair])
-def test_whatever_of_an_index_is_a_folder_or_a_file_by_mistake_the_answer_is_right_or_the_error_is_leafspans(
+def test_with_a_folder_or_a_file_in_any_wrong_place_the_answer_is_right_or_the_error_is_leafspans(
     whole: Path, tmp_path: Path, use: Callable[[Path], list[str]]
 ):
     for each in sorted(whole.rglob("*")):
@@ -138,7 +138,7 @@ def test_a_folder_in_the_place_of_the_catalogue_is_told_of_once(
     path = copied(whole, tmp_path / "kb")
     put_a_folder(path / "leafspan.segments" / "catalogue")
     with pytest.warns(RuntimeWarning, match="catalogue' must be a file, and is a folder: the database is read") as told:
-        assert made_anew(use, path) == list(COLOURS)
+        assert rebuilt(use, path) == list(COLOURS)
     assert len(told) == 1
 
 
@@ -156,7 +156,7 @@ def segments(path: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("use", [read, only_read])
-def test_a_folder_in_the_place_of_a_segment_is_told_of_and_the_segment_made_anew(
+def test_a_folder_in_the_place_of_a_segment_is_reported_and_the_segment_rebuilt(
     whole: Path, tmp_path: Path, use: Callable[[Path], list[str]]
 ):
     path = copied(whole, tmp_path / "kb")
@@ -164,7 +164,7 @@ def test_a_folder_in_the_place_of_a_segment_is_told_of_and_the_segment_made_anew
     put_a_folder(segment)
     expected = f"{segment}: a folder, where a file belongs: move the folder away; leafspan rebuilds it"
     with pytest.warns(RuntimeWarning, match=re.escape(expected)) as told:
-        assert made_anew(use, path) == list(COLOURS)
+        assert rebuilt(use, path) == list(COLOURS)
     assert len(told) == 1
 
 

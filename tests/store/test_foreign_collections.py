@@ -95,7 +95,7 @@ def test_empty_leaves_of_another_distance_are_somebody_elses_too(client: Any, pl
 
 
 @STORES
-def test_an_index_whose_manifest_was_not_made_before_a_kill_is_made_anew(client: Any, place: dict[str, Any]):
+def test_an_index_whose_manifest_was_not_made_before_a_kill_is_made_again(client: Any, place: dict[str, Any]):
     options: dict[str, Any] = {"embedding_function": None, "configuration": {"hnsw": {"space": "cosine"}}}
     client.create_collection(f"{place['name']}.leaves", metadata={"made_by": "leafspan"}, **options)
     with Index.open(**place) as index:

@@ -174,7 +174,7 @@ def copied(whole: Lying, *, segments: bool) -> Lying:
 
 
 @pytest.mark.parametrize("seed", quick(40, range(400)))
-def test_whatever_an_engine_answers_an_error_is_of_leafspan(whole: Lying, seed: int, tmp_path: Path):
+def test_an_error_for_any_answer_of_an_engine_is_of_leafspan(whole: Lying, seed: int, tmp_path: Path):
     chance = random.Random(seed)
     engine = copied(whole, segments=chance.random() < 0.5)
     engine.chance, engine.right = chance, chance.choice([1, 2, 3, 5, 8, 13, 21, 34])
@@ -186,7 +186,7 @@ def test_whatever_an_engine_answers_an_error_is_of_leafspan(whole: Lying, seed: 
 
 
 @pytest.mark.parametrize("seed", quick(40, range(400)))
-def test_whatever_somebody_changes_in_the_records_an_error_is_of_leafspan(whole: Lying, seed: int, tmp_path: Path):
+def test_an_error_for_any_change_in_the_records_is_of_leafspan(whole: Lying, seed: int, tmp_path: Path):
     chance = random.Random(seed)
     engine = copied(whole, segments=chance.random() < 0.5)
     for _ in range(chance.choice([1, 1, 3])):
@@ -322,7 +322,7 @@ def test_records_that_were_not_asked_for_are_left_out():
 
 
 @pytest.mark.parametrize("seed", quick(8, range(100)))
-def test_whatever_a_chroma_server_answers_an_error_is_of_leafspan(
+def test_an_error_for_any_answer_of_a_chroma_server_is_of_leafspan(
     chroma_server: tuple[str, int], seed: int, tmp_path: Path
 ):
     chance = random.Random(seed)
@@ -345,9 +345,7 @@ def test_whatever_a_chroma_server_answers_an_error_is_of_leafspan(
 
 
 @pytest.mark.parametrize("seed", quick(12, range(100)))
-def test_whatever_is_changed_in_the_rows_of_a_database_an_error_is_of_leafspan(
-    pgvector_server: str, seed: int, tmp_path: Path
-):
+def test_an_error_for_any_change_in_the_rows_of_a_database_is_of_leafspan(pgvector_server: str, seed: int, tmp_path: Path):
     import psycopg
     from psycopg.sql import SQL, Identifier
     from psycopg_pool import ConnectionPool
@@ -387,7 +385,7 @@ def test_whatever_is_changed_in_the_rows_of_a_database_an_error_is_of_leafspan(
 
 
 @pytest.mark.parametrize("seed", quick(12, range(100)))
-def test_whatever_is_changed_in_the_points_of_qdrant_an_error_is_of_leafspan(seed: int, tmp_path: Path):
+def test_an_error_for_any_change_in_the_points_of_qdrant_is_of_leafspan(seed: int, tmp_path: Path):
     qdrant = pytest.importorskip("qdrant_client")
     chance = random.Random(seed)
     client = qdrant.QdrantClient(":memory:")

@@ -16,7 +16,7 @@ from leafspan.store._folder import folder_at
 from leafspan.store._reader import Reader
 
 
-def test_whatever_is_opened_again_between_two_calls_an_index_opens(tmp_path: Path, monkeypatch) -> None:
+def test_an_index_opens_with_any_other_opening_between_two_calls(tmp_path: Path, monkeypatch) -> None:
     with Index.open(tmp_path) as index:
         index.add(Document("a", "One."))
         changes = ChangeFile(tmp_path / "leafspan.changes")

@@ -214,7 +214,7 @@ def test_the_doctor_drops_what_stops_all_writes(tmp_path, collection):
         assert [each.id for each in index.retrieve("After", k=1)]
 
 
-def test_without_mend_the_doctor_says_what_stops_all_writes(tmp_path):
+def test_check_says_what_stops_all_writes(tmp_path):
     folder = tmp_path / "kb"
     with Index.open(folder, name="leafspan", embedder=EMBEDDER, splitter=SPLITTER) as index:
         index.add(FINE)

@@ -333,7 +333,7 @@ def test_many_more_leaves_of_others_take_no_place(index):
 
 
 @pytest.mark.parametrize("others", [0, 3, 300])
-def test_equal_leaves_tie_whatever_else_there_is(index, others):
+def test_equal_leaves_tie_among_any_others(index, others):
     a = index.scoped(A)
     index.add([Document(f"b{n}", "The budget.", None, {"tenant": "b"}) for n in range(others)])
     a.add([Document(f"{n:02}", "The budget tea.") for n in range(40)])
@@ -629,7 +629,7 @@ def test_building_in_a_view_touches_nobody_else_s_trees(planted):
     assert others() == before
 
 
-def test_a_second_tenant_s_equal_texts_are_summarised_anew(anywhere):
+def test_a_second_tenant_s_equal_texts_are_summarised_again(anywhere):
     asked = []
 
     def summarize(texts: list[str]) -> str:

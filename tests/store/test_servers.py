@@ -80,7 +80,7 @@ QUICK = {("stall", "vectors"), ("stall", "add"), ("cut", "both"), ("html", "get"
         for mode, call in itertools.product((*SLOW, *BROKEN), CALLS)
     ],
 )
-def test_whatever_a_server_does_a_call_ends_in_time_with_an_error_of_ours_and_the_next_one_works(
+def test_with_any_fault_of_a_server_a_call_ends_in_time_with_an_error_of_ours_and_the_next_one_works(
     index: Index, proxy: HostileProxy, mode: str, call: str
 ) -> None:
     proxy.do(mode)

@@ -211,7 +211,7 @@ def test_a_row_that_is_not_as_it_was_written_is_an_error_once_and_from_then_on_t
     assert dict(file.read("kb", 1).catalogue.rows) == written.expected  # type: ignore[union-attr]
 
 
-def test_a_damaged_row_is_not_taken_over_when_the_file_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_damaged_row_is_not_taken_over_when_the_file_is_rewritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("leafspan.store._catalogue_file._SMALL", 0)
     written = Written(tmp_path / "catalogue", {id_: Row(id_, "hash", VERSIONS[0], 2, title="A title") for id_ in "abc"})
     other = CatalogueFile(written.path)
@@ -243,7 +243,7 @@ def test_one_that_has_replaced_the_file_leaves_the_rows_of_those_who_read_the_ol
     assert rows["a"] == written.expected["a"]
 
 
-def test_documents_that_are_left_out_are_in_doubt_and_the_others_as_they_were(tmp_path: Path, unpacked: list[str]):
+def test_documents_that_are_left_out_are_suspect_and_the_others_as_they_were(tmp_path: Path, unpacked: list[str]):
     written = Written(tmp_path / "catalogue", {id_: Row(id_, "hash", VERSIONS[0], 2) for id_ in "abc"})
     catalogue = Catalogue(written.read())
     damage = Damage("a text is missing", in_row=False)

@@ -166,7 +166,7 @@ def test_a_document_may_be_replaced_by_the_version_that_it_has():
     assert len(disk.leaves.records) == 3
 
 
-def test_all_leaves_of_a_damaged_document_go_with_it_whatever_their_numbers(monkeypatch):
+def test_all_leaves_of_a_damaged_document_with_any_numbers_go_with_it(monkeypatch):
     """Fewer may be noted for the next writer, so that a number that nobody has written is not counted up to."""
     monkeypatch.setattr(_writer, "_MOST", 3)
     disk = filled({"a": 5, "b": 1})

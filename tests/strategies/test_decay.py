@@ -160,7 +160,7 @@ def test_the_base_is_hybrid_unless_another_one_is_given():
     assert Decay().base == Hybrid()
 
 
-def test_all_results_of_the_base_are_looked_at_whatever_k_is():
+def test_all_results_of_the_base_are_looked_at_with_any_k():
     base = Found(*dated([NOW]))
     with pytest.raises(StopIteration):
         next(Decay(base=base, now=NOW).retrieve([Query("?")], RetrievalContext(10, k=3)))

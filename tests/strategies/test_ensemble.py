@@ -159,7 +159,7 @@ def test_spans_that_overlap_are_one_passage_which_both_retrievers_found():
     assert found[0].trace.united == (United(0, 3, 3),)
 
 
-def test_the_same_span_in_both_lists_is_one_whatever_its_anchor():
+def test_the_same_span_in_both_lists_is_one_with_any_anchor():
     parents = parents_of(hits(LEAVES, {2: 0.9}), level=1)
     elsewhere = [replace(parents[0], span=replace(parents[0].span, anchor=(3, LEAVES[3].start)), words=None)]
     found = answered(Ensemble(retrievers=(SentenceWindow(), ParentDocument())), [elsewhere], [parents])[0]
@@ -360,7 +360,7 @@ def test_a_passage_gets_from_each_retriever_the_best_share_of_a_span_that_overla
 
 @examples(100)
 @given(rankings(), st.integers(0, 11), st.integers(1, 4), st.sampled_from(FUSIONS))
-def test_what_all_retrievers_have_first_is_first_whatever_its_length(lists, leaf, size, fusion):
+def test_what_all_retrievers_have_first_is_first_with_any_length(lists, leaf, size, fusion):
     long = [replace(each, score=10.0, leaf=None) for each in hits(LEAVES, {max(0, leaf - size): 10.0})]
     long = [replace(each, span=replace(each.span, last=min(11, leaf + size))) for each in long]
     best = hits(LEAVES, {leaf: 10.0})

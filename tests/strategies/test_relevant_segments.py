@@ -192,7 +192,7 @@ def test_it_keeps_to_the_budget_of_the_call(index: Index):
 
 
 @pytest.mark.parametrize(("max_words", "limits"), [(300, {"budget": 3000}), (50, {"budget": 600}), (100, {"k": 5})])
-def test_no_passage_is_longer_than_a_run_may_be_whatever_the_budget(wikipedia: Index, max_words, limits):
+def test_no_passage_is_longer_than_a_run_may_be_with_any_budget(wikipedia: Index, max_words, limits):
     passages = wikipedia.retrieve("steam engine", RelevantSegments(max_words=max_words), **limits)
     lengths = [len(passage.text.split()) for passage in passages]
     assert max(lengths) <= max_words

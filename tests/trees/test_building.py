@@ -177,7 +177,7 @@ def grouped(seed, overlap=0.0):
 
 @examples(25, fast=10)
 @given(st.integers(0, 999), st.sampled_from([0.0, 0.2]), st.integers(0, 40), st.booleans())
-def test_whatever_a_clusterer_says_that_is_allowed_gives_a_tree(seed, overlap, count, across):
+def test_any_allowed_answer_of_a_clusterer_gives_a_tree(seed, overlap, count, across):
     index = opened()
     index.add([document("a", count), document("b", 7)])
     built = index.build_tree(clusterer=grouped(seed, overlap), across_documents=across)
@@ -374,7 +374,7 @@ def test_another_summarizer_must_be_given_on_purpose(index):
     assert records(index, "tree.texts") == {}
 
 
-def test_another_clusterer_builds_anew_but_the_same_function_made_again_does_not(index):
+def test_another_clusterer_builds_again_but_the_same_function_made_again_does_not(index):
     def make(size):
         def cluster(vectors, sizes, most):
             return fours(vectors, sizes, most)

@@ -39,7 +39,7 @@ def test_clusters_come_in_order_and_without_repetition():
     assert check_clusters([[4, 3], (2, 0, 2), np.array([1])], [1] * 5, 9) == [[0, 2], [1], [3, 4]]
 
 
-def test_places_are_ints_whatever_they_were():
+def test_places_of_any_type_become_ints():
     [[place]] = check_clusters([np.array([0])], [1], 9)
     assert type(place) is int
 
@@ -150,7 +150,7 @@ def test_a_place_is_alone_only_where_it_fits_in_nowhere(drawn):
 
 @pytest.mark.parametrize("count", range(1, 16))
 @pytest.mark.parametrize("make", [lambda n: topics(1, n), lambda n: topics(1, n, noise=0), lambda n: np.zeros((n, 16))])
-def test_a_few_places_are_clustered_whatever_they_are(count, make):
+def test_any_few_places_are_clustered(count, make):
     vectors = make(count).astype(np.float32)
     for max_words in 5, 25, 50, NO_LIMIT:
         check_laws(Bisecting()(vectors, [10] * count, max_words), [10] * count, max_words)

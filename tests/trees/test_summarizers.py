@@ -459,7 +459,7 @@ async def test_a_group_that_fails_every_time_is_reported_and_the_others_are_kept
 
 
 @pytest.mark.parametrize("error", [NotImplementedError, ImportError, NameError])
-async def test_what_no_repetition_mends_is_not_repeated(error):
+async def test_what_no_repetition_repairs_is_not_repeated(error):
     model = Failing(rotten="a", error=error)
     _, errors = await of_both(lambda: persistent(model), [["a"]])
     assert isinstance(errors[0], FunctionFailed)

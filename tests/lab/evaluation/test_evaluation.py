@@ -358,7 +358,7 @@ def test_an_answer_must_stand_in_the_index(index):
         evaluate(index, [Question("Who?", [Answer("bees", 0, 1000)])], ["bm25"])
 
 
-def test_an_answer_is_found_at_every_place_whatever_its_case_and_white_space():
+def test_an_answer_in_any_case_and_white_space_is_found_at_every_place():
     question = Question("?", ["the  DANCE", "dance"])
     assert find_answers(question, {"a": "The\ndance, a dance.", "b": "the dance"}) == [
         [Answer("a", 0, 9), Answer("b", 0, 9)],

@@ -84,7 +84,7 @@ def test_results_of_all_hostile_documents(hostile: Browser):
         assert_harmless(hostile.open(address))
 
 
-def test_links_lead_to_documents_whatever_their_ids_are(hostile: Browser):
+def test_links_lead_to_documents_with_any_ids(hostile: Browser):
     page = hostile.open("documents")
     links = [link for link in page.links.values() if link.startswith("./document?")]
     assert len(links) == len(TEXTS)

@@ -40,17 +40,17 @@ def test_the_same_names_are_found_as_by_a_scan(called, words):
 
 
 @given(CALLED, CALLED, TEXTS)
-def test_a_table_with_changes_is_like_one_made_anew(before, after, words):
+def test_a_table_with_changes_is_like_a_new_one(before, after, words):
     changed = {id_: names for id_, names in after.items() if before.get(id_) != names}
     outdated = [id_ for id_, names in before.items() if after.get(id_) != names]
     updated = Names(table_of(before), outdated, table_of(changed))
-    anew = Names(table_of(after))
-    assert found_in(updated, words) == found_in(anew, words) == scanned(after, words)
+    fresh = Names(table_of(after))
+    assert found_in(updated, words) == found_in(fresh, words) == scanned(after, words)
     for keys in after.values():
         for key in keys:
-            assert sorted(updated.called(key)) == sorted(anew.called(key))
+            assert sorted(updated.called(key)) == sorted(fresh.called(key))
     for id_ in "uvwxyz":
-        assert updated.at(f"/{id_}") == anew.at(f"/{id_}") == ([id_] if id_ in after else [])
+        assert updated.at(f"/{id_}") == fresh.at(f"/{id_}") == ([id_] if id_ in after else [])
 
 
 def test_names_that_many_share_name_none_of_them():

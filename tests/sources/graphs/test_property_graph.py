@@ -133,7 +133,7 @@ def test_entities_are_embedded_once(filled: Any):
     assert seen.count("Bees?") == 2
 
 
-def test_names_are_found_in_whole_words_whatever_their_case(filled: Any):
+def test_names_in_any_case_are_found_in_whole_words(filled: Any):
     strategy = PropertyGraph(filled, entities=0, depth=0, kinds=["entity"])
     assert [each.id for each in leafspan.retrieve("WHAT ABOUT TEA?", strategy)] == ["entity:tea"]
     assert leafspan.retrieve("What do the teams steam?", strategy) == []

@@ -258,7 +258,7 @@ def sqlite_session(shop_file):
     return f"sqlite:///{shop_file}"
 
 
-def test_postgres_reads_strings_as_the_guard_does_whatever_the_server_is_set_to(postgres_session):
+def test_postgres_with_any_settings_reads_strings_as_the_guard_does(postgres_session):
     engine = sqlalchemy.create_engine(postgres_session, connect_args={"options": "-c standard_conforming_strings=off"})
     checked = Guard(dialect="postgres", row_limit=5).check("SELECT 'a\\' AS t, ' AS u' AS v")
     assert Database.of(engine, 5).run(checked, 5, Deadline.after(5), None).rows == (("a\\", " AS u"),)

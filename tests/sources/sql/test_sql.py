@@ -321,7 +321,7 @@ def test_without_a_model_a_question_is_refused(sqlite_url):
     assert "language model" not in str(refused.value)
 
 
-def test_a_failed_query_is_mended_with_the_error_shown(sqlite_url):
+def test_a_failed_query_is_repaired_with_the_error_shown(sqlite_url):
     model = Model("SELECT nam FROM customers", "SELECT name FROM customers WHERE id = 1")
     [passage] = retrieve("Who is first?", SQL(sqlite_url, generate=model, max_retries=1))
     assert passage.text == "name: Ada"
@@ -330,7 +330,7 @@ def test_a_failed_query_is_mended_with_the_error_shown(sqlite_url):
     assert passage.trace.notes[0].startswith("attempt 1 failed: the database gave an error: no such column: nam")
 
 
-def test_sql_of_the_user_is_mended_too(sqlite_url):
+def test_sql_of_the_user_is_repaired_too(sqlite_url):
     model = Model("SELECT name FROM customers WHERE id = 1")
     passages = retrieve("SELECT nam FROM customers WHERE id = 1", SQL(sqlite_url, generate=model, max_retries=2))
     assert texts(passages) == ["name: Ada"]
@@ -343,7 +343,7 @@ def test_sql_of_the_user_that_is_refused_is_not_given_to_a_model(sqlite_url):
     assert model.prompts == []
 
 
-def test_a_refused_query_is_mended_and_never_run(sqlite_url):
+def test_a_refused_query_is_repaired_and_never_run(sqlite_url):
     model = Model("DELETE FROM customers", "```sql\nDROP TABLE items\n```", "SELECT COUNT(*) AS n FROM customers")
     [passage] = retrieve("Clean up", SQL(sqlite_url, generate=model, max_retries=2))
     assert passage.text == "n: 3"

@@ -126,7 +126,7 @@ def test_a_summary_that_scores_far_more_than_the_leaves_is_certain_and_no_error(
 
 @examples(200)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20), st.floats(0.01, 100), st.floats(-100, 100))
-def test_relevances_are_shares_whatever_the_unit_of_the_scores_is(values, factor, shift):
+def test_relevances_are_shares_in_any_unit_of_the_scores(values, factor, shift):
     found = relevances(values)
     assert sum(found) == pytest.approx(1)
     assert [each for _, each in sorted(zip(values, found, strict=True))] == sorted(found)

@@ -196,7 +196,7 @@ def test_ties_keep_the_order_in_which_keys_were_first_seen(fuse):
     assert [key for key, _ in fuse(rankings[::-1])] == ["b", "a", "c"]
 
 
-def test_what_ties_on_paper_ties_whatever_is_added_first():
+def test_what_ties_on_paper_ties_in_any_order_of_adding():
     third = 1 / 3
     assert third / 61 + third / 63 + third / 62 < third / 62 + third / 61 + third / 63
     # Each of the three keys comes first, second and third once.
