@@ -22,7 +22,7 @@ pictures: .venv/dev ## Draw the pictures of the strategies' pages again
 	$(BIN)/python -m tools.site.pictures
 
 test: .venv/dev ## Run all tests except the slow ones, in about four minutes
-	LEAFSPAN_TEST_FIGURES=.test-figures.json $(TEST) -m "not slow"
+	LEAFSPAN_TEST_FIGURES=.test-figures.json $(TEST) -m "not slow" --budget 1
 
 test-all: .venv/dev ## Run all tests, including long kill and property tests, servers, browsers, notebooks and large indexes
 	LEAFSPAN_TESTS=thorough $(TEST)
