@@ -243,19 +243,9 @@ def llamaindex_gives_the_same(index: Index, runner: asyncio.Runner, scenario: Sc
     assert [*map(seen_in_llamaindex, runner.run(together()))] == expected[2:]
 
 
-@every_scenario
-def test_every_way_of_asking_gives_the_same(forest: Index, runner: asyncio.Runner, scenario: Scenario):
-    expected = [shown(passages) for passages in ask(forest, scenario)]
-    the_core_gives_the_same(forest, runner, scenario, expected)
-    langchain_gives_the_same(forest, runner, scenario, expected)
-    llamaindex_gives_the_same(forest, runner, scenario, expected)
-    traces_are_the_same_in_both_hosts(forest, scenario)
-
-
-def traces_are_the_same_in_both_hosts(forest: Index, scenario: Scenario) -> None:
-    langchain, llamaindex = scenario.in_langchain(forest, explain=True), scenario.in_llamaindex(forest, explain=True)
-    answers = ask(forest, scenario)
-    expected = [shown(passages) for passages in answers]
+def both_hosts_explain_the_same(index: Index, runner: asyncio.Runner, scenario: Scenario, expected: list[Any]) -> None:
+    langchain, llamaindex = scenario.in_langchain(index, explain=True), scenario.in_llamaindex(index, explain=True)
+    answers = ask(index, scenario)
     explained = langchain.batch(QUESTIONS[1:3])
     assert [[document.metadata.pop("trace") for document in found] for found in explained] == traces(answers[1:3])
     assert [*map(seen_in_langchain, explained)] == expected[1:3]
@@ -265,6 +255,13 @@ def traces_are_the_same_in_both_hosts(forest: Index, scenario: Scenario) -> None
 
 
 WAYS = [the_core_gives_the_same, langchain_gives_the_same, llamaindex_gives_the_same]
+
+
+@pytest.mark.parametrize(("scenario", "way"), paired(SCENARIOS, [*WAYS, both_hosts_explain_the_same]), ids=named)
+def test_every_way_of_asking_gives_the_same(forest: Index, runner: asyncio.Runner, scenario: Scenario, way: Way):
+    way(forest, runner, scenario, [shown(passages) for passages in ask(forest, scenario)])
+
+
 CLIENTS = ["memory_index", "server_index", "postgres_index", "qdrant_index"]
 
 
