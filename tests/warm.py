@@ -26,7 +26,7 @@ from typing import Any
 
 from tests import processor_time
 
-IMPORTED = ("chromadb", "numpy", "leafspan", "leafspan.engines.chroma", "leafspan.indexing", "wordllama", "tests.corpus")
+IMPORTED = ("chromadb", "wordllama", "leafspan.cli", "leafspan.engines.chroma", "leafspan.indexing", "tests.corpus")
 _ROOT = Path(__file__).parents[1]
 _MOST_BYTES = 1 << 18
 _mutex = threading.Lock()
@@ -164,6 +164,12 @@ def _entered(request: dict[str, Any], streams: list[int]) -> Callable[[], object
     for descriptor in streams:
         if descriptor > 2:
             os.close(descriptor)
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        errors = "backslashreplace" if name == "stderr" else "strict"
+        stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115 (until the end)
+        stream.reconfigure(line_buffering=name == "stderr" or stream.isatty())
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])
