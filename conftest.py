@@ -14,7 +14,7 @@ from typing import Any
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
-pytest_plugins = ["tests.processor_time"]
+pytest_plugins = ["pytester", "tests.processor_time"]
 
 os.environ["HAYSTACK_TELEMETRY_ENABLED"] = "False"  # read when a page imports Haystack
 

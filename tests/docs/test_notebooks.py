@@ -11,10 +11,8 @@ import nbformat
 import pytest
 
 from tests.docs.run_notebooks import NOTEBOOKS, run
-from tests.profiles import quick
 
 PATHS = sorted(NOTEBOOKS.glob("*.ipynb"))
-SHORTEST_FIRST = sorted(PATHS, key=lambda path: path.stem != "tree")
 MOST_BYTES = 320_000
 # Ids of masked documents differ in each vault.
 VERSION = re.compile(r"#[0-9a-f]{8}#")
@@ -48,7 +46,8 @@ def test_there_is_a_notebook_for_each_subject():
     ]
 
 
-@pytest.mark.parametrize("path", quick(1, SHORTEST_FIRST), ids=lambda path: path.stem)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_says_what_is_stored_in_it(path, tmp_path):
     notebook = run(path, tmp_path)
     assert said(notebook) == said(nbformat.read(path, as_version=4))
@@ -77,6 +76,7 @@ def test_a_notebook_begins_with_what_one_gets_and_how_to_install(path):
     assert "    pip install " in first.source
 
 
+@pytest.mark.slow
 def test_a_key_in_the_environment_does_not_reach_a_notebook(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
     source = 'import os\nprint([name for name in os.environ if name.endswith("_API_KEY")])'

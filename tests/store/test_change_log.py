@@ -125,7 +125,7 @@ CHANGES = st.lists(
 
 
 @given(CHANGES)
-@examples(200, fast=20)
+@examples(200, fast=4)
 def test_a_reader_that_follows_has_the_catalogue_of_a_new_one(changes: list[Any]):
     engine = RemoteEngine()
     options: dict[str, Any] = {"embedder": EMBEDDER, "splitter": SPLITTER, "embedding_cache": False}

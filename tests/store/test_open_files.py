@@ -14,7 +14,7 @@ from leafspan import Document, Index
 from leafspan.engines.local._open_files import too_many_files
 from tests import warm
 from tests.durability.versions import EMBEDDER
-from tests.profiles import quick
+from tests.profiles import THOROUGH, quick
 
 pytest.importorskip("resource", reason="this system has no limit that could be set")
 
@@ -30,7 +30,7 @@ path, writing, most = sys.argv[1], sys.argv[2] == "write", int(sys.argv[3])
 with Index.open(path, embedder=EMBEDDER) as index:  # so that all modules are loaded
     index.retrieve("honey")
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-for free in range(most):
+for free in range(0, most, int(sys.argv[4])):
     held = []
     try:
         while True:
@@ -57,10 +57,14 @@ for free in range(most):
 
 
 def tries(path: Path, use: str, most: int) -> list[tuple[str, str, list[str]]]:
-    """What became of using an index with 0, 1, 2 and more files that can be opened, and the warnings of each."""
+    """The outcomes of using an index with 0, 1, 2 and more files that can be opened, and their warnings."""
     root = Path(__file__).parents[2]
     done = warm.run(
-        [sys.executable, "-c", TRIES, str(path), use, str(most)], cwd=root, capture_output=True, text=True, check=True
+        [sys.executable, "-c", TRIES, str(path), use, str(most), "1" if THOROUGH else "3"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return [tuple(json.loads(line)) for line in done.stdout.splitlines()]
 

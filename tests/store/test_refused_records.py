@@ -164,6 +164,7 @@ def add_elsewhere(folder: Path, id_: str) -> str:
     return warm.run(command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[2]).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")
 def test_after_a_refused_write_everybody_else_can_write(tmp_path):
     folder = tmp_path / "kb"

@@ -57,7 +57,7 @@ from leafspan.strategies import (
     Watched,
 )
 from leafspan.trees import Bisecting, Extractive
-from tests.profiles import examples, quick
+from tests.profiles import THOROUGH, examples, quick
 
 A, B = F("tenant") == "a", F("tenant") == "b"
 AT_A, AT_B = Scope(A).suffix, Scope(B).suffix  # what ends the stored ids of their documents
@@ -1035,8 +1035,8 @@ _law = {
     "others": corpora,
     "raw": st.lists(st.tuples(documents, foreign), max_size=4, unique_by=lambda each: each[0].id),
     "others_first": st.booleans(),
-    "work": st.lists(operations, max_size=5),
-    "asked": st.lists(retrievals, min_size=1, max_size=2),
+    "work": st.lists(operations, max_size=5 if THOROUGH else 3),
+    "asked": st.lists(retrievals, min_size=1, max_size=2 if THOROUGH else 1),
     "moved_to": texts,
 }
 PHASES = [Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink]  # explaining takes minutes here
@@ -1046,7 +1046,7 @@ _slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.
 def test_nothing_seen_through_a_view_depends_on_others_in_memory(client):
     attacks = compared = 0
 
-    @examples(20, fast=4, phases=PHASES, report_multiple_bugs=False, suppress_health_check=_slow)
+    @examples(20, fast=2, phases=PHASES, report_multiple_bugs=False, suppress_health_check=_slow)
     @given(**_law)
     def law(**drawn):
         nonlocal attacks, compared
