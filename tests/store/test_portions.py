@@ -144,18 +144,19 @@ async def test_the_event_loop_goes_on_between_the_writes_of_adding_replacing_and
         def call(self: ChromaCollection, *, ids: list[str], **columns: object) -> None:
             begun[method].append(beats)
             loop.call_soon_threadsafe(beat)  # comes before the next write if the loop goes on
-            assert len(ids) <= 101  # a third of the documents and of the token, which are divided evenly
+            assert len(ids) <= 11  # a third of the documents and of the token, which are divided evenly
             original(self, ids=ids, **columns)
 
         monkeypatch.setattr(ChromaCollection, method, call)
 
-    monkeypatch.setattr(Portions, "note", lambda self, records, seconds: None)  # all portions are of a hundred records
+    monkeypatch.setattr(Portions, "note", lambda self, records, seconds: None)
+    monkeypatch.setattr("leafspan.engines.chroma._portions._FEWEST", 10)  # so all portions are of ten records
     for method in begun:
         noting(method)
     index = await Index.aopen(tmp_path / "kb")
-    await index.aadd([Document(f"d{number}", f"Document {number}.") for number in range(300)])
-    await index.aadd([Document(f"d{number}", f"Another document {number}.") for number in range(300)])
-    await index.adelete([f"d{number}" for number in range(300)])
+    await index.aadd([Document(f"d{number}", f"Document {number}.") for number in range(30)])
+    await index.aadd([Document(f"d{number}", f"Another document {number}.") for number in range(30)])
+    await index.adelete([f"d{number}" for number in range(30)])
     assert index.count() == 0
     index.close()
     for method, least in (("add", 2 * 3), ("upsert", 5 * 3), ("delete", 3 * 3)):

@@ -136,6 +136,7 @@ def test_prompts_can_be_read_and_changed_in_llamaindex(filled: Any):
     assert retriever.prompt == "{count} words for {question}"
 
 
+@pytest.mark.slow
 def test_the_retriever_of_langchain_loads_nothing_of_llamaindex():
     program = "import sys, langchain_ext; langchain_ext.PropertyGraphRetriever; sys.exit('llama_index' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -404,6 +404,7 @@ def test_a_graph_that_never_answers_is_waited_for_no_longer_than_allowed(sentenc
     graph.release.set()
 
 
+@pytest.mark.slow
 def test_a_program_ends_though_a_graph_never_answers(tmp_path: Path):
     import subprocess
     import sys

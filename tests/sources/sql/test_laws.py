@@ -197,7 +197,7 @@ TABLE_NAMES = st.one_of(
 )
 
 
-@examples(200, fast=25)
+@examples(200, fast=6)
 @given(name=TABLE_NAMES, listed=st.sampled_from([None, "in quotes", "as it is"]), some=st.booleans())
 def test_a_table_can_be_read_by_the_name_that_the_prompt_offers(tmp_path_factory, postgres_session, name, listed, some):
     quoted = '"{}"'.format(name.replace('"', '""'))

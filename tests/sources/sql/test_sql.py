@@ -137,7 +137,7 @@ def test_the_database_is_asked_once_also_where_the_retrieval_looks_again(tmp_pat
     run = type(rows.database).run
     monkeypatch.setattr(type(rows.database), "run", lambda self, *args: asked.append(args[0].sql) or run(self, *args))
     with Index.open(tmp_path / "kb") as index:
-        index.add([Document(str(number), f"Bees dance, says note {number}.") for number in range(200)])
+        index.add([Document(str(number), f"Bees dance, says note {number}.") for number in range(100)])
         found = index.retrieve("bees", Ensemble(retrievers=[BM25(), Numbers()]), budget=800)
     assert sum(passage.kind == "text" for passage in found) > 24 + 800 // 30  # more than the first look was at
     assert len(asked) == 1
