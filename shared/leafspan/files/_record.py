@@ -1,4 +1,4 @@
-"""What a file reader returns: the file's documents, its unreadable parts, and its parts that a person sees, such as pages."""
+"""What a file reader returns: the documents of a file, its unreadable parts, and its visible parts, such as pages."""
 
 from __future__ import annotations
 
