@@ -314,6 +314,7 @@ def test_a_model_is_asked_once_however_often_it_is_retrieved(shared_index: Index
     assert len(asked) == 1
 
 
+@pytest.mark.slow
 def test_a_window_that_begins_far_away_takes_few_retrievals_to_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     recorded: list[Answers] = []
     made = Answers.__init__

@@ -185,6 +185,7 @@ def listening() -> Iterator[tuple[str, list[str]]]:
         server.server_close()
 
 
+@pytest.mark.slow
 def test_pictures_ask_for_nothing_from_elsewhere(chromium: str):
     with listening() as (address, asked):
         text = requests_to(address)
