@@ -176,7 +176,7 @@ def settled(index: Index) -> bool:
     """Whether nobody holds anything, after a moment."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
-        if not readers_of(index) and not index._sources.indexes.words._mirror._mutex.locked():
+        if not readers_of(index) and not index._sources.indexes.words.mirror._mutex.locked():
             return True
         time.sleep(0.01)
     return False
@@ -311,7 +311,7 @@ def test_one_that_waits_for_another_thread_s_copy_is_told_of_it_after_a_minute_w
     for timeout in longer_and_longer(TIMEOUT):
         with pytest.raises(RetrievalTimeout):
             index.retrieve(QUESTION, BM25(), timeout=timeout)
-        if index._sources.indexes.words._mirror._mutex.locked():  # it got to where it makes the copy
+        if index._sources.indexes.words.mirror._mutex.locked():  # it got to where it makes the copy
             break
     busy = "another thread that is indexing words has made no progress for 0"
     with ends_within(TIMEOUT + SLACK), pytest.raises(leafspan.WriterBusy, match=busy):

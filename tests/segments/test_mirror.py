@@ -522,7 +522,7 @@ def test_a_stale_reader_does_not_remove_newer_segments(tmp_path, monkeypatch):
         index.add(some_documents(3, 4))
         answers(index)
         there = segments(tmp_path / "kb")
-        snapshot = run(index._sources.indexes.words._mirror.current(stale))
+        snapshot = run(index._sources.indexes.words.mirror.current(stale))
         stale.leave()
         assert min(snapshot.live) == 0 < max(snapshot.live)
         assert segments(tmp_path / "kb") == there
@@ -537,7 +537,7 @@ def test_old_segments_leave_memory(tmp_path, monkeypatch):
         index.add(some_documents(1, 2))
         answers(index)
         indexes = index._sources.indexes
-        held = [weakref.ref(mirror._segments[0]) for mirror in (indexes.words._mirror, indexes.vectors)]
+        held = [weakref.ref(mirror._segments[0]) for mirror in (indexes.words.mirror, indexes.vectors)]
         index.add(some_documents(3, 4))
         answers(index)
         gc.collect()

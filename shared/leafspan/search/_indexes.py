@@ -45,7 +45,7 @@ class SearchIndexes:
     @property
     def copies(self) -> list[Mirror]:
         """All copies of stored data."""
-        return [each for each in (self.words.copy, self.vectors, self.records) if each is not None]
+        return [each for each in (self.words.mirror, self.vectors, self.records) if each is not None]
 
     def close(self) -> None:
         """Close the store. A closed store in a folder cannot be used any more, so its copies are released, too."""

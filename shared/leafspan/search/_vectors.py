@@ -86,11 +86,15 @@ def nearest_leaves(
         return (yield Call(scan, (snapshot, visible, chosen, vectors, needed), computes=True))  # type: ignore[no-any-return]
     share = chosen.leaves / everything.leaves
     if reader.searches_among and share < 1 and chosen.leaves <= _MOST_AMONG:
-        return (yield from _among(reader, visible, vectors, count, chosen))
+        rows = [row for row in visible.rows.values() if visible.stored_id(row.document_id) in chosen.ids]
+        ids = [id_ for row in rows for id_ in row.leaf_ids]
+        hits = yield from _overfetch(reader, vectors, count + 1, count, chosen, ids)
+        return [row[:count] for row in hits]
     if not exact and (share == 1 or (share >= _MIN_SHARE and chosen.leaves > _FEW_FETCHED)):
-        rows = yield from _overfetch(reader, vectors, count, chosen, share=share)
-        if all(_is_complete(row, count, chosen) and not (complete and _are_equal(row)) for row in rows):
-            return [row[:count] for row in rows]
+        asked = math.ceil(count / share * (_MORE if share < 1 else 1)) + 1
+        hits = yield from _overfetch(reader, vectors, asked, count, chosen)
+        if all(_is_complete(row, count, chosen) and not (complete and _are_equal(row)) for row in hits):
+            return [row[:count] for row in hits]
     leaves, stored = yield from _fetch_vectors(reader, visible, chosen)
     return (yield Call(rank, (leaves, stored, vectors, needed), computes=True))  # type: ignore[no-any-return]
 
@@ -129,16 +133,12 @@ def begin_scan(reader: Reader, copy: Mirror | None, vectors: Any, count: int, wh
 
 def similarities(reader: Reader, copy: Mirror | None, vectors: Any, ids: Sequence[str]) -> Flow[NDArray[np.float64]]:
     """The cosine similarities of leaves to vectors."""
-    if copy is None:
-        stored = yield from reader.fetch_vectors(ids)
-        return (yield Call(_cosines_of, ([stored[id_] for id_ in ids], vectors), computes=True))  # type: ignore[no-any-return]
-    visible = yield from reader.catalogue()
-    snapshot = yield from copy.current(reader)
-    return (yield Call(_cosines_in, (snapshot, visible, vectors, ids), computes=True))  # type: ignore[no-any-return]
+    stored = (yield from leaf_vectors(reader, copy, ids)) if ids else ()
+    return (yield Call(_cosines_of, (stored, vectors), computes=True))  # type: ignore[no-any-return]
 
 
 def leaf_vectors(reader: Reader, copy: Mirror | None, ids: Sequence[str]) -> Flow[NDArray[np.float32]]:
-    """The vectors of leaves, a row for each."""
+    """The vectors of at least one leaf, a row for each."""
     import numpy as np
 
     if copy is None:
@@ -149,12 +149,7 @@ def leaf_vectors(reader: Reader, copy: Mirror | None, ids: Sequence[str]) -> Flo
     return (yield Call(_vectors_in, (snapshot, visible, ids), computes=True))  # type: ignore[no-any-return]
 
 
-def _cosines_in(snapshot: MirrorSnapshot, visible: Catalogue, vectors: Any, ids: Sequence[str]) -> NDArray[np.float64]:
-    return _cosines_of(_vectors_in(snapshot, visible, ids) if ids else (), vectors)
-
-
 def _vectors_in(snapshot: MirrorSnapshot, visible: Catalogue, ids: Sequence[str]) -> NDArray[np.float32]:
-    """The vectors of at least one leaf."""
     return vectors_of(snapshot, _rows(snapshot, visible, tuple(ids)))
 
 
@@ -181,26 +176,15 @@ def _cosines_of(stored: Any, vectors: Any) -> NDArray[np.float64]:
     return cosines.clip(-1.0, 1.0)
 
 
-def _overfetch(reader: Reader, vectors: Any, count: int, chosen: Selection, *, share: float) -> Flow[list[list[Hit]]]:
-    """The nearest leaves of a selection for each vector, best first, by over-fetching."""
-    asked = min(MOST_RESULTS, math.ceil(count / share * (_MORE if share < 1 else 1)) + 1)
+def _overfetch(
+    reader: Reader, vectors: Any, asked: int, count: int, chosen: Selection, among: Sequence[str] | None = None
+) -> Flow[list[list[Hit]]]:
+    """The engine's nearest leaves of a selection, best first. More are asked for until the best ``count`` are sure."""
     while True:
-        found = yield from reader.nearest(vectors, asked, chosen)
-        if asked >= MOST_RESULTS or all(_is_complete(row, count, chosen) for row in found):
-            return found
-        asked = min(asked * 4, MOST_RESULTS)
-
-
-def _among(reader: Reader, visible: Catalogue, vectors: Any, count: int, chosen: Selection) -> Flow[list[list[Hit]]]:
-    """The nearest leaves of a selection, best first, from an engine that compares only these."""
-    rows = [row for row in visible.rows.values() if visible.stored_id(row.document_id) in chosen.ids]
-    ids = [id_ for row in rows for id_ in row.leaf_ids]
-    asked = min(MOST_RESULTS, count + 1)
-    while True:
-        found = yield from reader.nearest(vectors, asked, chosen, among=ids)
-        if asked >= MOST_RESULTS or all(_is_complete(row, count, chosen) for row in found):
-            return [row[:count] for row in found]
-        asked = min(asked * 4, MOST_RESULTS)
+        rows = yield from reader.nearest(vectors, min(asked, MOST_RESULTS), chosen, among=among)
+        if asked >= MOST_RESULTS or all(_is_complete(row, count, chosen) for row in rows):
+            return rows
+        asked *= 4
 
 
 def _is_complete(row: Sequence[Hit], count: int, chosen: Selection) -> bool:

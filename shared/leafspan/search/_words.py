@@ -46,22 +46,17 @@ ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
 class LexicalIndex:
     """BM25 over the leaves that a reader sees. Each search brings it up to date."""
 
-    def __init__(self, copy: Mirror | None, analyzer: Analysis | None, settings: BM25Settings) -> None:
+    def __init__(self, mirror: Mirror | None, analyzer: Analysis | None, settings: BM25Settings) -> None:
         self.analyzer = analyzer
         self._settings = settings
-        self._mirror = copy
+        self.mirror = mirror  # the words of all leaves; None if the index was opened without its own analyzer
         self._corpora: tuple[MirrorSnapshot | None, dict[str, Any]] = (None, {})
         self._kept_matcher: tuple[MirrorSnapshot | None, SoftMatcher | None] = (None, None)
 
-    @property
-    def copy(self) -> Mirror | None:
-        """The postings of all leaves, or None if the index was opened without its own analyzer."""
-        return self._mirror
-
     def close(self) -> None:
         """Release the copies of files."""
-        if self._mirror is not None:
-            self._mirror.close()
+        if self.mirror is not None:
+            self.mirror.close()
         self._corpora = (None, {})
         self._kept_matcher = (None, None)
 
@@ -69,27 +64,27 @@ class LexicalIndex:
         """The leaves that match the words of each query, best first. Ties are ordered by document, then position."""
         if not request.texts:
             return []
-        if self._mirror is None:
+        if self.mirror is None:
             raise IndexMismatch(
                 "the index was made with an analyzer of your own: open it with that (analyzer=...) to search its words"
             )
         visible = yield from reader.whole_catalogue(request.where)
-        snapshot = yield from self._mirror.current(reader)
+        snapshot = yield from self.mirror.current(reader)
         matching = None if reader.scope is None and request.where is None else visible.select(request.where)
         counted = _counted(reader, visible)
-        return (yield from self._mirror.computed(self._search, snapshot, visible, matching, counted, request))
+        return (yield from self.mirror.computed(self._search, snapshot, visible, matching, counted, request))
 
     @property
     def keeps_leaf_words(self) -> bool:
         """Whether ``soft_matches`` can be called."""
-        return self._mirror is not None and keeps_leaf_words(self.analyzer)
+        return self.mirror is not None and keeps_leaf_words(self.analyzer)
 
     def soft_matches(self, reader: Reader, request: SoftMatches) -> Flow[list[list[float]]]:
         """How well leaves match the words of each question. Only for an index that ``keeps_leaf_words``."""
-        assert self._mirror is not None
+        assert self.mirror is not None
         visible = yield from reader.catalogue()
-        snapshot = yield from self._mirror.current(reader)
-        return (yield from self._mirror.computed(self._compare, snapshot, visible, request))
+        snapshot = yield from self.mirror.current(reader)
+        return (yield from self.mirror.computed(self._compare, snapshot, visible, request))
 
     def _compare(self, snapshot: MirrorSnapshot, visible: Catalogue, request: SoftMatches) -> list[list[float]]:
         matcher = self._matcher(snapshot)
@@ -103,11 +98,11 @@ class LexicalIndex:
         with their titles, so leaves of the documents with that name are not counted. The rarity is 0 for a name of stop
         words or words that the analyzer does not know, and for every name if the index was opened without its own analyzer.
         """
-        if self._mirror is None:
+        if self.mirror is None:
             return [0.0] * len(names)
         visible = yield from reader.catalogue()
-        snapshot = yield from self._mirror.current(reader)
-        return (yield from self._mirror.computed(self._rarities, snapshot, _counted(reader, visible), names))
+        snapshot = yield from self.mirror.current(reader)
+        return (yield from self.mirror.computed(self._rarities, snapshot, _counted(reader, visible), names))
 
     def _rarities(
         self, snapshot: MirrorSnapshot, counted: Selection | None, names: Sequence[tuple[str, int]]
@@ -128,9 +123,9 @@ class LexicalIndex:
 
     def warm(self, reader: Reader) -> Flow[None]:
         """Load and update everything that a search needs, unless the index was opened without its own analyzer."""
-        if self._mirror is not None:
-            snapshot = yield from self._mirror.current(reader)
-            corpus = yield from self._mirror.computed(self._corpus, snapshot, "postings")
+        if self.mirror is not None:
+            snapshot = yield from self.mirror.current(reader)
+            corpus = yield from self.mirror.computed(self._corpus, snapshot, "postings")
             if len(corpus.readings()) > 1:
                 yield Call(find_language, ("",))  # loads the language detection, which each question needs
 
@@ -169,7 +164,7 @@ class LexicalIndex:
                 self._with_other_writings(question, read, corpus, settings, counting)
                 for question, read in zip(request.texts, terms_of_all, strict=True)
             ]
-        if self._mirror is not None and self._mirror.is_shared:
+        if self.mirror is not None and self.mirror.is_shared:
             asked = {term for read in terms_of_all for bag in read.values() for term in bag}
             collect(partial(part.find, term) for part in corpus.postings for term in asked)
         for question, terms, reading in zip(request.texts, terms_of_all, own, strict=True):
