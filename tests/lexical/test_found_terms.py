@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 
 from leafspan.lexical import _terms
-from leafspan.lexical._terms import FoundTerm, KnownTerms
+from leafspan.lexical._terms import TermCache, TermPostings
 
 
-def term_of(leaves: int) -> FoundTerm:
+def term_of(leaves: int) -> TermPostings:
     rows = np.arange(leaves)
-    return FoundTerm(rows, np.ones(leaves, np.uint8), np.ones(leaves), 1.0)
+    return TermPostings(rows, np.ones(leaves, np.uint8), np.ones(leaves), 1.0)
 
 
 def test_terms_are_kept_until_they_have_too_many_leaves_together(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(_terms, "_MOST_KEPT", 20)
-    known, looked_up = KnownTerms(), []
+    known, looked_up = TermCache(), []
 
-    def find(name: str, leaves: int) -> Mapping[int | None, FoundTerm]:
+    def find(name: str, leaves: int) -> Mapping[int | None, TermPostings]:
         return known.find(name, lambda: looked_up.append(name) or {None: term_of(leaves)})
 
     for name in "abcda":

@@ -114,8 +114,8 @@ def terms_of_question(analyzer: Analysis, text: str, reading: int, main: int, ow
     for others in ((main, own), (main,)):
         also = frozenset(READINGS[other] for other in others if other is not None) - {read.language}
         terms = _terms(read.language, read.stem, True, True, also)
-        if found := [term for chunk in chunks(text) for term in terms[chunk]]:
-            return found
+        if own_terms := [term for chunk in chunks(text) for term in terms[chunk]]:
+            return own_terms
     return []
 
 
@@ -264,17 +264,17 @@ def matching_words(analyzer: Analyzer, question: str) -> Callable[[str], list[tu
     def places(text: str) -> list[tuple[int, int]]:
         reading = analyzer.reading(find_language(text))
         asked = asked_in(reading)
-        met = [match for match in _WORD.finditer(text) if match.end() - match.start() <= _LONGEST]
-        terms = terms_of(reading, {match[0] for match in met})
-        found = []
-        for match in met:
+        matches = [match for match in _WORD.finditer(text) if match.end() - match.start() <= _LONGEST]
+        terms = terms_of(reading, {match[0] for match in matches})
+        spans = []
+        for match in matches:
             if terms[match[0]] and asked.issuperset(terms[match[0]]):
-                found.append(match.span())
+                spans.append(match.span())
             elif not asked.isdisjoint(terms[match[0]]):
                 runs = list(_RUN.finditer(text, *match.span()))
                 of_runs = terms_of(reading, {run[0] for run in runs})
-                found += [run.span() for run in runs if not asked.isdisjoint(of_runs[run[0]])]
-        return found
+                spans += [run.span() for run in runs if not asked.isdisjoint(of_runs[run[0]])]
+        return spans
 
     def terms_of(reading: Analyzer, words: Collection[str]) -> dict[str, list[str]]:
         return dict(zip(words, reading(list(words), asked=True), strict=True))

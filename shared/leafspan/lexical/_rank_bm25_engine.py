@@ -108,8 +108,8 @@ def _bags(postings: Postings) -> list[list[str]]:
     bags: list[list[str]] = [[] for _ in postings.lengths]
     place = 0
     for word, leaves in zip(words, postings.frequencies().tolist(), strict=True):
-        found = slice(place, place + leaves)
-        for row, count in zip(postings.rows[found].tolist(), postings.counts[found].tolist(), strict=True):
+        own = slice(place, place + leaves)
+        for row, count in zip(postings.rows[own].tolist(), postings.counts[own].tolist(), strict=True):
             bags[row] += [word] * count
         place += leaves
     return bags

@@ -13,12 +13,12 @@ from leafspan.errors import InvalidArgument
 from leafspan.lexical._postings import Postings
 from leafspan.lexical._terms import (
     CountedLeaves,
-    FoundTerm,
     Group,
-    KnownTerms,
     Nodes,
     NodeScores,
     Term,
+    TermCache,
+    TermPostings,
     WeighedTerms,
     added_up,
     nowhere,
@@ -91,7 +91,7 @@ class Corpus:
         self._kept_norms: dict[object, NDArray[np.float64]] = {}
         self._term_numbers: list[NDArray[np.intp]] | None = None
         self._nodes: Nodes | None = None
-        self._known_terms = KnownTerms()
+        self._term_cache = TermCache()
 
     @property
     def postings(self) -> list[Postings]:
@@ -120,26 +120,26 @@ class Corpus:
 
         For larger nodes, see ``leafspan.lexical._terms``.
         """
-        found = self._find_all(terms, settings, counting, own)
-        counted = found.counted
+        query_terms = self._find_all(terms, settings, counting, own)
+        counted = query_terms.counted
         if self._nodes is None:
             self._nodes = Nodes([part.postings for part in self._parts])
         in_nodes = []
-        for term in found.terms:
-            if len(term.found.rows):
+        for term in query_terms.terms:
+            if len(term.postings.rows):
                 group = counted.group_of(term.reading)
                 if group.nodes is None:
                     group.nodes = self._nodes.count(self._mask_of(counted, term.reading))
-                if term.found.nodes is None:
+                if term.postings.nodes is None:
                     length = group.average * group.leaves
-                    term.found.nodes = self._nodes.of_term(
-                        term.found.rows, term.found.counts, group.nodes, length, settings
+                    term.postings.nodes = self._nodes.of_term(
+                        term.postings.rows, term.postings.counts, group.nodes, length, settings
                     )
-                in_nodes.append((term.times * term.scale, term.found.nodes))
+                in_nodes.append((term.times * term.scale, term.postings.nodes))
         idf: dict[str, float] = {}
-        for term in found.terms:
+        for term in query_terms.terms:
             idf[term.name] = max(idf.get(term.name, 0.0), term.idf)
-        return self._add_up(found, settings), self._nodes.score(in_nodes), idf
+        return self._add_up(query_terms, settings), self._nodes.score(in_nodes), idf
 
     def scales(
         self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None, own: int | None = None
@@ -168,37 +168,37 @@ class Corpus:
         for reading, bag in bags.items():
             for name in bag:
                 readings_of[name].append(reading)
-        known = []
+        weighed = []
         for name, readings in readings_of.items():
-            found = self._find(name, None in bags, counted, settings)
+            by_reading = self._find(name, None in bags, counted, settings)
             for reading in readings:
                 group = counted.group_of(reading)
-                in_group = found.get(None if counted.are_alike(reading) else reading) or nowhere(settings)
+                in_group = by_reading.get(None if counted.are_alike(reading) else reading) or nowhere(settings)
                 idf = settings.idf(group.leaves, len(in_group.rows))
                 if idf < 0:
                     idf = self._floor(counted, reading, settings)
-                known.append(Term(name, reading, in_group, bags[reading][name], idf))
-        return scaled(known, counted, own)
+                weighed.append(Term(name, reading, in_group, bags[reading][name], idf))
+        return scaled(weighed, counted, own)
 
     def _add_up(self, query_terms: WeighedTerms, settings: BM25Settings) -> Scores:
         """Sum the found terms to scores of all leaves."""
         import numpy as np
 
         counted = query_terms.counted
-        known = [term for term in query_terms.terms if len(term.found.rows)]
-        scores = added_up([(term.found.rows, term.found.tf, term.weight) for term in known], self.leaves)
-        positive = settings.absent == 0 and all(term.weight > 0 for term in known)
+        terms = [term for term in query_terms.terms if len(term.postings.rows)]
+        scores = added_up([(term.postings.rows, term.postings.tf, term.weight) for term in terms], self.leaves)
+        positive = settings.absent == 0 and all(term.weight > 0 for term in terms)
         present = None if positive else np.zeros(self.leaves, dtype=np.bool_)
         if settings.absent:
             of_reading: defaultdict[int | None, float] = defaultdict(float)
-            for term in known:
+            for term in terms:
                 of_reading[term.reading] += settings.absent * term.weight
             for reading, absent in of_reading.items():
                 mask = self._mask_of(counted, reading)
                 scores[slice(None) if mask is None else mask] += absent
         if present is not None:
-            for term in known:
-                present[term.found.rows] = True
+            for term in terms:
+                present[term.postings.rows] = True
         return Scores(scores, present, query_terms.ideal, counted.every.leaves)
 
     def has(self, term: str) -> bool:
@@ -214,8 +214,8 @@ class Corpus:
         """Return the idf of each term among the leaves with a reading, at least 0."""
         counted = self._counted(counting)
         group, key = counted.group_of(reading), None if counted.are_alike(reading) else reading
-        found = {term: self._find(term, reading is None, counted, settings).get(key) for term in terms}
-        counts = {term: len(of_term.rows) if of_term else 0 for term, of_term in found.items()}
+        of_terms = {term: self._find(term, reading is None, counted, settings).get(key) for term in terms}
+        counts = {term: len(of_term.rows) if of_term else 0 for term, of_term in of_terms.items()}
         return {term: max(settings.idf(max(group.leaves, 1), count), 0.0) for term, count in counts.items()}
 
     def frequencies(self, terms: Iterable[str], counting: Mask | None = None) -> tuple[dict[str, int], int]:
@@ -228,27 +228,27 @@ class Corpus:
         for term in dict.fromkeys(terms):
             frequency = 0
             for part, mask in zip(self._parts, counted.masks, strict=True):
-                if (found := part.postings.find(term)) is not None:
-                    frequency += len(found[0]) if mask is None else int(np.count_nonzero(mask[found[0]]))
+                if (posting := part.postings.find(term)) is not None:
+                    frequency += len(posting[0]) if mask is None else int(np.count_nonzero(mask[posting[0]]))
             frequencies[term] = frequency
         return frequencies, counted.every.leaves
 
     def _find(
         self, term: str, alike: bool, counted: CountedLeaves, settings: BM25Settings
-    ) -> Mapping[int | None, FoundTerm]:
+    ) -> Mapping[int | None, TermPostings]:
         """Return a term in the counted leaves of each reading that has it, under None if all are read alike."""
         look_up = partial(self._look_up, term, alike or len(counted.groups) == 1, counted, settings)
-        return self._known_terms.find((term, alike, settings), look_up) if counted is self._all_live else look_up()
+        return self._term_cache.find((term, alike, settings), look_up) if counted is self._all_live else look_up()
 
     def _look_up(
         self, term: str, alike: bool, counted: CountedLeaves, settings: BM25Settings
-    ) -> Mapping[int | None, FoundTerm]:
+    ) -> Mapping[int | None, TermPostings]:
         import numpy as np
 
         leaves, all_counts, lengths, readings = [np.zeros(0, np.intp)], [np.zeros(0, np.uint8)], [np.zeros(0, np.uint8)], []
         for part, mask in zip(self._parts, counted.masks, strict=True):
-            if (found := part.postings.find(term)) is not None:
-                rows, counts = found[0].astype(np.intp), found[1]  # numpy would convert any other type at each use
+            if (posting := part.postings.find(term)) is not None:
+                rows, counts = posting[0].astype(np.intp), posting[1]  # numpy would convert any other type at each use
                 if mask is not None:
                     kept = mask[rows]
                     rows, counts = rows[kept], counts[kept]
@@ -265,8 +265,10 @@ class Corpus:
         read = np.concatenate(readings)
         of_each = ((reading, read == reading) for reading in np.flatnonzero(np.bincount(read)).tolist())
         return {
-            reading: self._found(every[there], times[there], long[there], counted, reading, settings)
-            for reading, there in of_each
+            reading: self._found(
+                every[rows_of_reading], times[rows_of_reading], long[rows_of_reading], counted, reading, settings
+            )
+            for reading, rows_of_reading in of_each
         }
 
     def _found(
@@ -277,9 +279,9 @@ class Corpus:
         counted: CountedLeaves,
         reading: int | None,
         settings: BM25Settings,
-    ) -> FoundTerm:
+    ) -> TermPostings:
         tf = settings.tf(counts, self._norms(lengths, counted, reading, settings))
-        return FoundTerm(rows, counts, tf, settings.max_tf([counts]) + settings.absent)
+        return TermPostings(rows, counts, tf, settings.max_tf([counts]) + settings.absent)
 
     def _norms(
         self, lengths: NDArray[Any], counted: CountedLeaves, reading: int | None, settings: BM25Settings

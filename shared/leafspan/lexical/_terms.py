@@ -32,7 +32,7 @@ class NodeTerm(NamedTuple):
 
 
 @dataclass(slots=True)
-class FoundTerm:
+class TermPostings:
     """A term in the counted leaves with one reading. Nothing here depends on how often a query has the term."""
 
     rows: NDArray[np.intp]  # the leaves that have it, in ascending order
@@ -80,7 +80,7 @@ class Term(NamedTuple):
 
     name: str
     reading: int | None  # the reading. None if all leaves are read alike
-    found: FoundTerm  # the leaves that have it
+    postings: TermPostings  # the leaves that have it
     times: float  # its count in the query
     idf: float  # its idf among the leaves with this reading
     scale: float = 1.0  # what the scores of the reading are multiplied by
@@ -104,7 +104,7 @@ def scaled(terms: Sequence[Term], counted: CountedLeaves, own: int | None) -> We
     ideals: defaultdict[int | None, float] = defaultdict(float)
     for term in terms:
         if not isinstance(term.name, AnotherTerm):
-            ideals[term.reading] += max(term.weight, 0.0) * term.found.bound
+            ideals[term.reading] += max(term.weight, 0.0) * term.postings.bound
     bounds = {reading: ideal for reading, ideal in ideals.items() if ideal > 0}
     main = own if own in bounds else max(bounds, key=lambda reading: counted.group_of(reading).leaves, default=None)
     ideal = bounds.get(main, 0.0)
@@ -113,11 +113,11 @@ def scaled(terms: Sequence[Term], counted: CountedLeaves, own: int | None) -> We
     return WeighedTerms(terms, counted, ideal)
 
 
-def nowhere(settings: BM25Settings) -> FoundTerm:
+def nowhere(settings: BM25Settings) -> TermPostings:
     """Return a term that no leaf has."""
     import numpy as np
 
-    return FoundTerm(np.zeros(0, np.intp), np.zeros(0, np.uint8), np.zeros(0), settings.max_tf([]) + settings.absent)
+    return TermPostings(np.zeros(0, np.intp), np.zeros(0, np.uint8), np.zeros(0), settings.max_tf([]) + settings.absent)
 
 
 def added_up(given: Sequence[tuple[NDArray[np.intp], NDArray[np.float64], float]], count: int) -> NDArray[np.float64]:
@@ -132,24 +132,26 @@ def added_up(given: Sequence[tuple[NDArray[np.intp], NDArray[np.float64], float]
     return scores.astype(np.float64, copy=False)
 
 
-class KnownTerms:
+class TermCache:
     """Terms that were found before. Queries share words, and the most frequent words take the most time."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, Mapping[int | None, FoundTerm]] = {}
+        self._known: dict[Hashable, Mapping[int | None, TermPostings]] = {}
         self._leaves = 0
 
-    def find(self, key: Hashable, find: Callable[[], Mapping[int | None, FoundTerm]]) -> Mapping[int | None, FoundTerm]:
+    def find(
+        self, key: Hashable, find: Callable[[], Mapping[int | None, TermPostings]]
+    ) -> Mapping[int | None, TermPostings]:
         """Return the term with this key by reading, or else what ``find`` returns."""
-        if (found := self._known.get(key)) is None:
-            found = find()
-            if (count := sum(len(each.rows) for each in found.values())) <= _MOST_KEPT // 4:
+        if (by_reading := self._known.get(key)) is None:
+            by_reading = find()
+            if (count := sum(len(each.rows) for each in by_reading.values())) <= _MOST_KEPT // 4:
                 if self._leaves + count > _MOST_KEPT:
                     self._known.clear()
                     self._leaves = 0
-                self._known[key] = found
+                self._known[key] = by_reading
                 self._leaves += count
-        return found
+        return by_reading
 
 
 PARENT, SECTION, DOCUMENT = 1, 2, 4

@@ -43,9 +43,9 @@ class Evidence:
         """The leaves with the highest sums and the search's best leaves: their rows in order, and the nodes' shares."""
         rows = self._candidates(count)
         of_nodes = self._of_nodes(rows)
-        found = rows.searchsorted(self._rows)
-        chosen = self._best(rows, of_nodes, found, count)
-        chosen[found] = True
+        own = rows.searchsorted(self._rows)
+        chosen = self._best(rows, of_nodes, own, count)
+        chosen[own] = True
         return rows[chosen].tolist(), of_nodes[chosen].tolist()
 
     def _of_nodes(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -83,13 +83,13 @@ class Evidence:
         return _unique(np.concatenate([rows, self._rows]))
 
     def _best(
-        self, rows: NDArray[np.intp], of_nodes: NDArray[np.float64], found: NDArray[np.intp], count: int
+        self, rows: NDArray[np.intp], of_nodes: NDArray[np.float64], own: NDArray[np.intp], count: int
     ) -> NDArray[np.bool_]:
         """A mask of the rows with the highest sums above 0. Ties are ordered by document, then position."""
         import numpy as np
 
         sums = of_nodes.copy()
-        sums[found] += self._shares
+        sums[own] += self._shares
         chosen: NDArray[np.bool_] = sums > 0
         if np.count_nonzero(chosen) <= count:
             return chosen
@@ -117,16 +117,16 @@ def _best_nodes(nodes: NodeScores, count: int, wanted: NDArray[np.bool_] | None)
 
     scores = nodes.scores if wanted is None else np.where(wanted[nodes.firsts], nodes.scores, 0.0)
     places = np.flatnonzero((scores > 0) & (scores >= score_reached_by(count, scores)))
-    found = scores[places]
-    best_first = np.sort(found)[::-1][:count]
-    low, width = (best_first[-1], best_first[0] - best_first[-1]) if len(found) else (0.0, 0.0)
-    if width == 0 and len(found) > count:
+    values = scores[places]
+    best_first = np.sort(values)[::-1][:count]
+    low, width = (best_first[-1], best_first[0] - best_first[-1]) if len(values) else (0.0, 0.0)
+    if width == 0 and len(values) > count:
         return NodeHits.of(())
-    shares = (found - low) / width if width > 0 else np.ones(len(found))
+    shares = (values - low) / width if width > 0 else np.ones(len(values))
     kept = shares > 0
-    places, found = places[kept], found[kept]
-    ranks = 1 + np.searchsorted(-best_first, -found)
-    return NodeHits(nodes.firsts[places], nodes.lasts[places], ranks, found, shares[kept])
+    places, values = places[kept], values[kept]
+    ranks = 1 + np.searchsorted(-best_first, -values)
+    return NodeHits(nodes.firsts[places], nodes.lasts[places], ranks, values, shares[kept])
 
 
 def _scaled(scores: Sequence[float]) -> list[float]:

@@ -40,14 +40,18 @@ def find_mentions(
     """
     visible = yield from reader.whole_catalogue(request.where)
     looking = _Looking(visible, names, reader, request)
-    found: list[_Found] = yield Call(looking.look_through, ([(id_, texts[id_]) for id_ in request.ids],), computes=True)
-    by_name = {each.written: sum(visible.rows[id_].leaves for id_ in each.namesakes) for each in found if each.namesakes}
+    in_leaves: list[_NameInLeaf] = yield Call(
+        looking.look_through, ([(id_, texts[id_]) for id_ in request.ids],), computes=True
+    )
+    by_name = {
+        each.written: sum(visible.rows[id_].leaves for id_ in each.namesakes) for each in in_leaves if each.namesakes
+    }
     rarities: dict[str, float] = {}
     if by_name:
         counted = yield from words.rarities(reader, list(by_name.items()))
         rarities = dict(zip(by_name, counted, strict=True))
     mentions: dict[str, dict[str, Mention]] = {}
-    for each in found:
+    for each in in_leaves:
         strength = rarities[each.written] if each.namesakes else 1.0
         if strength < LEAST_RARITY:
             continue
@@ -60,7 +64,7 @@ def find_mentions(
     return {leaf: list(by_document.values()) for leaf, by_document in mentions.items()}
 
 
-class _Found(NamedTuple):
+class _NameInLeaf(NamedTuple):
     """A name or a link in a leaf."""
 
     leaf: str  # id of the leaf
@@ -79,10 +83,10 @@ class _Looking:
         self._aliases = request.aliases
         self._matching = None if request.where is None else visible.select(request.where)
 
-    def look_through(self, texts: Sequence[tuple[str, str]]) -> list[_Found]:
+    def look_through(self, texts: Sequence[tuple[str, str]]) -> list[_NameInLeaf]:
         """Find mentions in leaves, given as (id, text)."""
         names = self._known.of(self._visible, self._scope, self._aliases)
-        found: list[_Found] = []
+        found: list[_NameInLeaf] = []
         if names.has_names:
             found += self._by_name(names, texts)
         for leaf, text in texts:
@@ -90,7 +94,7 @@ class _Looking:
                 found += self._by_link(names, leaf, find_links(text))
         return [each for each in found if each.documents]
 
-    def _by_name(self, names: Names, texts: Sequence[tuple[str, str]]) -> Iterator[_Found]:
+    def _by_name(self, names: Names, texts: Sequence[tuple[str, str]]) -> Iterator[_NameInLeaf]:
         words: list[str] = []
         starts = []
         for _, text in texts:
@@ -114,10 +118,10 @@ class _Looking:
                     if key not in capitalised[leaf]:
                         continue
                 behind = start + 1 + key.count(" ")
-                yield _Found(leaf, written, self._others(leaf, list(namesakes)), list(namesakes))
+                yield _NameInLeaf(leaf, written, self._others(leaf, list(namesakes)), list(namesakes))
                 break
 
-    def _by_link(self, names: Names, leaf: str, links: Sequence[Link]) -> Iterator[_Found]:
+    def _by_link(self, names: Names, leaf: str, links: Sequence[Link]) -> Iterator[_NameInLeaf]:
         own = self._visible.rows.get(LeafId.parse(leaf).document_id)
         own_places = [] if own is None else locations_of(own.document_id, own.metadata)
         for link in links:
@@ -139,7 +143,7 @@ class _Looking:
                         id_ for id_ in names.at(ending.name) if any(leads_to(ending, each) for each in self._places(id_))
                     ]
             if len(documents) <= MOST_NAMESAKES:
-                yield _Found(leaf, link.target, self._others(leaf, documents))
+                yield _NameInLeaf(leaf, link.target, self._others(leaf, documents))
 
     def _called(self, names: Names, key: str) -> dict[str, str]:
         """The documents with a name, and how each of them spells it."""

@@ -33,7 +33,7 @@ class DocumentNames:
     """The names of documents, by view. They are made from the catalogue at first use, and not stored."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[Hashable, _Known] = OrderedDict()
+        self._known: OrderedDict[Hashable, _ViewNames] = OrderedDict()
         self._mutex = Lock()
 
     def close(self) -> None:
@@ -45,19 +45,19 @@ class DocumentNames:
         """The names of a catalogue's documents."""
         key = scope, aliases
         with self._mutex:
-            known = self._known.get(key)
-        if known is None or known.catalogue is not visible:
+            cached = self._known.get(key)
+        if cached is None or cached.catalogue is not visible:
             # Two threads may both do this: either result will do.
-            known = _made(visible, aliases) if known is None else _brought_up_to_date(known, visible, aliases)
+            cached = _made(visible, aliases) if cached is None else _brought_up_to_date(cached, visible, aliases)
         with self._mutex:
-            self._known[key] = known
+            self._known[key] = cached
             self._known.move_to_end(key)
             if len(self._known) > _VIEWS:
                 self._known.popitem(last=False)
-        return known.names
+        return cached.names
 
 
-class _Known(NamedTuple):
+class _ViewNames(NamedTuple):
     """The cached names of a view."""
 
     catalogue: Catalogue  # the catalogue that the names belong to
@@ -75,7 +75,7 @@ def named(row: Row | RowHead, aliases: str | None) -> NamedDocument:
     return NamedDocument(row.document_id, keys, {text for place in places for text in (f"/{place.path}", place.name)})
 
 
-def _made(catalogue: Catalogue, aliases: str | None) -> _Known:
+def _made(catalogue: Catalogue, aliases: str | None) -> _ViewNames:
     versions: list[str] = []
 
     def documents() -> Iterator[NamedDocument]:
@@ -84,24 +84,24 @@ def _made(catalogue: Catalogue, aliases: str | None) -> _Known:
             yield named(row, aliases)
 
     table = NameTable(documents())
-    return _Known(catalogue, Names(table), table, versions)
+    return _ViewNames(catalogue, Names(table), table, versions)
 
 
-def _brought_up_to_date(known: _Known, catalogue: Catalogue, aliases: str | None) -> _Known:
+def _brought_up_to_date(old: _ViewNames, catalogue: Catalogue, aliases: str | None) -> _ViewNames:
     """Update names after a change. Only rows of documents that have changed since the table was made are unpacked."""
-    newly = catalogue.changed_since(known.catalogue)
-    changed = _differing(known, catalogue) if newly is None else known.changed | newly
-    if len(changed) * _SHARE_CHANGED > len(known.versions):
+    newly = catalogue.changed_since(old.catalogue)
+    changed = _differing(old, catalogue) if newly is None else old.changed | newly
+    if len(changed) * _SHARE_CHANGED > len(old.versions):
         return _made(catalogue, aliases)
     rows = [row for id_ in sorted(changed) if (row := catalogue.rows.get(id_)) is not None and _is_current(row)]
     more = NameTable(named(row, aliases) for row in rows) if rows else None
-    return known._replace(catalogue=catalogue, names=Names(known.table, changed, more), changed=changed)
+    return old._replace(catalogue=catalogue, names=Names(old.table, changed, more), changed=changed)
 
 
-def _differing(known: _Known, catalogue: Catalogue) -> frozenset[str]:
+def _differing(old: _ViewNames, catalogue: Catalogue) -> frozenset[str]:
     """The documents that have changed since the table was made. A document with the same version has the same names."""
     now = {id_: version for id_, version, leaves in catalogue.versions() if version is not None and leaves}
-    before = dict(zip(known.table.ids, known.versions, strict=True))
+    before = dict(zip(old.table.ids, old.versions, strict=True))
     return frozenset(id_ for id_ in now.keys() | before.keys() if now.get(id_) != before.get(id_))
 
 
@@ -175,8 +175,8 @@ class NameTable:
 
         if not len(self._beginnings):
             return np.zeros(len(beginnings), np.uint64)
-        found = np.minimum(np.searchsorted(self._beginnings, beginnings), len(self._beginnings) - 1)
-        return np.where(self._beginnings[found] == beginnings, self._lengths[found], np.uint64(0))
+        places = np.minimum(np.searchsorted(self._beginnings, beginnings), len(self._beginnings) - 1)
+        return np.where(self._beginnings[places] == beginnings, self._lengths[places], np.uint64(0))
 
 
 class Names:
@@ -200,18 +200,18 @@ class Names:
     def called(self, name: str) -> list[str]:
         """The documents with this name, or an empty list if there are too many."""
         most = MOST_NAMESAKES
-        found = self._still(self._table.called(name, most + len(self._outdated)))
+        ids = self._still(self._table.called(name, most + len(self._outdated)))
         if self._changed is not None:
-            found += self._changed.called(name, most)
-        return found if len(found) <= most else []
+            ids += self._changed.called(name, most)
+        return ids if len(ids) <= most else []
 
     def at(self, place: str) -> list[str]:
         """The documents at this place, or an empty list if there are too many."""
         most = MOST_LOOKED_AT
-        found = self._still(self._table.at(place, most + len(self._outdated)))
+        ids = self._still(self._table.at(place, most + len(self._outdated)))
         if self._changed is not None:
-            found += self._changed.at(place, most)
-        return found if len(found) <= most else []
+            ids += self._changed.at(place, most)
+        return ids if len(ids) <= most else []
 
     def find(self, words: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
         """Find possible names in a text: the number of a word, and the names that may begin there, longest first."""
@@ -224,19 +224,19 @@ class Names:
         lengths = self._table.lengths(beginnings)
         if self._changed is not None:
             lengths |= self._changed.lengths(beginnings)
-        found = np.flatnonzero(lengths)
+        places = np.flatnonzero(lengths)
         keys: list[tuple[int, str]] = []
-        for place, mask in zip(found.tolist(), lengths[found].tolist(), strict=True):
+        for place, mask in zip(places.tolist(), lengths[places].tolist(), strict=True):
             start = place if place < len(words) else place - len(words)
             longest = min(mask.bit_length(), len(words) - start)
             sizes = [size for size in range(1, longest + 1) if mask >> size - 1 & 1]
             keys += [(start, " ".join(words[start : start + size])) for size in sizes]
         hashes = np.fromiter((hash(key) for _, key in keys), np.int64, len(keys))
-        there = self._table.are_names(hashes)
+        are_names = self._table.are_names(hashes)
         if self._changed is not None:
-            there |= self._changed.are_names(hashes)
+            are_names |= self._changed.are_names(hashes)
         # Names of one word have other beginnings than longer names: sort them together.
-        chosen = sorted(((start, -len(key), key) for start, key in compress(keys, there)), key=itemgetter(0, 1))
+        chosen = sorted(((start, -len(key), key) for start, key in compress(keys, are_names)), key=itemgetter(0, 1))
         for start, at_start in groupby(chosen, key=itemgetter(0)):
             yield start, [key for _, _, key in at_start]
 
@@ -270,14 +270,14 @@ class _Column:
 
         if not len(self._hashes):
             return np.zeros(len(hashes), np.bool_)
-        found = np.minimum(self._hashes.searchsorted(hashes), len(self._hashes) - 1)
-        return self._hashes[found] == hashes  # type: ignore[no-any-return]
+        places = np.minimum(self._hashes.searchsorted(hashes), len(self._hashes) - 1)
+        return self._hashes[places] == hashes  # type: ignore[no-any-return]
 
     def find(self, text: str, most: int) -> list[int]:
         """The numbers of at most ``most`` documents that have the text."""
         first = int(self._hashes.searchsorted(key := hash(text)))
-        found: list[int] = []
-        while first < len(self._hashes) and len(found) < most and self._hashes[first] == key:
-            found.append(int(self._numbers[first]))
+        numbers: list[int] = []
+        while first < len(self._hashes) and len(numbers) < most and self._hashes[first] == key:
+            numbers.append(int(self._numbers[first]))
             first += 1
-        return found
+        return numbers

@@ -90,22 +90,22 @@ class Link(NamedTuple):
 
 def find_links(text: str) -> list[Link]:
     """The links of Markdown, of wikis and of HTML in a text, addresses and file paths, each once."""
-    found: dict[Link, None] = {}
+    links: dict[Link, None] = {}
     if "[[" in text:
-        found.update((Link(match[1].strip(), is_wiki=True), None) for match in _WIKI.finditer(text))
+        links.update((Link(match[1].strip(), is_wiki=True), None) for match in _WIKI.finditer(text))
     if "](" in text:
-        found.update((Link(match[1] or match[2]), None) for match in _MARKDOWN.finditer(text))
+        links.update((Link(match[1] or match[2]), None) for match in _MARKDOWN.finditer(text))
     if "]:" in text:
-        found.update((Link(match[1]), None) for match in _DEFINITION.finditer(text))
+        links.update((Link(match[1]), None) for match in _DEFINITION.finditer(text))
     if "=" in text:
-        found.update((Link(match[1] or match[2]), None) for match in _HREF.finditer(text))
+        links.update((Link(match[1] or match[2]), None) for match in _HREF.finditer(text))
     if "://" in text:
-        found.update((Link(match[0].rstrip(".,;:!?*_`")), None) for match in _ADDRESS.finditer(text))
+        links.update((Link(match[0].rstrip(".,;:!?*_`")), None) for match in _ADDRESS.finditer(text))
     if "." in text:
         # Most words have no dot inside, and testing for that is faster than the pattern.
         words = (word for word in text.split() if word.find(".", 0, -1) >= 0 and len(word) <= _LONGEST_LINK)
-        found.update((Link(match[0]), None) for word in words for match in _PATH.finditer(word))
-    return list(found)
+        links.update((Link(match[0]), None) for word in words for match in _PATH.finditer(word))
+    return list(links)
 
 
 LOCATION_KEYS = ("source", "file_path", "url")
@@ -140,14 +140,14 @@ class Location(NamedTuple):
 
 def locations_of(document_id: str, metadata: Mapping[str, object]) -> list[Location]:
     """The locations of a document: its id, and the loaders' metadata, if they have an extension or are an address."""
-    found: dict[Location, None] = {}
+    locations: dict[Location, None] = {}
     noted = [metadata[key] for key in LOCATION_KEYS if key in metadata] if metadata else []
     for value in (document_id, *noted):
         if isinstance(value, str) and ("." in value or "://" in value) and len(value) <= _LONGEST_PATH:
             plain = _without_fragment(value)
             if _SCHEME.match(plain) or _EXTENSION.search(plain):
-                found[_to_location(plain)] = None
-    return [place for place in found if place.name]
+                locations[_to_location(plain)] = None
+    return [place for place in locations if place.name]
 
 
 def locations_to_try(target: str, own: Sequence[Location]) -> tuple[list[Location], Location | None]:

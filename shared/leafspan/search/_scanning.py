@@ -64,14 +64,14 @@ class Scan:
 
         Ties are ordered by document, then position, even at the last place. No score depends on other leaves.
         """
-        found = []
+        hits = []
         for queries in self._queries:
             bounds, self._begun = self._begun or self._bounds_of(queries), None
-            found += [
+            hits += [
                 best(row, self._vectors_at, query, self._leaves_at, self._count)
                 for row, query in zip(bounds.computed(), queries, strict=True)
             ]
-        return found
+        return hits
 
     def _bounds_of(self, queries: NDArray[np.float32], *, ahead: bool = False) -> Bounds:
         return Bounds(_parts(self._snapshot, self._rows), queries, ahead=ahead)

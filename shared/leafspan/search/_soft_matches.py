@@ -43,9 +43,9 @@ def words_of(question: str, analyzer: Analysis, idf: Mapping[str, float]) -> dic
 
 def soft_matches_of(words: Mapping[str, float], texts: Sequence[str]) -> list[float]:
     """The score of each text: see ``soft_matches``."""
-    found = [find_plain_words(text) for text in texts]
-    vectors = WORD_VECTORS.of([word for each in found for word in each])
-    return soft_matches(words, vectors, list(map(len, found)))
+    words_of_texts = [find_plain_words(text) for text in texts]
+    vectors = WORD_VECTORS.of([word for each in words_of_texts for word in each])
+    return soft_matches(words, vectors, list(map(len, words_of_texts)))
 
 
 class SoftMatcher:
@@ -62,8 +62,8 @@ class SoftMatcher:
             places = [place for place, row in enumerate(rows) if start <= row < end]
             if places:
                 numbers, counts = part.leaves.of([rows[place] - start for place in places])
-                found = soft_matches(words, part.vectors_of(numbers), counts)
-                for place, score in zip(places, found, strict=True):
+                scores_of_part = soft_matches(words, part.vectors_of(numbers), counts)
+                for place, score in zip(places, scores_of_part, strict=True):
                     scores[place] = score
         return scores
 
@@ -80,15 +80,15 @@ class _Part:
         import numpy as np
 
         while True:
-            known = self._known or self._none_of(WORD_VECTORS.rows_of([]))
-            rows = known.rows.take(numbers)
+            cached = self._known or self._none_of(WORD_VECTORS.rows_of([]))
+            rows = cached.rows.take(numbers)
             if rows.min(initial=0) >= 0:
-                return known.vectors.take(rows, axis=0)
+                return cached.vectors.take(rows, axis=0)
             missing = np.unique(numbers[rows < 0])
             words = [self.leaves.word(number).decode("utf-8", "surrogatepass") for number in missing.tolist()]
             made = WORD_VECTORS.rows_of(words)
             # A new table, since another thread may use the old one with a matrix that lacks the new rows.
-            table = known.rows.copy() if made.age == known.age else self._none_of(made).rows
+            table = cached.rows.copy() if made.age == cached.age else self._none_of(made).rows
             table[missing] = made.rows
             self._known = made._replace(rows=table)
 
@@ -156,8 +156,8 @@ class WordVectors:
 
     def of(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return each word's vector, as a row."""
-        found = self.rows_of(words)
-        return found.vectors.take(found.rows, axis=0)
+        places = self.rows_of(words)
+        return places.vectors.take(places.rows, axis=0)
 
     def rows_of(self, words: Sequence[str]) -> WordRows:
         """Return the place of each word's vector."""

@@ -71,9 +71,9 @@ def nearest_leaves(
     Scores are cosine similarities. Ties are ordered by document, then position.
     """
     if copy is None and not exact and where is None and reader.scope is None:
-        found = yield from reader.search_hits(vectors, count)
-        if not (yield from misses_some(reader, found, count, complete=complete)):
-            return found.rows
+        nearest = yield from reader.search_hits(vectors, count)
+        if not (yield from misses_some(reader, nearest, count, complete=complete)):
+            return nearest.rows
         exact = True
     everything = yield from reader.everything()
     visible = yield from reader.whole_catalogue(where)
@@ -99,12 +99,12 @@ def nearest_leaves(
     return (yield Call(rank, (leaves, stored, vectors, needed), computes=True))  # type: ignore[no-any-return]
 
 
-def misses_some(reader: Reader, found: Nearest[Any], count: int, *, complete: bool) -> Flow[bool]:
+def misses_some(reader: Reader, nearest: Nearest[Any], count: int, *, complete: bool) -> Flow[bool]:
     """Whether the engine's graph may have missed some of the nearest leaves, because many vectors are equal."""
-    if complete and any(map(_are_equal, found.rows)):
+    if complete and any(map(_are_equal, nearest.rows)):
         return True
     # An isolated part of the graph has more leaves than a leaf has links, so a search in it finds more than that.
-    short = [row for row, all_ in zip(*found, strict=True) if all_ > _LINKS and len(row) < count]
+    short = [row for row, all_ in zip(*nearest, strict=True) if all_ > _LINKS and len(row) < count]
     if not short:
         return False
     everything = yield from reader.everything()

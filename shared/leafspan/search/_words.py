@@ -42,6 +42,11 @@ _ANOTHER_WRITING = 0.5  # weight of a word that documents write in another way; 
 
 ENGINES = {"postings": Corpus, "rank-bm25": RankBM25}
 
+_SOFT_MATCHER = ""
+_POSTINGS = ("lengths", "starts", "readings", "words", "word_ends", "row_ends", "rows", "counts")
+_LEAF_WORDS = ("leaf_words", "leaf_word_ends", "plain_words", "plain_word_ends")
+_IN_PARTS = ("rows", "counts", "leaf_words")
+
 
 class LexicalIndex:
     """BM25 over the leaves that a reader sees. Each search brings it up to date."""
@@ -50,15 +55,13 @@ class LexicalIndex:
         self.analyzer = analyzer
         self._settings = settings
         self.mirror = mirror  # the words of all leaves; None if the index was opened without its own analyzer
-        self._corpora: tuple[MirrorSnapshot | None, dict[str, Any]] = (None, {})
-        self._kept_matcher: tuple[MirrorSnapshot | None, SoftMatcher | None] = (None, None)
+        self._cache: tuple[MirrorSnapshot | None, dict[str, Any]] = (None, {})
 
     def close(self) -> None:
         """Release the copies of files."""
         if self.mirror is not None:
             self.mirror.close()
-        self._corpora = (None, {})
-        self._kept_matcher = (None, None)
+        self._cache = (None, {})
 
     def search(self, reader: Reader, request: LexicalSearch) -> Flow[list[LexicalMatches]]:
         """The leaves that match the words of each query, best first. Ties are ordered by document, then position."""
@@ -87,9 +90,9 @@ class LexicalIndex:
         return (yield from self.mirror.computed(self._compare, snapshot, visible, request))
 
     def _compare(self, snapshot: MirrorSnapshot, visible: Catalogue, request: SoftMatches) -> list[list[float]]:
-        matcher = self._matcher(snapshot)
-        asked = zip(request.words, request.ids, strict=True)
-        return [matcher.scores(words, snapshot.rows(visible, ids)) for words, ids in asked]
+        matcher = self._over(snapshot, _SOFT_MATCHER)
+        pairs = zip(request.words, request.ids, strict=True)
+        return [matcher.scores(words, snapshot.rows(visible, ids)) for words, ids in pairs]
 
     def rarities(self, reader: Reader, names: Sequence[tuple[str, int]]) -> Flow[list[float]]:
         """How rare names are, in [0, 1]: 1 for words that occur nowhere else, 0 for a word that all leaves have.
@@ -108,7 +111,7 @@ class LexicalIndex:
         self, snapshot: MirrorSnapshot, counted: Selection | None, names: Sequence[tuple[str, int]]
     ) -> list[float]:
         assert self.analyzer is not None
-        corpus = self._corpus(snapshot, "postings")
+        corpus = self._over(snapshot, "postings")
         counting = None if counted is None else snapshot.mask(counted)
         readings, texts = corpus.readings(counting), [name for name, _ in names]
         rows = self._read(texts, readings, [None] * len(texts))
@@ -125,7 +128,7 @@ class LexicalIndex:
         """Load and update everything that a search needs, unless the index was opened without its own analyzer."""
         if self.mirror is not None:
             snapshot = yield from self.mirror.current(reader)
-            corpus = yield from self.mirror.computed(self._corpus, snapshot, "postings")
+            corpus = yield from self.mirror.computed(self._over, snapshot, "postings")
             if len(corpus.readings()) > 1:
                 yield Call(find_language, ("",))  # loads the language detection, which each question needs
 
@@ -138,7 +141,7 @@ class LexicalIndex:
         request: LexicalSearch,
     ) -> list[LexicalMatches]:
         """The best leaves for each query."""
-        corpus = self._corpus(snapshot, request.engine)
+        corpus = self._over(snapshot, request.engine)
         counting = None if counted is None else snapshot.mask(counted)
         wanted = None if matching is None else snapshot.mask(matching)
 
@@ -153,7 +156,7 @@ class LexicalIndex:
             stored = visible.stored_id(document_id)
             return None if stored is None else snapshot.first_row(stored)
 
-        found = []
+        matches = []
         settings = request.bm25 or self._settings
         assert self.analyzer is not None
         readings = corpus.readings(counting)
@@ -165,8 +168,8 @@ class LexicalIndex:
                 for question, read in zip(request.texts, terms_of_all, strict=True)
             ]
         if self.mirror is not None and self.mirror.is_shared:
-            asked = {term for read in terms_of_all for bag in read.values() for term in bag}
-            collect(partial(part.find, term) for part in corpus.postings for term in asked)
+            terms_to_read = {term for read in terms_of_all for bag in read.values() for term in bag}
+            collect(partial(part.find, term) for part in corpus.postings for term in terms_to_read)
         for question, terms, reading in zip(request.texts, terms_of_all, own, strict=True):
             has_words = any(terms.values())
             nodes: list[NodeScores] = []
@@ -180,9 +183,8 @@ class LexicalIndex:
             rows = best(scores, request.count, order)
             values = scores.scores[rows].tolist()
             if request.scales is None:
-                found.append(
-                    LexicalMatches(to_hits(shown(rows), values), scores.ideal, has_words=has_words, leaves=scores.leaves)
-                )
+                hits = to_hits(shown(rows), values)
+                matches.append(LexicalMatches(hits, scores.ideal, has_words=has_words, leaves=scores.leaves))
                 continue
             evidence = Evidence(rows, values, nodes, wanted, request.scales, order, corpus.leaves)
             read = self.analyzer if reading is None else read_as(self.analyzer, reading)
@@ -192,8 +194,8 @@ class LexicalIndex:
             hits = to_hits(map(leaves.__getitem__, rows), values)
             larger = MatchingNodes(first_leaf, tuple(evidence.nodes))
             among_hits = to_hits(leaves.values(), shares)
-            found.append(LexicalMatches(hits, scores.ideal, larger, among_hits, words, has_words, scores.leaves))
-        return found
+            matches.append(LexicalMatches(hits, scores.ideal, larger, among_hits, words, has_words, scores.leaves))
+        return matches
 
     def _own(self, texts: Sequence[str], readings: Sequence[int]) -> list[int | None]:
         """The reading of each question's own language, or None if the language is not certain."""
@@ -231,19 +233,19 @@ class LexicalIndex:
             analyzer = read_as(self.analyzer, reading or 0)
             assert isinstance(analyzer, Analyzer)
             terms_of = terms_of_chunks(analyzer)
-            found = [
+            others_in_leaves = [
                 (term, [terms_of[word] for word in other.words])
                 for other in others
                 if not other.after_blank or terms_of[other.words[0]]
                 for term in terms_of[other.chunk]
                 if corpus.has(term) and term not in bag
             ]
-            if not found:  # as for most questions
+            if not others_in_leaves:  # as for most questions
                 continue
-            every = {each for term, words in found for each in (term, *chain.from_iterable(words))}
+            every = {each for term, words in others_in_leaves for each in (term, *chain.from_iterable(words))}
             idf = corpus.idf(every, reading, settings=settings, counting=counting)
             more = dict(bag)
-            for term, words in found:
+            for term, words in others_in_leaves:
                 replaced = sum(max(map(idf.__getitem__, word), default=0.0) for word in words)
                 if replaced and idf[term]:
                     share = 1.0 if any(map(str.isdecimal, term)) else _ANOTHER_WRITING
@@ -251,40 +253,31 @@ class LexicalIndex:
             with_others[reading] = more
         return with_others
 
-    def _corpus(self, snapshot: MirrorSnapshot, engine: str) -> Any:
-        """An engine's corpus, which is cached until the snapshot changes."""
-        check_choice("engine", engine, ENGINES)
-        known, corpora = self._corpora
-        if known is not snapshot:
-            corpora = {}
-            self._corpora = (snapshot, corpora)
-        if engine not in corpora:
-            parts = _read_in_parts(snapshot, _POSTINGS)
-            corpora[engine] = ENGINES[engine](list(zip(parts, (mask for _, mask in snapshot.parts), strict=True)))
-        return corpora[engine]
-
-    def _matcher(self, snapshot: MirrorSnapshot) -> SoftMatcher:
-        """The soft matcher, which is cached until the snapshot changes."""
-        known, matcher = self._kept_matcher
-        if matcher is None or known is not snapshot:
-            matcher = SoftMatcher(_read_in_parts(snapshot, _LEAF_WORDS))
-            self._kept_matcher = (snapshot, matcher)
-        return matcher
-
-
-_POSTINGS = ("lengths", "starts", "readings", "words", "word_ends", "row_ends", "rows", "counts")
-_LEAF_WORDS = ("leaf_words", "leaf_word_ends", "plain_words", "plain_word_ends")
-_IN_PARTS = ("rows", "counts", "leaf_words")
+    def _over(self, snapshot: MirrorSnapshot, name: str) -> Any:
+        """The engine of this name, or the soft matcher, over a snapshot. They are cached until the snapshot changes."""
+        cached_for, cache = self._cache
+        if cached_for is not snapshot:
+            cache = {}
+            self._cache = (snapshot, cache)
+        if name not in cache:
+            if name == _SOFT_MATCHER:
+                cache[name] = SoftMatcher(_read_in_parts(snapshot, _LEAF_WORDS))
+            else:
+                check_choice("engine", name, ENGINES)
+                masks = (mask for _, mask in snapshot.parts)
+                cache[name] = ENGINES[name](list(zip(_read_in_parts(snapshot, _POSTINGS), masks, strict=True)))
+        return cache[name]
 
 
 def _read_in_parts(snapshot: MirrorSnapshot, names: Sequence[str]) -> list[dict[str, Any]]:
     """Arrays of each segment. A query reads a few rows of the large ones, and only these rows are checked."""
-    whole = [name for name in names if name not in _IN_PARTS]
     parts = [arrays for arrays, _ in snapshot.parts]
+    whole = [name for name in names if name not in _IN_PARTS]
     collect(partial(arrays.__getitem__, name) for arrays in parts for name in whole if name in arrays)
-    of_all = ({name: arrays[name] for name in whole if name in arrays} for arrays in parts)
-    in_part = ({name: in_parts(arrays, name) for name in names if name in _IN_PARTS and name in arrays} for arrays in parts)
-    return [{**one, **other} for one, other in zip(of_all, in_part, strict=True)]
+    return [
+        {name: in_parts(arrays, name) if name in _IN_PARTS else arrays[name] for name in names if name in arrays}
+        for arrays in parts
+    ]
 
 
 def _counted(reader: Reader, visible: Catalogue) -> Selection | None:

@@ -64,13 +64,13 @@ class VectorCopy:
 
 def vectors_in(snapshot: MirrorSnapshot, ids: Iterable[str]) -> Copied:
     """Records with the vectors of leaves, by stored id, for leaves whose documents are current in the snapshot."""
-    found = Copied({}, set())
+    copied = Copied({}, set())
     for id_ in ids:
         leaf = LeafId.parse(id_)
         vectors = snapshot.of_document(leaf.document_id, "vectors")
         if vectors is not None and leaf.ordinal < len(vectors):
-            found.records[id_] = Record(id_, vector=vectors[leaf.ordinal])
-    return found
+            copied.records[id_] = Record(id_, vector=vectors[leaf.ordinal])
+    return copied
 
 
 def vector_arrays(vectors: NDArray[np.float32]) -> dict[str, NDArray[Any]]:
@@ -177,8 +177,8 @@ def records_in(snapshot: MirrorSnapshot, ids: Iterable[str], fields: Collection[
     Leaves are left out if their document is not current in the snapshot, or if their checksum differs from the checksum in
     the document's row.
     """
-    found = Copied({}, set())
-    known: dict[str, tuple[_Records, int, int, str] | None] = {}
+    copied = Copied({}, set())
+    places: dict[str, tuple[_Records, int, int, str] | None] = {}
     segments: dict[int, _Records] = {}
     with_metadata = "metadata" in fields
 
@@ -193,18 +193,18 @@ def records_in(snapshot: MirrorSnapshot, ids: Iterable[str], fields: Collection[
 
     for id_ in ids:
         document, _, ordinal = id_.rpartition("#")
-        if document not in known:
-            known[document] = look_up(*document.rpartition("#")[::2])
-        place = known[document]
+        if document not in places:
+            places[document] = look_up(*document.rpartition("#")[::2])
+        place = places[document]
         if place is None or not ordinal.isdecimal() or (number := int(ordinal)) >= place[2]:
             continue
         records, first, _, checksums = place
         kept = records.record(id_, first + number, number, checksums, with_metadata=with_metadata)
         if kept is not None:
-            found.records[id_], is_checked = kept
+            copied.records[id_], is_checked = kept
             if is_checked:
-                found.checked.add(id_)
-    return found
+                copied.checked.add(id_)
+    return copied
 
 
 class _Records:

@@ -159,9 +159,9 @@ class Mirror:
         return (yield Call(self._stored))  # type: ignore[no-any-return]
 
     def _stored(self) -> StoredSegments:
-        found, damaged = self._folder.inspect()
+        segments, damaged = self._folder.inspect()
         in_memory = [each for each in self._segments or () if each.path is None]
-        return StoredSegments([*in_memory, *found], damaged)
+        return StoredSegments([*in_memory, *segments], damaged)
 
     def comparing(self, segment: OpenSegment) -> Compare:
         """Return the function that compares a segment with stored documents."""

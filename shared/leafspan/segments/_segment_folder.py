@@ -59,20 +59,20 @@ class SegmentFolder:
             return list(known)
         if not known and self._remove_abandoned():
             self._remove_if_empty()
-        found = self._read_files({each.path: each for each in known if each.path is not None})
-        return in_order(found.values()) + in_order(each for each in known if each.path not in found)
+        by_path = self._read_files({each.path: each for each in known if each.path is not None})
+        return in_order(by_path.values()) + in_order(each for each in known if each.path not in by_path)
 
     def _read_files(self, known: dict[Path, OpenSegment]) -> dict[Path, OpenSegment]:
         """The segments of all files in the folder, by path. Newly read ones are added to ``known``."""
-        found: dict[Path, OpenSegment] = {}
+        by_path: dict[Path, OpenSegment] = {}
         for _ in range(_ATTEMPTS):
             paths = [path for path in self._paths() if path not in self._ignored]
-            found = {path: known[path] for path in paths if path in known}
+            by_path = {path: known[path] for path in paths if path in known}
             vanished = False
             for path in paths:
                 if path not in known:
                     try:
-                        known[path] = found[path] = self._opened(path)
+                        known[path] = by_path[path] = self._opened(path)
                     except FileNotFoundError:
                         vanished = True  # another process has just merged it: list the files again
                     except (OSError, Damaged) as error:
@@ -82,23 +82,23 @@ class SegmentFolder:
                         self._remove_if_empty()
             if not vanished:
                 break
-        return found
+        return by_path
 
     def inspect(self) -> tuple[list[OpenSegment], dict[Path, str]]:
         """Read the segments of all files, and describe the damage of damaged ones. This makes no changes."""
-        found: list[OpenSegment] = []
+        segments: list[OpenSegment] = []
         damaged: dict[Path, str] = {}
         for path in sorted(self._paths()) if self.path is not None else ():
             if path in self._ignored:
                 continue
             try:
-                found.append(OpenSegment(read_segment(path, whole=True), path))
+                segments.append(OpenSegment(read_segment(path, whole=True), path))
             except FileNotFoundError:
                 continue  # another process has just merged it
             except (OSError, Damaged) as error:
                 check_not_too_many(error, f"read {str(path)!r}")
                 damaged[path] = str(error)
-        return found, damaged
+        return segments, damaged
 
     def ignore(self, paths: Iterable[Path]) -> None:
         """Do not read these files any more."""

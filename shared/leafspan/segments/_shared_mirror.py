@@ -59,8 +59,8 @@ class SharedMirror(Mirror):
             if segment.problem is not None:
                 self._fetched.leave_out([segment])
         yield from self._fetched.look()
-        found: StoredSegments = yield from super().stored()
-        return found._replace(damaged={**found.damaged, **self._fetched.damaged})
+        segments: StoredSegments = yield from super().stored()
+        return segments._replace(damaged={**segments.damaged, **self._fetched.damaged})
 
     def make_again(self, reader: Reader, wrong: Collection[OpenSegment], files: Collection[Path]) -> Flow[None]:
         yield from self._fetched.remove({*files, *(each.path for each in wrong if each.path is not None)})
@@ -192,8 +192,8 @@ class FetchedSegments:
 
     def with_all(self, known: Sequence[OpenSegment], names: Set[str]) -> Flow[list[OpenSegment]]:
         """The known segments, and the named ones on the shelf. Only the documents of the latter are fetched."""
-        there = {each.path.stem for each in known if each.path is not None}
-        lengths = yield from self._shelf.lengths(names - there - self._ignored)
+        names_of_known = {each.path.stem for each in known if each.path is not None}
+        lengths = yield from self._shelf.lengths(names - names_of_known - self._ignored)
         if not lengths:
             return list(known)
         fronts = yield from self._shelf.pieces([Piece(name, 0) for name in lengths])
@@ -204,7 +204,7 @@ class FetchedSegments:
             for number in range(1, -(-min(written_lengths(begin)[0], lengths[name]) // PIECE))
         ]
         fronts |= yield from self._shelf.pieces(further)
-        found = list(known)
+        segments = list(known)
         gone = {piece.name for piece in (*(Piece(name, 0) for name in lengths), *further) if piece not in fronts}
         lost = gone & (yield from self.look()) if gone else set()
         for name in lengths:
@@ -221,16 +221,16 @@ class FetchedSegments:
             if opened is None:
                 self._ignored.add(name)
             else:
-                found.append(opened)
-        return in_order(found)
+                segments.append(opened)
+        return in_order(segments)
 
     def fetch(self, pieces: Mapping[StoredFile, Collection[int]]) -> Flow[None]:
         """Fetch pieces of files."""
-        wanted = {Piece(Path(file.what).stem, number): file for file, numbers in pieces.items() for number in numbers}
-        found = yield from self._shelf.pieces(sorted(wanted))
+        files = {Piece(Path(file.what).stem, number): file for file, numbers in pieces.items() for number in numbers}
+        content_of = yield from self._shelf.pieces(sorted(files))
         for file, numbers in pieces.items():
             name = Path(file.what).stem
-            contents = {number: found[piece] for number in numbers if (piece := Piece(name, number)) in found}
+            contents = {number: content_of[piece] for number in numbers if (piece := Piece(name, number)) in content_of}
             if len(contents) < len(numbers):
                 if name in (yield from self.look()):
                     self._note_damage(name, f"{file.what}: pieces of it are lost or damaged in the index")
@@ -304,8 +304,8 @@ class Shelf:
     def names(self) -> Flow[set[str]]:
         """The names of all segments. They become file names on this machine, so other names in the table are ignored."""
         table = yield from self._table(False)
-        found: set[str] = set() if table is None else (yield from table.find(_KIND, [self._own_kind]))
-        return {name for name in found if _NAME.fullmatch(name)}
+        names: set[str] = set() if table is None else (yield from table.find(_KIND, [self._own_kind]))
+        return {name for name in names if _NAME.fullmatch(name)}
 
     def lengths(self, names: Collection[str]) -> Flow[dict[str, int]]:
         """The file lengths of segments, in bytes. Missing segments and damaged heads are left out."""
@@ -317,15 +317,15 @@ class Shelf:
     def pieces(self, wanted: Sequence[Piece]) -> Flow[dict[Piece, bytes]]:
         """Read pieces of segments. Missing or damaged pieces are left out."""
         table = yield from self._table(False)
-        found: dict[Piece, bytes] = {}
+        contents: dict[Piece, bytes] = {}
         for start in range(0, len(wanted) if table is not None else 0, _AT_ONCE):
             ids = {_id(piece): piece for piece in wanted[start : start + _AT_ONCE]}
             assert table is not None
             records = yield from table.get(list(ids), ["text"])
             for id_, record in records.items():
                 if (content := _unpacked(record.text)) is not None:
-                    found[ids[id_]] = content
-        return found
+                    contents[ids[id_]] = content
+        return contents
 
     def put(self, name: str, content: bytes) -> Flow[None]:
         """Store a segment's file."""

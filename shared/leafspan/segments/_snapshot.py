@@ -45,12 +45,12 @@ class OpenSegment:
 
     def document(self, number: int) -> tuple[str, str]:
         """The id and version of a document. Some are cached, since queries often meet the same ones."""
-        found = self._met.get(number)
-        if found is None:
+        pair = self._met.get(number)
+        if pair is None:
             if len(self._met) >= _MOST_MET:
                 self._met.clear()
-            found = self._met[number] = self.documents.id(number), self.documents.version(number) or ""
-        return found
+            pair = self._met[number] = self.documents.id(number), self.documents.version(number) or ""
+        return pair
 
     def leaves_in(self, rows: NDArray[np.int64]) -> list[LeafId]:
         """The ids of the leaves in these rows of the segment."""
@@ -60,7 +60,7 @@ class OpenSegment:
             return []
         places = np.searchsorted(self._starts, rows, side="right") - 1
         ordinals = (rows - self._starts[places]).tolist()
-        documents = [found or self.document(place) for place in places.tolist() for found in [self._met.get(place)]]
+        documents = [pair or self.document(place) for place in places.tolist() for pair in [self._met.get(place)]]
         # Like LeafId(id, version, ordinal) for each, in half the time: a query meets hundreds of leaves.
         return list(map(tuple.__new__, repeat(LeafId), zip(*zip(*documents, strict=True), ordinals, strict=True)))
 
@@ -76,10 +76,10 @@ class OpenSegment:
 
     def current(self, catalogue: Catalogue) -> Mask:
         """Whether each document's version is the current one. The result for the last catalogue is cached."""
-        known = self._current
-        if known[0] is not catalogue:
-            known = self._current = (catalogue, catalogue.current(self.documents))
-        return known[1]
+        last = self._current
+        if last[0] is not catalogue:
+            last = self._current = (catalogue, catalogue.current(self.documents))
+        return last[1]
 
 
 class MirrorSnapshot:
@@ -183,12 +183,12 @@ class MirrorSnapshot:
         if len(self.segments) == 1:
             return self.segments[0].leaves_in(wanted)
         numbers = np.searchsorted(self._starts, wanted, side="right") - 1
-        found: dict[int, LeafId] = {}
+        by_place: dict[int, LeafId] = {}
         for number in np.unique(numbers).tolist():
             (places,) = np.nonzero(numbers == number)
             leaves = self.segments[number].leaves_in(wanted[places] - self._starts[number])
-            found.update(zip(places.tolist(), leaves, strict=True))
-        return [found[place] for place in range(len(wanted))]
+            by_place.update(zip(places.tolist(), leaves, strict=True))
+        return [by_place[place] for place in range(len(wanted))]
 
     def rows(self, visible: Catalogue, ids: Iterable[str]) -> list[int]:
         """The rows of visible leaves, given by their shown ids."""
@@ -234,8 +234,8 @@ class MirrorSnapshot:
         """The rows of the current leaves in the selection, in order. The rows of the last selection are cached."""
         import numpy as np
 
-        known, rows = self._last_rows
-        if known is None or known() is not selection:
+        selection_of_rows, rows = self._last_rows
+        if selection_of_rows is None or selection_of_rows() is not selection:
             rows = np.flatnonzero(self.mask(selection))
             self._last_rows = weakref.ref(selection), rows
         return rows
@@ -288,8 +288,8 @@ class MirrorSnapshot:
 
     def _place(self, document_id: str) -> tuple[int, OpenSegment, int] | None:
         """The first row of a current document's segment, the segment, and the document's number there; or None."""
-        if (known := self._met.get(document_id)) is not None:
-            return known
+        if (place := self._met.get(document_id)) is not None:
+            return place
         if (place := self._search(document_id)) is not None:
             if len(self._met) >= _MOST_MET:
                 self._met.clear()
