@@ -103,10 +103,10 @@ def test_a_bit_that_has_flipped_is_noticed_by_who_reads_its_block(tmp_path: Path
             for rows in (np.array([other]), slice(other, other + 1)):
                 with pytest.raises(DamagedSegment, match="one: its checksum does not match its content"):
                     in_parts(arrays, "vectors")[rows]
-            assert arrays.problem is not None
+            assert arrays.file.problem is not None
         else:
             np.testing.assert_array_equal(in_parts(arrays, "vectors")[np.array([other])], VECTORS[[other]])
-            assert arrays.problem is None
+            assert arrays.file.problem is None
     with pytest.raises(DamagedSegment):
         opened(tmp_path)["vectors"]
     np.testing.assert_array_equal(opened(tmp_path)["numbers"], NUMBERS)

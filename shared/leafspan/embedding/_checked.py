@@ -26,11 +26,9 @@ class IdentityRecord(Protocol):
 
     def read(self) -> Flow[EmbedderIdentity | None]:
         """Return the identity of the index's embedder, or None before the first embedding."""
-        ...
 
     def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
         """Store this identity, unless another writer was first."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,9 @@ from leafspan.search._mentions import find_mentions
 from leafspan.search._scanning import Scan
 from leafspan.search._soft_matches import soft_matches_of
 from leafspan.search._vectors import begin_scan, leaf_vectors, misses_some, nearest_leaves, similarities
-from leafspan.search._words import LexicalIndex
 
 __all__ = [
     "Scan",
-    "LexicalIndex",
     "SearchIndexes",
     "begin_scan",
     "find_mentions",

@@ -37,7 +37,6 @@ class Scored(Protocol):
     @property
     def score(self) -> float:
         """The result's score; higher is better."""
-        ...
 
 
 if TYPE_CHECKING:

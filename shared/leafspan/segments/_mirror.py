@@ -54,34 +54,27 @@ class Recipe(Protocol):
     @property
     def name(self) -> str:
         """The name of the segments' folder. Recipes that make different arrays have different names."""
-        ...
 
     @property
     def task(self) -> str:
         """The text before the progress bar."""
-        ...
 
     @property
     def content(self) -> str:
         """What the segments are a copy of, as words of a sentence."""
-        ...
 
     @property
     def needs_vectors(self) -> bool:
         """Whether arrays are made of documents' vectors, or else of their texts and metadata."""
-        ...
 
     def of(self, documents: Sequence[DocumentToWrite]) -> dict[str, NDArray[Any]]:
         """Make the arrays of documents. Each of them has at least one leaf."""
-        ...
 
     def merge(self, parts: Sequence[MaskedArrays]) -> Mapping[str, Any]:
         """Merge the arrays of several segments into the arrays of one. Only the leaves in the masks are kept, in order."""
-        ...
 
     def comparing(self, arrays: Mapping[str, NDArray[Any]]) -> Compare:
         """Return the function that compares a segment's arrays with stored documents."""
-        ...
 
 
 class Mirror:
@@ -174,7 +167,7 @@ class Mirror:
         yield from self._lock()
         try:
             self._snapshot = self._partial = None
-            self._folder.ignore(files)
+            self._folder.ignored.update(files)
             if self._segments is not None:
                 self._segments = [each for each in self._segments if each not in wrong and each.path not in files]
             _, missing = yield Call(self._existing, (catalogue, lambda: reader.is_stale), finish=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from leafspan.engines.local import NO_FOLLOW, open_file
-from leafspan.segments._stored_arrays import DamagedSegment, StoredArray, StoredArrays, checksums_of
+from leafspan.segments._stored_arrays import ArrayInParts, DamagedSegment, StoredArrays, StoredFile, checksums_of
 from leafspan.store import DocumentTable
 
 if TYPE_CHECKING:
@@ -169,19 +169,20 @@ def _read(mapped: mmap.mmap, front: memoryview, what: str) -> Segment:
 
     def column(length: int) -> memoryview:
         nonlocal rest
-        found, rest = rest[:length], rest[length + -length % 8 :]
-        return found
+        first, rest = rest[:length], rest[length + -length % 8 :]
+        return first
 
     table = json.loads(bytes(column(table_length)))
-    arrays = {}
+    file, arrays = StoredFile(what), {}
     for name, kind, shape, place, checksum, blocks in table["arrays"]:
         begin = _HEAD.size + len(front) + place
         array: NDArray[Any] = np.ndarray(tuple(shape), dtype=kind, buffer=mapped, offset=begin)
         content = memoryview(mapped)[begin : begin + _aligned(array.nbytes)]
-        arrays[name] = StoredArray(array, content, checksum, column(4 * blocks).cast("I"), begin)
+        checksums = checksum, column(4 * blocks).cast("I")
+        arrays[name] = ArrayInParts(file, array, content, checksums, begin)
     keys, order, id_ends, leaves, versions, ids = map(column, table["documents"])
     documents = DocumentTable(keys.cast("Q"), order.cast("I"), id_ends.cast("Q"), leaves.cast("I"), versions, ids)
-    return Segment(documents, StoredArrays(arrays, what))
+    return Segment(documents, StoredArrays(file, arrays))
 
 
 def _aligned(length: int) -> int:

@@ -44,7 +44,7 @@ class SegmentFolder:
         self.path = folder
         self.read_only = read_only
         self.is_fetched = False  # whether pieces of files may be missing
-        self._ignored: set[Path] = set()  # files that are no longer needed, but cannot be removed
+        self.ignored: set[Path] = set()  # files that are no longer needed, but cannot be removed
         self._missing: set[Path] = set()  # files that were missing at the last ``lost``
 
     def __str__(self) -> str:
@@ -66,7 +66,7 @@ class SegmentFolder:
         """The segments of all files in the folder, by path. Newly read ones are added to ``known``."""
         by_path: dict[Path, OpenSegment] = {}
         for _ in range(_ATTEMPTS):
-            paths = [path for path in self._paths() if path not in self._ignored]
+            paths = [path for path in self._paths() if path not in self.ignored]
             by_path = {path: known[path] for path in paths if path in known}
             vanished = False
             for path in paths:
@@ -89,7 +89,7 @@ class SegmentFolder:
         segments: list[OpenSegment] = []
         damaged: dict[Path, str] = {}
         for path in sorted(self._paths()) if self.path is not None else ():
-            if path in self._ignored:
+            if path in self.ignored:
                 continue
             try:
                 segments.append(OpenSegment(read_segment(path, whole=True), path))
@@ -100,10 +100,6 @@ class SegmentFolder:
                 damaged[path] = str(error)
         return segments, damaged
 
-    def ignore(self, paths: Iterable[Path]) -> None:
-        """Do not read these files any more."""
-        self._ignored.update(paths)
-
     def lost(self, segments: Sequence[OpenSegment]) -> list[OpenSegment]:
         """The segments whose files are lost, not merged by another process.
 
@@ -111,7 +107,7 @@ class SegmentFolder:
         current. So a file is lost only if it is missing for the second time, or if the whole folder is empty or missing.
         """
         missing = [each for each in segments if each.path is not None and not os.path.isfile(each.path)]
-        all_lost = bool(missing) and (self.is_emptied() or not self._exists)
+        all_lost = bool(missing) and (self.is_emptied() or self.path is None or not os.path.isdir(self.path))
         lost = [each for each in missing if all_lost or each.path in self._missing]
         self._missing = {each.path for each in missing if each.path is not None}
         return lost
@@ -126,11 +122,6 @@ class SegmentFolder:
             if not self._is_empty():
                 return False
         return True
-
-    @property
-    def _exists(self) -> bool:
-        """Whether the folder exists."""
-        return self.path is not None and os.path.isdir(self.path)
 
     def keep(self, segment: Segment) -> OpenSegment:
         """Write a segment to a new file and map it, since mapped arrays take no memory of the process."""
@@ -254,12 +245,12 @@ class SegmentFolder:
 
     def _unlink(self, path: Path) -> None:
         if self.read_only:
-            self._ignored.add(path)
+            self.ignored.add(path)
             return
         try:
             path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
         except OSError:
-            self._ignored.add(path)
+            self.ignored.add(path)
 
     def _is_empty(self) -> bool:
         try:

@@ -67,7 +67,7 @@ class OpenSegment:
     @property
     def problem(self) -> str | None:
         """The damage that was found in the segment's file since it was opened, or None."""
-        return self.arrays.problem if isinstance(self.arrays, StoredArrays) else None
+        return self.arrays.file.problem if isinstance(self.arrays, StoredArrays) else None
 
     @property
     def is_gone(self) -> bool:

@@ -6,7 +6,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from leafspan.engines import StaleRead
 
@@ -34,16 +34,6 @@ class DamagedSegment(StaleRead):
     """A part of a file is damaged. Reading starts again, without the file."""
 
 
-class StoredArray(NamedTuple):
-    """An array of a file."""
-
-    array: NDArray[Any]  # the array, mapped from the file
-    content: memoryview  # its bytes, and the padding up to the next array
-    checksum: int  # CRC-32 of these bytes
-    checksums: memoryview  # CRC-32 of each block (32 bits each)
-    place: int  # its first byte in the file
-
-
 class StoredFile:
     """The state of a file. Its arrays share this object instead of each other, so that the last array closes the file."""
 
@@ -66,9 +56,9 @@ class StoredFile:
 class StoredArrays(Mapping[str, Any]):
     """The arrays of a file, by name. An array is compared with its checksum when it is first asked for."""
 
-    def __init__(self, arrays: Mapping[str, StoredArray], what: str) -> None:
-        self.file = StoredFile(what)
-        self._parts = {name: ArrayInParts(self.file, each) for name, each in arrays.items()}
+    def __init__(self, file: StoredFile, parts: Mapping[str, ArrayInParts]) -> None:
+        self.file = file
+        self._parts = parts
         self._checked: dict[str, NDArray[Any]] = {}
 
     def __getitem__(self, name: str) -> NDArray[Any]:
@@ -90,20 +80,20 @@ class StoredArrays(Mapping[str, Any]):
         """An array that is read in parts."""
         return self._parts[name]
 
-    @property
-    def problem(self) -> str | None:
-        """The damage that was found, or None."""
-        return self.file.problem
-
 
 class ArrayInParts:
     """An array that reads only the blocks of the rows that are asked for."""
 
-    def __init__(self, file: StoredFile, stored: StoredArray) -> None:
+    def __init__(
+        self, file: StoredFile, array: NDArray[Any], content: memoryview, checksums: tuple[int, memoryview], place: int
+    ) -> None:
         import numpy as np
 
         self._file = file
-        self._array, self._bytes, self._checksum, self._checksums, self._place = stored
+        self._array = array
+        self._bytes = content  # of the array, and the padding up to the next array
+        self._checksum, self._checksums = checksums  # CRC-32 of these bytes, and of each block
+        self._place = place  # of its first byte in the file
         self._row = self._array.nbytes // len(self._array) if len(self._array) else 0
         self._checked = bytearray(len(self._checksums))  # 1 for each checked block
         self._is_block_checked = np.frombuffer(self._checked, dtype=bool)
