@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class RankBM25:
+class RankBM25(Corpus):
     """Like ``Corpus``, but rank-bm25's ``BM25Okapi`` computes the scores. It is for small indexes and for comparisons.
 
     The library keeps a dict for each leaf, and reads all of them for each term of a query. Its index is built again for
@@ -31,21 +31,10 @@ class RankBM25:
             from rank_bm25 import BM25Okapi
         except ImportError as error:
             raise MissingExtra.of("rank-bm25 is not installed", "rank-bm25") from error
+        super().__init__(parts)
         self._library_class = BM25Okapi
         self._cached_key: object = None  # the settings that the libraries were built for
         self._cached_libraries: dict[int | None, Any] = {}
-        self._corpus = Corpus(parts)
-        self._parts = parts
-        self.leaves = self._corpus.leaves
-
-    @property
-    def postings(self) -> list[Postings]:
-        """The index of each part."""
-        return self._corpus.postings
-
-    def readings(self, counting: NDArray[np.bool_] | None = None) -> tuple[int, ...]:
-        """Return the readings of the counted leaves."""
-        return self._corpus.readings(counting)
 
     def score(
         self,
@@ -62,30 +51,21 @@ class RankBM25:
             raise InvalidArgument(f"rank-bm25 is for the variant okapi, got {shown(settings.variant)}")
         if settings.k1 == 0:
             raise InvalidArgument("k1 must be > 0 for rank-bm25, got 0")
-        ours = self._corpus.score(terms, settings=settings, counting=counting, own=own)
+        ours = super().score(terms, settings=settings, counting=counting, own=own)
         if not ours.present.any():
             return ours  # the library would divide by the number of leaves and of terms, which may be 0
-        counted = self._counted(counting)
         scores = np.zeros(self.leaves)
         bags = terms if isinstance(terms, Mapping) else {None: Counter(terms)}
-        scales = self._corpus.scales(terms, settings=settings, counting=counting, own=own)
-        readings = np.concatenate([part.readings for part in self.postings])
+        scales = {term.reading: term.scale for term in self._find_all(terms, settings, counting, own).terms}
         for reading, bag in bags.items():
-            group = counted if reading is None else counted & (readings == reading)
+            mask = self._mask_of(self._counted(counting), reading)
+            group = np.ones(self.leaves, np.bool_) if mask is None else mask
             if bag and group.any():
                 library = self._library(settings, group, reading, cache=counting is None)
-                asked = [term for term, times in bag.items() for _ in range(ceil(times))]
+                repeated = [term for term, times in bag.items() for _ in range(ceil(times))]
                 with np.errstate(invalid="ignore"):  # the library divides 0 by 0 for an empty leaf if b is 1
-                    scores[group] = scales[reading] * library.get_scores(asked)
+                    scores[group] = scales[reading] * library.get_scores(repeated)
         return replace(ours, scores=np.where(ours.present, scores, 0), marked=ours.present)
-
-    def _counted(self, counting: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Return the mask of the counted leaves."""
-        import numpy as np
-
-        live = [np.ones(len(arrays["lengths"]), dtype=np.bool_) if mask is None else mask for arrays, mask in self._parts]
-        counted: NDArray[np.bool_] = np.concatenate(live)
-        return counted if counting is None else counted & counting
 
     def _library(self, settings: BM25Settings, group: NDArray[np.bool_], reading: int | None, *, cache: bool) -> Any:
         """Return the library's index of the leaves with a reading, cached for the next query if ``cache`` is set."""
@@ -94,7 +74,7 @@ class RankBM25:
             self._cached_key, self._cached_libraries = key, {}
         if cache and reading in self._cached_libraries:
             return self._cached_libraries[reading]
-        bags = [bag for arrays, _ in self._parts for bag in _bags(Postings(arrays))]
+        bags = [bag for postings in self.postings for bag in _bags(postings)]
         of_group = [bag for bag, is_in in zip(bags, group.tolist(), strict=True) if is_in]
         library = self._library_class(of_group, k1=settings.k1, b=settings.b, epsilon=settings.epsilon)
         if cache:

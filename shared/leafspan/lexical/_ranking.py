@@ -141,12 +141,6 @@ class Corpus:
             idf[term.name] = max(idf.get(term.name, 0.0), term.idf)
         return self._add_up(query_terms, settings), self._nodes.score(in_nodes), idf
 
-    def scales(
-        self, terms: QueryTerms, *, settings: BM25Settings, counting: Mask | None = None, own: int | None = None
-    ) -> dict[int | None, float]:
-        """Return the factor of each reading's scores."""
-        return {term.reading: term.scale for term in self._find_all(terms, settings, counting, own).terms}
-
     def _mask_of(self, counted: CountedLeaves, reading: int | None) -> Mask | None:
         """Return one mask of the counted leaves with a reading, or None if these are all leaves."""
         import numpy as np
