@@ -67,3 +67,14 @@ def test_a_place_that_is_damaged_keeps_back_what_has_a_place():
 @pytest.mark.parametrize("id_", [f"tea#{V}#2", f"tea#{V}#-1", f"tea#{V}#x", "tea#11111111#0", f"honey#{V}#0", "tea"])
 def test_what_is_not_there_is_left_out(id_: str):
     assert records_in(snapshot(arrays(), CHECKSUMS), [id_], BOTH) == ({}, set())
+
+
+@pytest.mark.parametrize("value", [2020, ["a", "b"]])
+def test_leaves_with_the_same_metadata_get_a_mapping_each(value: object):
+    metadatas = [{"of": value, STRUCTURE_KEY: place} for place in PLACES]
+    row = Row("tea", "", V, len(TEXTS))
+    made = RecordCopy().of([DocumentToWrite(row, TEXTS, metadatas, np.zeros((2, 1)))])
+    first, second = (records_in(snapshot(made, ""), IDS, BOTH).records[id_].metadata for id_ in IDS)
+    assert [first, second] == metadatas
+    assert first is not second
+    assert not isinstance(value, list) or first["of"] is not second["of"]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _CACHED_TERMS = 10_000
-_WORTH_A_LIST = 500  # lookups; an index that changes often makes no list
+_WORTH_A_LIST = 200  # terms for each lookup so far: an index that changes often makes no long list
 _LEAF_BITS = 32  # a term's place and a leaf's number share 64 bits, with the leaf in the lower ones
 
 
@@ -139,7 +139,7 @@ class Postings:
         word = encode(term)
         first, end = 0, self.terms
         self._lookups += 1
-        if self._lookups > _WORTH_A_LIST:
+        if self._lookups * _WORTH_A_LIST > self.terms:
             head = int.from_bytes(word[:8].ljust(8, b"\0"))
             first, end = bisect_left(self._heads, head), bisect_right(self._heads, head)
         at = first + bisect_left(range(first, end), word, key=self.word)

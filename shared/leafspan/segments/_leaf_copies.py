@@ -208,53 +208,47 @@ def records_in(snapshot: MirrorSnapshot, ids: Iterable[str], fields: Collection[
 
 
 class _Records:
-    """The records in the arrays of a segment."""
+    """The records in the arrays of a segment. Texts, places and metadata are byte strings, joined in an array each."""
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        self._texts = _Pieces(arrays, "texts")
-        self._places = _Pieces(arrays, "places")
-        self._metadata = _Pieces(arrays, "metadata")
-        self._metadata_of = arrays["metadata_of"].item
+        self._arrays = arrays
+        self._texts, self._places, self._metadata = (
+            with_rows(arrays, name, 0, 0).data for name in ("texts", "places", "metadata")
+        )
+        self._text_end, self._place_end = arrays["texts_ends"].item, arrays["places_ends"].item
+        self._metadata_end, self._metadata_of = arrays["metadata_ends"].item, arrays["metadata_of"].item
+        self._decoded: dict[int, dict[str, Any]] = {}  # metadata that leaves share, by its number
 
     def record(
         self, id_: str, row: int, ordinal: int, checksums: str = "", *, with_metadata: bool = True
     ) -> tuple[Record, bool] | None:
         """The record of the leaf in this row, and whether its checksum was compared; or None if it is damaged."""
-        text = self._texts.at(row)
-        place = self._places.at(row) if with_metadata else None
+        of_text = slice(self._text_end(row - 1) if row else 0, self._text_end(row))
+        of_place = slice(self._place_end(row - 1) if row else 0, self._place_end(row))
+        text = self._texts[of_text].tobytes()
+        place = self._places[of_place].tobytes() if with_metadata else None
         as_written = bytes_are_as_written(checksums, ordinal, text, place) if checksums else None
         # If a leaf's own checksum matches, the blocks that contain it need no check.
         if not as_written:
-            self._texts.check(row)
+            with_rows(self._arrays, "texts", of_text.start, of_text.stop)
             if with_metadata:
-                self._places.check(row)
+                with_rows(self._arrays, "places", of_place.start, of_place.stop)
         if as_written is False:
             return None
-        metadata = None
-        if place is not None:
-            number = self._metadata_of(row)
-            self._metadata.check(number)
-            metadata, _ = _from_json(self._metadata.at(number).decode())
-            metadata[STRUCTURE_KEY] = place.decode()
-        return Record(id_, text.decode(), metadata), bool(as_written)
+        if place is None:
+            return Record(id_, text.decode()), bool(as_written)
+        number = self._metadata_of(row)
+        if (metadata := self._decoded.get(number)) is None:
+            metadata = self._decode(number)
+        return Record(id_, text.decode(), {**metadata, STRUCTURE_KEY: place.decode()}), bool(as_written)
 
-
-class _Pieces:
-    """Byte strings that are joined in an array of a segment."""
-
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], name: str) -> None:
-        self._arrays = arrays
-        self._name = name
-        self._content = with_rows(arrays, name, 0, 0).data
-        self._end = arrays[f"{name}_ends"].item
-
-    def at(self, number: int) -> bytes:
-        """A byte string, unchecked."""
-        return self._content[self._end(number - 1) if number else 0 : self._end(number)].tobytes()
-
-    def check(self, number: int) -> None:
-        """Compare the blocks that contain a byte string with their checksums, unless that was done before."""
-        with_rows(self._arrays, self._name, self._end(number - 1) if number else 0, self._end(number))
+    def _decode(self, number: int) -> dict[str, Any]:
+        first, end = self._metadata_end(number - 1) if number else 0, self._metadata_end(number)
+        with_rows(self._arrays, "metadata", first, end)
+        metadata: dict[str, Any] = _from_json(self._metadata[first:end].tobytes().decode())[0]
+        if not any(isinstance(value, list | dict) for value in metadata.values()):  # leaves must not share these
+            self._decoded[number] = metadata
+        return metadata
 
 
 def _is_same(kept_record: tuple[Record, bool] | None, text: str, metadata: Mapping[str, Any]) -> bool:
