@@ -17,6 +17,7 @@ from leafspan.cli import app
 from leafspan.engines import is_address
 from leafspan.engines.postgres import _address as of_postgres
 from leafspan.errors import InvalidArgument, LeafspanError
+from tests.profiles import paired
 
 NOWHERE = "127.0.0.1:1"
 NO_ADDRESSES = [
@@ -85,8 +86,10 @@ def test_what_is_no_address_of_ours_becomes_no_folder_and_no_error_shows_its_pas
     assert {each.name for each in tmp_path.iterdir()} <= {"kb"}
 
 
-@pytest.mark.parametrize("place", [*NO_ADDRESSES, *WRONG])
-@pytest.mark.parametrize("command", [["show", "--kb"], ["sync", ".", "--kb"], ["copy", "kb"], ["mcp", "--kb"]])
+COMMANDS = [["show", "--kb"], ["sync", ".", "--kb"], ["copy", "kb"], ["mcp", "--kb"]]
+
+
+@pytest.mark.parametrize(("place", "command"), paired([*NO_ADDRESSES, *WRONG], COMMANDS))
 def test_no_command_prints_a_password(place: str, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     Index.open("kb").close()

@@ -115,7 +115,7 @@ def mixed(draw: st.DrawFn) -> list[Document]:
 
 
 @pytest.mark.parametrize("kind", OPENED)
-@examples(40, fast=4)
+@examples(40, fast=2)
 @given(
     mixed(), st.sampled_from(["Where did the medic bring her vehicle?", "Wohin fuhr der doctor mit dem Auto?", "motor car"])
 )

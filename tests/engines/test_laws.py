@@ -37,6 +37,10 @@ class TestChromaInMemory(EngineLaws):
         chromadb.AdminClient(settings).create_database(database)
         return lambda: chromadb.EphemeralClient(settings, database=database)
 
+    @pytest.mark.slow
+    def test_any_number_of_records_goes_in_and_out(self, connect: Callable[[], Any]) -> None:
+        super().test_any_number_of_records_goes_in_and_out(connect)
+
 
 class TestChromaInAFolder(EngineLaws):
     @pytest.fixture
@@ -55,6 +59,10 @@ class TestChromaInAFolder(EngineLaws):
             return client[0]
 
         return connect
+
+    @pytest.mark.slow
+    def test_any_number_of_records_goes_in_and_out(self, connect: Callable[[], Any]) -> None:
+        super().test_any_number_of_records_goes_in_and_out(connect)
 
 
 def new_database(server: tuple[str, int]) -> dict[str, Any]:

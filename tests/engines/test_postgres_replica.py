@@ -52,6 +52,7 @@ def caught_up(primary: str, replica: str) -> None:
             time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_reader_of_a_replica_sees_what_was_there_when_it_was_brought_up_to_date(servers: tuple[str, str], tmp_path: Path):
     primary, replica = servers
     with Index.open(primary, splitter=SPLITTER, cache_dir=tmp_path / "writer") as index:
