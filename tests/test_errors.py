@@ -18,7 +18,7 @@ ALLOWED = {
     # Python's own protocols: no pickling, no truth value, no such attribute, no such key
     ("shared/leafspan/store/_stored_rows.py", "KeyError"),
     ("shared/leafspan/view.py", "TypeError"),
-    ("shared/leafspan/private/pseudonyms/_keys.py", "TypeError"),
+    ("shared/leafspan/private/pseudonyms/_seal.py", "TypeError"),
     ("shared/leafspan/private/pseudonyms/_vault.py", "TypeError"),
     ("shared/leafspan/sources/sql/_database.py", "TypeError"),
     ("shared/leafspan/filters/_builder.py", "TypeError"),

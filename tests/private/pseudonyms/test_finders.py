@@ -15,8 +15,8 @@ from leafspan import InvalidArgument, MissingExtra
 from leafspan.errors import FinderFailed
 from leafspan.private import Analyzed, Found, Patterns
 from leafspan.private.pseudonyms import DEFAULT_KINDS, KnownTerms, find_all, to_finders
+from leafspan.private.pseudonyms._found import normal_value
 from leafspan.private.pseudonyms._patterns import _classes
-from leafspan.private.pseudonyms._pseudonyms import normal_value
 
 
 def found_by(finder: Any, text: str) -> list[tuple[str, str]]:

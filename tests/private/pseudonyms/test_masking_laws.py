@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from leafspan import Document
 from leafspan.errors import InvalidDocument
 from leafspan.private.pseudonyms import Disguise, Found, Place, Restoring, Unmasking, find_all, mask_document, pseudonyms_in
-from leafspan.private.pseudonyms._pseudonyms import pseudonym
+from leafspan.private.pseudonyms._found import pseudonym
 from leafspan.values import Chunk
 from tests.profiles import examples
 

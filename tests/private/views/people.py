@@ -10,7 +10,7 @@ from langchain_core.documents import Document as LangChainDocument
 
 from leafspan import Chunk, Document, Index
 from leafspan.private import Key, PrivateView, Vault, private_view
-from leafspan.private.pseudonyms._envelope import VaultKeys
+from leafspan.private.pseudonyms._seal import VaultKeys
 from leafspan.private.pseudonyms._vault import _header
 from leafspan.private.pseudonyms._vault_file import VaultFile
 from tests.corpus import SPLITTER

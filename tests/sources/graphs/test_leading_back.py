@@ -17,7 +17,7 @@ from llama_index.core.node_parser import SentenceSplitter
 import leafspan
 from leafspan import F, Index
 from leafspan.sources import LightRAG, LightRAGThread, PropertyGraph, lightrag_inputs
-from leafspan.sources.graphs._leading_back import _without_overlaps
+from leafspan.sources.graphs._graph import _without_overlaps
 from leafspan.strategies import HostResult
 from leafspan.values import run_of_id
 from tests.profiles import examples

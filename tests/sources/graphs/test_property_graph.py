@@ -21,7 +21,7 @@ import leafspan
 from leafspan import F, Index, InvalidArgument, SentenceWindow
 from leafspan.errors import NotALeaf, SourceFailed, SourceTimeout
 from leafspan.sources import PropertyGraph
-from leafspan.sources.graphs._stores import read_relations
+from leafspan.sources.graphs._search_graph import read_relations
 from tests.lateness import ends_within
 from tests.profiles import examples
 from tests.sources.graphs.scripted import QUESTION, property_graph, small_index

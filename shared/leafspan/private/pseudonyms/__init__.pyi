@@ -2,15 +2,12 @@
 
 from ._disguise import Disguise, Notes, places_of
 from ._documents import RECORD_KEY, Unmasking, mask_document
-from ._found import Finder, Found, find_all
-from ._keys import Key
+from ._found import PSEUDONYM, Finder, Found, Masked, Place, Restoring, find_all, pseudonyms_in, shown_kind
 from ._known_terms import KnownTerms
-from ._patterns import DEFAULT_KINDS, Patterns
-from ._places import Masked, Place, Restoring
-from ._pseudonyms import PSEUDONYM, pseudonyms_in, shown_kind
-from ._to_finders import Analyzed, to_finders
+from ._patterns import DEFAULT_KINDS, Analyzed, Patterns, to_finders
+from ._seal import Key
 from ._vault import Record, Vault
-from ._writers import WritersLock
+from ._vault_file import WritersLock
 
 __all__ = [
     "DEFAULT_KINDS",

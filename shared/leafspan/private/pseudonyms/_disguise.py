@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leafspan.errors import InvalidDocument
-from leafspan.private.pseudonyms._found import Finder, find_all
-from leafspan.private.pseudonyms._places import Masked, Place
-from leafspan.private.pseudonyms._pseudonyms import pseudonyms_in
+from leafspan.private.pseudonyms._found import Finder, Masked, Place, find_all, pseudonyms_in
 
 Note = list[list[Any]]
 """The places in one text, as plain values for JSON."""
@@ -107,11 +105,7 @@ class Disguise:
         return (Place(0, self.pseudonym(found[0].kind, found[0].value or text), value),)
 
     def metadata(self, metadata: Mapping[Any, Any], notes: Notes) -> tuple[dict[Any, Any], dict[str, Any]]:
-        """Mask the keys and values of metadata. Return them with the places in each value, by masked key.
-
-        Raises:
-            InvalidDocument: if two keys become the same key.
-        """
+        """Mask the keys and values of metadata. Return them with the places in each value, by masked key."""
         masked: dict[Any, Any] = {}
         noted: dict[str, Any] = {}
         for key, value in metadata.items():

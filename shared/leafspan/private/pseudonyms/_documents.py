@@ -9,8 +9,7 @@ from typing import Any
 from leafspan.documents import ForeignDocument, check_document, copy_metadata, made_id
 from leafspan.errors import InvalidDocument
 from leafspan.private.pseudonyms._disguise import Disguise, Note, Notes, places_of
-from leafspan.private.pseudonyms._places import Place, Restoring
-from leafspan.private.pseudonyms._pseudonyms import PSEUDONYM, pseudonyms_in
+from leafspan.private.pseudonyms._found import PSEUDONYM, Place, Restoring, pseudonyms_in
 from leafspan.values import Chunk, Document
 
 RECORD_KEY = "vault_record"
@@ -28,10 +27,6 @@ def mask_document(
     """Return the document as it will be stored, without its record's id, and the notes on what was masked.
 
     leafspan makes its own ids from the masked document. A hash of the clear document would let others guess entities.
-
-    Raises:
-        InvalidDocument: if the document cannot be stored, or already has one of the private view's metadata keys.
-        FinderFailed: if a finder fails.
     """
     clear = check_document(_without_ours(given, entities_field), flatten_metadata=flatten_metadata)
     notes = Notes()

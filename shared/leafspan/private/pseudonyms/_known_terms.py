@@ -12,8 +12,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from leafspan.errors import InvalidArgument
-from leafspan.private.pseudonyms._found import Found
-from leafspan.private.pseudonyms._pseudonyms import SEPARATORS
+from leafspan.private.pseudonyms._found import SEPARATORS, Found
 from leafspan.text import BROKEN_WORD, INVISIBLE, WITHOUT_SPACES, fold, fold_with_places
 
 _RUN = re.compile(SEPARATORS.pattern.replace("[", "[^", 1))
@@ -49,9 +48,6 @@ class KnownTerms:
     hyphen within a word, also at a line's end, do not matter. Terms match whole words: ``Smith`` matches in ``Smith's``,
     but not in ``Smithson``. Arabic and Hebrew terms also match after the prefixes that these languages join to words. In
     scripts without spaces, and in Korean, terms match anywhere, with or without blanks in them.
-
-    Raises:
-        InvalidArgument: if the terms are not lists of texts by kind, or a term is blank.
     """
 
     def __init__(self, terms: Mapping[str, Iterable[str | Sequence[str]]]) -> None:
@@ -100,13 +96,7 @@ class KnownTerms:
 
 
 class _Letters:
-    """The letters of a text, folded, with punctuation and without separators. A place is a number of letters.
-
-    Attributes:
-        text: The letters.
-        beginnings: The places after separators, and the place of the first letter.
-        in_words: The places after hyphens that may be within a word.
-    """
+    """The letters of a text, folded, with punctuation and without separators. A place is a number of letters."""
 
     def __init__(self, text: str) -> None:
         self._original = text

@@ -17,12 +17,9 @@ from typing import Any, Never
 
 from leafspan.checks import check_flag, check_number, shown
 from leafspan.errors import DamagedVault, InvalidArgument, VaultNotFound, WrongKey
-from leafspan.private.pseudonyms._envelope import VaultKeys, decrypt, encrypt
-from leafspan.private.pseudonyms._keys import Key, to_key
-from leafspan.private.pseudonyms._pseudonyms import pseudonym
-from leafspan.private.pseudonyms._seal import Seal, Tally, sum_of_rows
-from leafspan.private.pseudonyms._vault_file import VaultFile
-from leafspan.private.pseudonyms._writers import WritersLock
+from leafspan.private.pseudonyms._found import pseudonym
+from leafspan.private.pseudonyms._seal import Key, Seal, Tally, VaultKeys, decrypt, encrypt, sum_of_rows, to_key
+from leafspan.private.pseudonyms._vault_file import VaultFile, WritersLock
 
 _FORMAT = 2
 _AT_ONCE = 500  # parameters of one statement
@@ -298,11 +295,7 @@ class Vault:
             self._checked = (locked, self._file.fingerprint()) if is_checked else None
 
     def _check(self, vault: _Unlocked) -> None:
-        """Check that the rows match the seal, unless the file is unchanged since the last check.
-
-        Raises:
-            DamagedVault: if they do not match.
-        """
+        """Check that the rows match the seal, unless the file is unchanged since the last check."""
         is_settled = self._file.is_settled()
         state = (vault.locked_seal, self._file.fingerprint())
         if state == self._checked:
@@ -332,12 +325,7 @@ class Vault:
         return 0 if not mark else writes if compare_digest(mark, self._mark(writes)) else None
 
     def _unlocked(self, database: sqlite3.Connection) -> _Unlocked:
-        """The file in a transaction, with its current keys.
-
-        Raises:
-            WrongKey: if another process rotated the key, or replaced the file by another vault.
-            DamagedVault: if the file is an older copy.
-        """
+        """The file in a transaction, with its current keys."""
         if not self._file.has_its_schema(database):
             raise self._file.damaged("its tables are missing, or are not a vault's tables")
         row = database.execute("SELECT generation, vault, seal FROM header").fetchone()
@@ -405,11 +393,7 @@ class _Unlocked:
         return encrypt(self.keys.data, content, self._bound(table, name))
 
     def decrypted(self, table: str, name: str, content: bytes) -> bytes:
-        """Decrypt the content of a row.
-
-        Raises:
-            DamagedVault: if the content was changed.
-        """
+        """Decrypt the content of a row."""
         plain = decrypt(self.keys.data, content, self._bound(table, name)) if isinstance(content, bytes) else None
         if plain is None:
             raise self.file.damaged(f"the entry {name!r} of its table {table} was changed")

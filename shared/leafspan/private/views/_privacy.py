@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from leafspan.checks import check_text, did_you_mean, is_reserved, shown
-from leafspan.errors import InvalidArgument
+from leafspan.errors import (
+    DamagedIndex,
+    DamagedVault,
+    FinderFailed,
+    FunctionFailed,
+    InvalidArgument,
+    LeafspanError,
+    MissingExtra,
+    VaultNotFound,
+    WriterBusy,
+    WrongKey,
+)
+from leafspan.flows import Call, Flow
 from leafspan.private.pseudonyms import (
     RECORD_KEY,
     Disguise,
@@ -19,19 +33,12 @@ from leafspan.private.pseudonyms import (
     shown_kind,
     to_finders,
 )
+from leafspan.store import Reader, Row, Store, read_consistently
 
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """The options of a private view.
-
-    Attributes:
-        vault: Maps pseudonyms back.
-        finders: Find entities.
-        clear: Metadata keys whose values are not masked.
-        entities_field: Metadata key that lists the pseudonyms of a document.
-        reveals: Kinds of entities that the view shows, as pseudonyms write them. None for all kinds.
-    """
+    """The options of a private view."""
 
     vault: Vault
     finders: tuple[Finder, ...]
@@ -49,12 +56,7 @@ class Privacy:
         clear: Collection[str],
         entities_field: str,
     ) -> Privacy:
-        """Check and convert the user's options.
-
-        Raises:
-            InvalidArgument: if an option has the wrong type.
-            MissingExtra: if Presidio is needed, and not installed.
-        """
+        """Check and convert the user's options."""
         if not isinstance(vault, Vault):
             raise InvalidArgument(f"vault must be a Vault, opened with Vault.open, got {type(vault).__name__}")
         check_text("entities_field", entities_field)
@@ -108,3 +110,68 @@ def _kinds(reveal: Any, finders: Iterable[Finder]) -> frozenset[str] | None:
             f"{did_you_mean(unknown[0], found)}"
         )
     return kinds
+
+
+_SAFE = (FinderFailed, WrongKey, DamagedVault, VaultNotFound, WriterBusy, MissingExtra)  # only with paths and rules
+_QUOTED = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?!\w)")
+_LONG = 40  # characters: longer quotations may be cut off, and finders do not find half a name, or one with escapes
+_CUT = re.compile(r"(,? got ).*\.\.\..*", re.DOTALL)
+
+
+def hidden(error: LeafspanError, disguise: Disguise) -> LeafspanError:
+    """An error of the same class with masked message and notes. Quotations that may be cut off are left out."""
+    if isinstance(error, _SAFE):
+        return error
+    if isinstance(error, FunctionFailed):  # the function's argument and its message may quote a part of a name
+        return type(error)(hidden_message(error.quoting_nothing or "a function failed", disguise))
+    masked = type(error)(hidden_message(str(error), disguise))
+    if isinstance(error, DamagedIndex) and isinstance(masked, DamagedIndex) and error.document_id is not None:
+        masked.document_id = disguise.name(error.document_id)
+    for note in getattr(error, "__notes__", ()):
+        masked.add_note(hidden_message(note, disguise))
+    return masked
+
+
+def hidden_message(message: str, disguise: Disguise) -> str:
+    """A message without clear entities."""
+    try:
+        masked = disguise.name(_QUOTED.sub(_without_cut, message))
+    except FinderFailed as error:
+        return f"a message is hidden, since {error}"
+    return _CUT.sub(r"\1something that is hidden", masked)
+
+
+def _without_cut(match: re.Match[str]) -> str:
+    quoted = match[0]
+    return "'(hidden)'" if len(quoted) > _LONG or "..." in quoted or "\\" in quoted else quoted
+
+
+def settle_records(store: Store, vault: Vault) -> Flow[int]:
+    """Settle the records that writers left unsettled, unless somebody is writing. Return the number of deleted records.
+
+    A record is unsettled from before its document is written or deleted until leafspan knows whether the index has it. So
+    a killed writer loses no record, and leaves none behind permanently.
+    """
+    lock = vault.writers_lock()
+    try:
+        if not (yield Call(lock.take_alone, finish=True)):
+            return 0
+        unsettled: dict[str, list[str]] = yield Call(vault.unsettled, (store.id,))
+        if not unsettled:
+            return 0
+        ids = sorted({id_ for stored_ids in unsettled.values() for id_ in stored_ids})
+        rows = yield from read_consistently(store, partial(Reader.rows, ids=ids))
+        needed = records_of(rows)
+        # A damaged document's row does not name its record, so that no record may be deleted.
+        damaged = {id_ for id_, row in rows.items() if row.damage is not None}
+        gone = {record for record in unsettled.keys() - needed if damaged.isdisjoint(unsettled[record])}
+        yield Call(vault.settle, (unsettled.keys() & needed, gone), finish=True)
+        return len(gone)
+    finally:
+        lock.release()
+
+
+def records_of(rows: Mapping[str, Row]) -> set[str]:
+    """The records of the documents that the index has."""
+    found = (row.metadata.get(RECORD_KEY) for row in rows.values() if row.version is not None)
+    return {str(each) for each in found if each is not None}

@@ -17,11 +17,9 @@ from leafspan.filters import to_filter
 from leafspan.flows import Call, Flow, arun, run
 from leafspan.indexing import Added, AddOptions, DocumentInfo, IngestRules, Synced, SyncOptions
 from leafspan.private.pseudonyms import Vault
-from leafspan.private.views._hiding import hidden, hidden_message
 from leafspan.private.views._intake import PrivateIntake
-from leafspan.private.views._privacy import Privacy
+from leafspan.private.views._privacy import Privacy, hidden, hidden_message, records_of, settle_records
 from leafspan.private.views._questions import Asking, MaskedStrategy
-from leafspan.private.views._settling import records_of, settle_records
 from leafspan.private.views._showing import Showing, everything_in
 from leafspan.retrieval import CallOptions, Limits, Passages, Recording, Sources, retrieve_from_index
 from leafspan.store import Reader, Scope, read_consistently

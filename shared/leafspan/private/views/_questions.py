@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from leafspan.filters import Where
 from leafspan.private.pseudonyms import Disguise, Masked
-from leafspan.private.views._filters import masked_filter
+from leafspan.private.views._intake import masked_filter
 from leafspan.strategies import (
     AskHost,
     CallFunction,

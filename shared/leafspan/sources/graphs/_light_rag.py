@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import dataclasses
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from leafspan.checks import check_choice, check_number, check_text, shown
-from leafspan.errors import InvalidArgument, LeafspanError, SourceFailed
-from leafspan.sources.graphs._instance import check_initialized, check_instance, home_loop
-from leafspan.sources.graphs._leading_back import ask_once, lead_back
-from leafspan.sources.graphs._lightrag_data import read_data
-from leafspan.sources.graphs._loops import awork_on, work_on
-from leafspan.sources.graphs._query_param import check_params, make_param
-from leafspan.sources.graphs._result import GraphKind, GraphResult, as_passage, check_kinds
-from leafspan.sources.graphs._thread import LightRAGThread
-from leafspan.strategies import Query, RetrievalContext, Strategy, StrategyFlow, query_texts
+from leafspan.checks import (
+    check_choice,
+    check_flag,
+    check_number,
+    check_text,
+    check_whole,
+    did_you_mean,
+    shown,
+    whole_number,
+)
+from leafspan.errors import InvalidArgument, MissingExtra, SourceFailed
+from leafspan.sources.graphs._graph import (
+    GraphKind,
+    GraphResult,
+    ask_once,
+    check_kinds,
+    check_question,
+    failures_of,
+    lead_back,
+    leaf_or_none,
+    plain,
+)
+from leafspan.sources.graphs._thread import LightRAGThread, awork_on, check_initialized, check_instance, home_loop, work_on
+from leafspan.strategies import HostResult, Query, RetrievalContext, Strategy, StrategyFlow, query_texts
 from leafspan.values import Candidate
 
 LightRAGMode = Literal["local", "global", "hybrid", "naive", "mix", "bypass"]
@@ -126,19 +141,13 @@ class LightRAG(Strategy):
         return home_loop(self.instance), self.instance
 
     def _in_shape(self, question: str, shape: LightRAGShape) -> Callable[[Any], Awaitable[Any]]:
-        check_text("question", question)
-        if not question.strip():
-            raise InvalidArgument(f"question must be a text that is not blank, got {shown(question)}")
-        check_choice("shape", shape, get_args(LightRAGShape))
+        check_question(question, shape, get_args(LightRAGShape))
 
         async def work(instance: Any) -> Any:
             if shape in ("context", "answer"):
                 return await self._text(instance, question, only_need_context=shape == "context")
             found = await self._find(instance, question)
-            if shape == "dict":
-                return found.dictionary()
-            passages = [as_passage(each, _NAME) for each in found.passages(self.kinds)]
-            return passages if shape == "chunks" else [each.text for each in passages]
+            return found.in_shape(shape, self.kinds, _NAME)
 
         return work
 
@@ -149,7 +158,7 @@ class LightRAG(Strategy):
         return await awork_on(*self._home(), lambda instance: self._find(instance, question), self.timeout)
 
     async def _find(self, instance: Any, question: str) -> GraphResult:
-        with _failures_told():
+        with failures_of(_NAME):
             data = await instance.aquery_data(question, make_param(instance, self.mode, self.params or {}))
             _check_reply(data)
             return await read_data(instance, data)
@@ -158,7 +167,7 @@ class LightRAG(Strategy):
         """LightRAG's context or answer, or "" if it apologises that it has found no results."""
         if only_need_context and self.mode == "bypass":
             return ""
-        with _failures_told():
+        with failures_of(_NAME):
             param = make_param(instance, self.mode, self.params or {}, only_need_context=only_need_context)
             reply = await instance.aquery_llm(question, param)
             _check_reply(reply)
@@ -168,22 +177,150 @@ class LightRAG(Strategy):
 
 
 def _check_reply(reply: Mapping[str, Any]) -> None:
-    """Check that a reply is not a failure. An empty result is not a failure.
-
-    Raises:
-        SourceFailed: if the reply is a failure.
-    """
+    """Check that a reply is not a failure. An empty result is not a failure."""
     found_nothing = (reply.get("metadata") or {}).get("failure_reason") == "no_results"
     if reply.get("status") == "failure" and not found_nothing:
         raise SourceFailed(f"LightRAG must answer the question, but: {reply.get('message')}")
 
 
-@contextmanager
-def _failures_told() -> Iterator[None]:
-    """Turn exceptions of LightRAG, and of the libraries that it uses, into leafspan's errors."""
+_OURS = {
+    "mode": "it is an option of its own",
+    "only_need_context": 'ask retrieve_data for "context" or "answer" instead',
+    "only_need_prompt": 'ask retrieve_data for "context" instead',
+    "stream": "results are never streamed here",
+}
+
+
+def check_params(params: object) -> None:
+    """Check that ``params`` has options of ``lightrag.QueryParam``, and that each value has the right type."""
+    if not isinstance(params, Mapping):
+        raise InvalidArgument(f"params must be a mapping of options of lightrag.QueryParam, got {shown(params)}")
+    default = _query_param()()
+    known = [each.name for each in dataclasses.fields(default) if each.name not in _OURS]
+    for name, value in params.items():
+        if name in _OURS:
+            raise InvalidArgument(f"params must not have {name!r}: {_OURS[name]}")
+        if name not in known:
+            raise InvalidArgument(
+                f"params must have options of lightrag.QueryParam, got {shown(name)}{did_you_mean(name, known)}; "
+                f"they are {', '.join(known)}"
+            )
+        _check_value(name, value, getattr(default, name))
+
+
+def make_param(instance: Any, mode: str, params: Mapping[str, Any], *, only_need_context: bool = True) -> Any:
+    """Make the ``lightrag.QueryParam`` of a question. Each question gets its own, since LightRAG writes into it."""
+    # Without a reranking model LightRAG would log a warning at each question.
+    reranks = getattr(instance, "rerank_model_func", None) is not None
+    given = {name: _plain(value) for name, value in params.items()}
+    options = {"enable_rerank": reranks, **given, "mode": mode, "only_need_context": only_need_context, "stream": False}
+    return _query_param()(**options)
+
+
+def _plain(value: object) -> object:
+    """A value that LightRAG can write as JSON."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    number = whole_number(value)
+    return value if number is None else number
+
+
+def _check_value(name: str, value: object, default: object) -> None:
+    rule = f"params[{name!r}]"
+    if isinstance(default, bool):
+        check_flag(rule, value)
+    elif isinstance(default, int):
+        check_whole(rule, value, 1)
+    elif isinstance(default, str):
+        check_text(rule, value)
+    elif isinstance(default, list) and not isinstance(value, list | tuple):
+        raise InvalidArgument(f"{rule} must be a list, got {shown(value)}")
+
+
+def _query_param() -> Any:
     try:
-        yield
-    except LeafspanError:
-        raise
-    except Exception as error:
-        raise SourceFailed.by(f"LightRAG must answer the question, but: {type(error).__name__}: {error}", error) from error
+        from lightrag import QueryParam
+    except ImportError as error:
+        raise MissingExtra.of("LightRAG needs lightrag-hku", "lightrag") from error
+    return QueryParam
+
+
+_SEPARATOR = "<SEP>"  # between the ids of the chunks where an entity was found
+_CHUNK_OF = re.compile(r"(.+)-chunk-\d+", re.DOTALL)  # the id of a chunk that LightRAG itself split
+
+
+async def read_data(instance: Any, data: Mapping[str, Any]) -> GraphResult:
+    """The chunks, entities and relations of an answer, each with the ids of the documents that it comes from."""
+    found = data.get("data") or {}
+    chunks, entities, relations = (found.get(name) or [] for name in ("chunks", "entities", "relationships"))
+    met = [str(each.get("chunk_id", "")) for each in chunks]
+    met += [id_ for each in (*entities, *relations) for id_ in _split(each.get("source_id"))]
+    documents = await _documents(instance, list(dict.fromkeys(met)))
+
+    def sources(each: Mapping[str, Any]) -> list[str]:
+        return list(dict.fromkeys(documents[id_] for id_ in _split(each.get("source_id"))))
+
+    return GraphResult(
+        chunks=tuple(_chunk(each, documents) for each in chunks),
+        entities=tuple(_entity(each, sources) for each in entities),
+        relations=tuple(_relation(each, sources) for each in relations),
+    )
+
+
+async def _documents(instance: Any, chunk_ids: Sequence[str]) -> dict[str, str]:
+    """For each chunk the id of its document, as passed to LightRAG in ``ids``, or else the chunk's own id."""
+    documents = {id_: match[1] for id_ in chunk_ids if (match := _CHUNK_OF.fullmatch(id_))}
+    others = [id_ for id_ in chunk_ids if id_ and id_ not in documents]
+    chunks = getattr(instance, "text_chunks", None)
+    stored = await chunks.get_by_ids(others) if others and chunks is not None else []
+    for id_, chunk in zip(others, stored, strict=False):
+        if isinstance(chunk, Mapping) and chunk.get("full_doc_id"):
+            documents[id_] = str(chunk["full_doc_id"])
+    return {id_: documents.get(id_, id_) for id_ in chunk_ids}
+
+
+def _chunk(chunk: Mapping[str, Any], documents: Mapping[str, str]) -> HostResult:
+    id_ = str(chunk.get("chunk_id", ""))
+    source = documents.get(id_, "")
+    metadata = {"chunk_id": id_, "source_ids": [source] if source else [], "file_path": chunk.get("file_path")}
+    # The chunk of a leaf gets the leaf's id, and so becomes that leaf.
+    known = leaf_or_none(source) or id_ or None
+    return HostResult(known, str(chunk.get("content", "")), None, plain(metadata), "chunk")
+
+
+def _entity(entity: Mapping[str, Any], sources: Callable[[Mapping[str, Any]], list[str]]) -> HostResult:
+    name, type_, description = (str(entity.get(key) or "") for key in ("entity_name", "entity_type", "description"))
+    metadata = {
+        "name": name,
+        "type": type_,
+        "description": description,
+        "source_ids": sources(entity),
+        "file_paths": _split(entity.get("file_path")),
+    }
+    title = f"{name} ({type_})" if type_ else name
+    return HostResult(f"entity:{name}", _joined(title, description), None, plain(metadata), "entity")
+
+
+def _relation(relation: Mapping[str, Any], sources: Callable[[Mapping[str, Any]], list[str]]) -> HostResult:
+    source, target, description, keywords = (
+        str(relation.get(key) or "") for key in ("src_id", "tgt_id", "description", "keywords")
+    )
+    metadata = {
+        "source": source,
+        "target": target,
+        "description": description,
+        "keywords": keywords,
+        "weight": relation.get("weight"),
+        "source_ids": sources(relation),
+        "file_paths": _split(relation.get("file_path")),
+    }
+    title = f"{source} -- {target}" + (f" ({keywords})" if keywords else "")
+    return HostResult(f"relation:{source}--{target}", _joined(title, description), None, plain(metadata), "relation")
+
+
+def _joined(title: str, description: str) -> str:
+    return f"{title}: {description}" if description else title
+
+
+def _split(text: object) -> list[str]:
+    return [part for part in str(text or "").split(_SEPARATOR) if part]

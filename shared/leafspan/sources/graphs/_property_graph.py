@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Literal, get_args
 
-from leafspan.checks import check_choice, check_model, check_number, check_text, keep_whole, shown
+from leafspan.checks import check_model, check_number, keep_whole, shown
 from leafspan.embedding import to_embedder
-from leafspan.errors import InvalidArgument, LeafspanError, SourceFailed
-from leafspan.flows import acall_within, call_within
-from leafspan.language_model import check_prompt, fill_prompt
-from leafspan.sources.graphs._keywords import KEYWORD_PROMPT, BoundedModel, Keywords
-from leafspan.sources.graphs._leading_back import ask_once, lead_back
-from leafspan.sources.graphs._result import GraphKind, GraphResult, as_passage, check_kinds
-from leafspan.sources.graphs._retriever_results import ask_retriever
-from leafspan.sources.graphs._search_graph import GraphSearch
-from leafspan.sources.graphs._stores import check_graph, find_retriever, find_store
+from leafspan.errors import InvalidArgument
+from leafspan.flows import acall_within, call_within, late
+from leafspan.language_model import check_prompt, fill_prompt, read_phrasings, without_reasoning
+from leafspan.sources.graphs._graph import (
+    GraphKind,
+    GraphResult,
+    ask_once,
+    check_kinds,
+    check_question,
+    failures_of,
+    lead_back,
+    leaf_or_none,
+)
+from leafspan.sources.graphs._search_graph import GraphSearch, check_graph, find_retriever, find_store
 from leafspan.strategies import (
     Generate,
+    HostResult,
     Query,
     RetrievalContext,
     Strategy,
@@ -33,6 +40,14 @@ PropertyGraphShape = Literal["chunks", "strings", "dict"]
 
 _NAME = "PropertyGraph"
 _OF_SEARCH = ("embedder", "generate", "agenerate", "keywords", "prompt", "entities", "depth", "limit")
+
+
+KEYWORD_PROMPT = """\
+Name up to {count} keywords for the question below: the persons, places and things that it is about, and other words for
+them, as they may be called in an encyclopedia. Write each on a line of its own, and nothing else.
+
+Question: {question}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,15 +159,15 @@ class PropertyGraph(Strategy):
             SourceTimeout: if the graph does not answer in time.
             SourceFailed: if the graph fails.
         """
-        _check_question(question, shape)
+        check_question(question, shape, get_args(PropertyGraphShape))
         answer = self._model.outcome(self._prompt_for(question)) if self._model else None
-        return self._in_shape(self._ask({question: self._words(answer)}, question), shape)
+        return self._ask({question: self._words(answer)}, question).in_shape(shape, self.kinds, _NAME)
 
     async def aretrieve_data(self, question: str, shape: PropertyGraphShape = "chunks") -> Any:
         """Like ``retrieve_data``, without blocking the event loop."""
-        _check_question(question, shape)
+        check_question(question, shape, get_args(PropertyGraphShape))
         answer = await self._model.aoutcome(self._prompt_for(question)) if self._model else None
-        return self._in_shape(await self._aask({question: self._words(answer)}, question), shape)
+        return (await self._aask({question: self._words(answer)}, question)).in_shape(shape, self.kinds, _NAME)
 
     @property
     def _model(self) -> BoundedModel | None:
@@ -178,23 +193,11 @@ class PropertyGraph(Strategy):
 
     def _find(self, question: str, words: Sequence[str]) -> GraphResult:
         store = find_store(self.graph)
-        try:
+        with failures_of("the graph"):
             if store is None:
                 return ask_retriever(find_retriever(self.graph), question)
             search = GraphSearch(entities=self.entities, depth=self.depth, limit=self.limit, embedder=self.embedder)
             return search.find(store, question, words)
-        except LeafspanError:
-            raise
-        except Exception as error:
-            raise SourceFailed.by(
-                f"the graph must answer the question, but: {type(error).__name__}: {error}", error
-            ) from error
-
-    def _in_shape(self, found: GraphResult, shape: str) -> Any:
-        if shape == "dict":
-            return found.dictionary()
-        passages = [as_passage(each, _NAME) for each in found.passages(self.kinds)]
-        return passages if shape == "chunks" else [each.text for each in passages]
 
     def _check_search_options(self) -> None:
         if find_store(self.graph) is not None:
@@ -207,12 +210,119 @@ class PropertyGraph(Strategy):
                 )
 
 
-def _check_question(question: object, shape: object) -> None:
-    check_text("question", question)
-    if not str(question).strip():
-        raise InvalidArgument(f"question must be a text that is not blank, got {shown(question)}")
-    check_choice("shape", shape, get_args(PropertyGraphShape))
-
-
 def _noted(found: Candidate, note: str) -> Candidate:
     return replace(found, trace=found.trace + Trace(notes=(f"{_NAME}: {note}",))) if note else found
+
+
+_ARROW = " -> "
+# LlamaIndex writes this before facts and a chunk's text.
+_PREAMBLE = "Here are some facts extracted from the provided text:\n\n"
+
+
+def ask_retriever(retriever: Any, question: str) -> GraphResult:
+    """Return the chunks and relations that a retriever finds, and each leaf that the relations come from once.
+
+    LlamaIndex writes relations as texts, ``a -> knows -> b``, and puts them before their chunk's text if the retriever
+    includes the text. This function separates them again.
+    """
+    chunks: list[HostResult] = []
+    relations: list[HostResult] = []
+    for found in retriever.retrieve(question):
+        node, score, text = found.node, found.score, found.node.get_content()
+        source = str(node.ref_doc_id or "")
+        if _is_relation(text):
+            relations.append(_relation(text, source, score))
+            if leaf_or_none(source):
+                chunks.append(HostResult(source, "", score, {"source_ids": [source]}, "chunk"))
+            continue
+        id_ = leaf_or_none(str(node.node_id)) or leaf_or_none(source) or str(node.node_id)
+        if text.startswith(_PREAMBLE):
+            facts, _, text = text.removeprefix(_PREAMBLE).partition("\n\n")
+            relations += [_relation(line, id_, score) for line in facts.splitlines() if _is_relation(line)]
+        metadata = {**node.metadata, "source_ids": [source or id_]}
+        hidden = tuple(node.excluded_llm_metadata_keys)
+        chunks.append(HostResult(id_, text, score, metadata, "chunk", hidden=hidden))
+    return GraphResult(chunks=_each_once(chunks), relations=_each_once(relations))
+
+
+def _is_relation(text: str) -> bool:
+    return len(text.split(_ARROW)) == 3 and "\n" not in text
+
+
+def _relation(text: str, source: str, score: float | None) -> HostResult:
+    start, label, end = text.split(_ARROW)
+    metadata = {"source": start, "label": label, "target": end, "source_ids": [source] if source else []}
+    return HostResult(f"relation:{text}", text, score, metadata, "relation")
+
+
+def _each_once(results: Iterable[HostResult]) -> tuple[HostResult, ...]:
+    """The results, best first, one for each id. If several have an id, the first one with a text wins."""
+    found: dict[str | None, HostResult] = {}
+    for each in sorted(results, key=lambda each: -(each.score or 0.0)):
+        if each.id not in found or (each.text and not found[each.id].text):
+            found[each.id] = each
+    return tuple(found.values())
+
+
+_MODEL = "the language model"
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """The keywords that a language model wrote, or a note on why there are no keywords."""
+
+    words: tuple[str, ...] = ()
+    note: str = ""
+
+    @classmethod
+    def read(cls, answer: object, count: int) -> Keywords:
+        """Read an answer: a text with one keyword on each line, or the Exception that was raised instead."""
+        if isinstance(answer, Exception):
+            reason = f"{type(answer).__name__}: {answer}"
+        elif not isinstance(answer, str):
+            reason = f"TypeError: the answer must be a text, got {shown(answer)}"
+        elif words := read_phrasings(without_reasoning(answer), known=(), count=count):
+            return cls(tuple(words))
+        else:
+            reason = f"there is no keyword in the answer {answer[:80]!r}"
+        return cls(note=f"no keywords were generated: {reason}")
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedModel:
+    """A language model with a time limit. Equal models give equal answers."""
+
+    generate: Callable[[str], str]
+    agenerate: Callable[[str], Awaitable[str]] | None
+    timeout: float
+
+    def __call__(self, prompt: str) -> str:
+        """Return the answer."""
+        return call_within(self.timeout, _MODEL, self.generate, prompt)
+
+    async def ask(self, prompt: str) -> str:
+        """Like a call, without blocking the event loop."""
+        if self.agenerate is None:
+            return await acall_within(self.timeout, _MODEL, self.generate, prompt)
+        limit = asyncio.timeout(self.timeout)
+        try:
+            async with limit:
+                return await self.agenerate(prompt)
+        except TimeoutError:
+            if limit.expired():
+                raise late(_MODEL, self.timeout) from None
+            raise
+
+    def outcome(self, prompt: str) -> Any:
+        """Return the answer, or the Exception that was raised instead."""
+        try:
+            return self(prompt)
+        except Exception as error:
+            return error
+
+    async def aoutcome(self, prompt: str) -> Any:
+        """Like ``outcome``, without blocking the event loop."""
+        try:
+            return await self.ask(prompt)
+        except Exception as error:
+            return error

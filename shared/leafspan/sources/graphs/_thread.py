@@ -6,17 +6,16 @@ import asyncio
 import inspect
 import os
 import threading
-from collections.abc import Callable
+import weakref
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from leafspan.checks import check_number, shown
 from leafspan.errors import ForkedProcess, InvalidArgument, SourceFailed
-from leafspan.flows import late
-from leafspan.sources.graphs._instance import check_instance, status_of
-from leafspan.sources.graphs._loops import T, Work, awork_on, work_on
+from leafspan.flows import acall_within, call_within, late
 
 _CLOSING = 10.0  # seconds
 
@@ -148,3 +147,136 @@ class LightRAGThread:
         finally:
             if status_of(instance) == "INITIALIZED":
                 await instance.finalize_storages()
+
+
+T = TypeVar("T")
+Work = Callable[[Any], Awaitable[T]]
+
+_NAME = "LightRAG"
+
+
+def work_on(home: asyncio.AbstractEventLoop, instance: Any, work: Work[T], timeout: float) -> T:
+    """Return the result of ``await work(instance)``. Blocks for at most ``timeout`` seconds."""
+    if not home.is_running():
+        answer: T = call_within(timeout, _NAME, _work_in, home, instance, work, timeout)
+        return answer
+    if home is _running_loop():
+        raise InvalidArgument(
+            "instance must not live in the event loop that waits for this call, since neither could go on: use the "
+            "asynchronous method (aretrieve, aretrieve_data, ainvoke), or make the LightRAG in a LightRAGThread"
+        )
+    future = asyncio.run_coroutine_threadsafe(_within(work, instance, timeout), home)
+    try:
+        # The work may block the loop itself; then the loop's own timeout never comes.
+        return future.result(timeout + _GRACE)
+    except TimeoutError:
+        if future.done():
+            raise
+        future.cancel()
+        raise late(_NAME, timeout) from None
+
+
+async def awork_on(home: asyncio.AbstractEventLoop, instance: Any, work: Work[T], timeout: float) -> T:
+    """Like ``work_on``, from any event loop, and without blocking it."""
+    if not home.is_running():
+        return await acall_within(timeout, _NAME, _work_in, home, instance, work, timeout)
+    if home is asyncio.get_running_loop():
+        return await _within(work, instance, timeout)
+    future = asyncio.run_coroutine_threadsafe(_within(work, instance, timeout), home)
+    wrapped = asyncio.wrap_future(future)
+    try:
+        done, _ = await asyncio.wait([wrapped], timeout=timeout + _GRACE)
+    except asyncio.CancelledError:
+        future.cancel()
+        raise
+    if not done:
+        future.cancel()
+        raise late(_NAME, timeout)
+    return wrapped.result()
+
+
+_GRACE = 0.2  # seconds for a timeout inside a loop to arrive outside
+
+
+async def _within(work: Work[T], instance: Any, timeout: float) -> T:
+    limit = asyncio.timeout(timeout)
+    try:
+        async with limit:
+            return await work(instance)
+    except TimeoutError:
+        if limit.expired():
+            raise late(_NAME, timeout) from None
+        raise
+
+
+def _work_in(home: asyncio.AbstractEventLoop, instance: Any, work: Work[T], timeout: float) -> T:
+    """Run the work in a thread without a loop. The caller has its own limit, since the work may block the loop."""
+    lock = _lock_of(home)
+    if not lock.acquire(timeout=timeout):
+        raise late(_NAME, timeout)
+    try:
+        return home.run_until_complete(_within(work, instance, timeout))
+    finally:
+        lock.release()
+
+
+_locks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, threading.Lock] = weakref.WeakKeyDictionary()
+
+
+def _lock_of(loop: asyncio.AbstractEventLoop) -> threading.Lock:
+    return _locks.setdefault(loop, threading.Lock())
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+_METHODS = ("aquery_data", "aquery_llm")
+
+
+def check_instance(instance: Any) -> None:
+    """Check that ``instance`` is a LightRAG with open storages."""
+    if isinstance(instance, type) or not all(callable(getattr(instance, name, None)) for name in _METHODS):
+        raise InvalidArgument(
+            f"instance must be a lightrag.LightRAG or a LightRAGThread, got {_what(instance)}; leafspan's own LightRAG is "
+            "a strategy, so it helps to `import lightrag` and write lightrag.LightRAG"
+        )
+    check_initialized(instance)
+
+
+def check_initialized(instance: Any) -> None:
+    """Check that the storages of a LightRAG are open."""
+    status = status_of(instance)
+    if status not in (None, "INITIALIZED"):
+        raise InvalidArgument(
+            f"instance must be initialised, got a LightRAG that is {status}: call `await instance.initialize_storages()` "
+            "first, or make it in a LightRAGThread, which does"
+        )
+
+
+def status_of(instance: Any) -> str | None:
+    """``"CREATED"``, ``"INITIALIZED"`` or ``"FINALIZED"``, or None if LightRAG does not report its status."""
+    return getattr(getattr(instance, "_storages_status", None), "name", None)
+
+
+def home_loop(instance: Any) -> asyncio.AbstractEventLoop:
+    """The event loop in which the storages were opened."""
+    if not hasattr(instance, "_owning_loop"):
+        raise InvalidArgument(
+            "instance must say which event loop it lives in, and this version of LightRAG does not: make it in a "
+            "LightRAGThread"
+        )
+    loop = instance._owning_loop
+    if not isinstance(loop, asyncio.AbstractEventLoop) or loop.is_closed():
+        raise InvalidArgument(
+            "instance must live in an event loop that is open, and the one that its storages were opened in is closed, as "
+            "after asyncio.run: make the LightRAG in a LightRAGThread, or ask in the same asyncio.run"
+        )
+    return loop
+
+
+def _what(instance: Any) -> str:
+    return f"the class {instance.__name__}" if isinstance(instance, type) else shown(instance)

@@ -1,4 +1,4 @@
-"""Leads from the results of a graph to leaves and spans of the index."""
+"""What both graphs share: questions, results and their shapes, and the way back to leaves and spans of the index."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import bisect
 import itertools
 import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
+from leafspan.checks import check_choice, check_text, shown
+from leafspan.errors import InvalidArgument, LeafspanError, SourceFailed
 from leafspan.filters import to_filter
-from leafspan.sources.graphs._asked import Asked
-from leafspan.sources.graphs._result import GraphResult, leaf_or_none
 from leafspan.strategies import AskHost, CallFunction, HostResult, ListLeaves, LoadTexts, RetrievalContext, StrategyFlow
-from leafspan.values import Candidate, Hit, LeafId, Span, run_of_id
+from leafspan.trace import Trace, TracedHit
+from leafspan.values import Candidate, Hit, LeafId, Passage, Span, run_of_id
 
 _MOST_LEAVES = 10_000  # leaves of a document in which a chunk is looked up
 
@@ -128,3 +130,106 @@ def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def _span_id(leaf: LeafId, first: int, last: int) -> str:
     return Span(leaf.document_id, leaf.version, first, last, (first, 0)).id
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A function that equals any other with the same ``key``, so that a retrieval does not ask the same twice."""
+
+    key: tuple[Any, ...]
+    function: Callable[..., Any] = field(compare=False)
+
+    def __call__(self, question: str) -> Any:
+        """Call the function."""
+        return self.function(question)
+
+
+GraphKind = Literal["chunk", "entity", "relation"]
+KINDS: tuple[str, ...] = get_args(GraphKind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphResult:
+    """A graph's results for a question, each kind best first."""
+
+    chunks: tuple[HostResult, ...] = ()
+    entities: tuple[HostResult, ...] = ()
+    relations: tuple[HostResult, ...] = ()
+
+    def passages(self, kinds: Sequence[str]) -> list[HostResult]:
+        """The results of these kinds in one list, best first. The order of ``kinds`` breaks ties, then the rank does.
+
+        If a result has no score, its score is 1 / rank, with its rank within its kind.
+        """
+        found = {"chunk": self.chunks, "entity": self.entities, "relation": self.relations}
+        scored = [
+            replace(each, score=1 / rank if each.score is None else each.score)
+            for kind in kinds
+            for rank, each in enumerate(found[kind], start=1)
+        ]
+        return sorted(scored, key=lambda each: -(each.score or 0.0))
+
+    def dictionary(self) -> dict[str, list[dict[str, Any]]]:
+        """Plain dictionaries: ``nodes``, ``edges`` and ``chunks``."""
+        return {
+            "nodes": [dict(each.metadata) for each in self.entities],
+            "edges": [dict(each.metadata) for each in self.relations],
+            "chunks": [{"id": each.id, "text": each.text, **each.metadata} for each in self.chunks],
+        }
+
+    def in_shape(self, shape: str, kinds: Sequence[str], source: str) -> Any:
+        """The results as dictionaries (``"dict"``), as passages of these kinds (``"chunks"``), or as their texts."""
+        if shape == "dict":
+            return self.dictionary()
+        passages = [as_passage(each, source) for each in self.passages(kinds)]
+        return passages if shape == "chunks" else [each.text for each in passages]
+
+
+def check_question(question: object, shape: object, shapes: Sequence[str]) -> None:
+    """Check a question to a graph, and the shape of its results."""
+    check_text("question", question)
+    if not isinstance(question, str) or not question.strip():
+        raise InvalidArgument(f"question must be a text that is not blank, got {shown(question)}")
+    check_choice("shape", shape, shapes)
+
+
+@contextmanager
+def failures_of(graph: str) -> Iterator[None]:
+    """Turn exceptions of a graph, and of the libraries that it uses, into leafspan's errors."""
+    try:
+        yield
+    except LeafspanError:
+        raise
+    except Exception as error:
+        message = f"{graph} must answer the question, but: {type(error).__name__}: {error}"
+        raise SourceFailed.by(message, error) from error
+
+
+def check_kinds(kinds: Any) -> tuple[str, ...]:
+    """Return the kinds as a tuple."""
+    if isinstance(kinds, str) or not isinstance(kinds, Sequence) or not kinds:
+        raise InvalidArgument(f"kinds must be a list of {', '.join(map(repr, KINDS))}, got {shown(kinds)}")
+    for kind in kinds:
+        check_choice("each of kinds", kind, KINDS)
+    if len(set(kinds)) < len(kinds):
+        raise InvalidArgument(f"kinds must have each kind once, got {shown(kinds)}")
+    return tuple(kinds)
+
+
+def as_passage(found: HostResult, source: str) -> Passage:
+    """A result as a passage that does not belong to an index."""
+    score = found.score or 0.0
+    trace = Trace(hits=(TracedHit(0, score, source),), kind=found.kind)
+    metadata = dict(found.metadata)
+    return Passage(found.id or "", "", None, None, found.text, score, metadata, trace, kind=found.kind, hidden=found.hidden)
+
+
+def leaf_or_none(id_: str) -> str | None:
+    """The id, or None if it is not a leaf's id."""
+    leaf = LeafId.of_result(id_)
+    return None if leaf is None else str(leaf)
+
+
+def plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata without missing values."""
+    return {key: value for key, value in metadata.items() if value not in (None, "", [], ())}
