@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from leafspan import BM25, Config, Document, HierarchicalSplitter, Hybrid, Index, InvalidArgument, Vector
 from leafspan.lab.evaluation import Answer, Evaluation, Question, evaluate, read_questions, save_questions
-from leafspan.lab.evaluation._comparison import compare
-from leafspan.lab.evaluation._finding_answers import find_answers
-from leafspan.lab.evaluation._spans import first_words, span_scores
+from leafspan.lab.evaluation._evaluation import compare
+from leafspan.lab.evaluation._spans import find_answers, first_words, span_scores
 from tests.profiles import examples
 
 TEXTS = {

@@ -10,9 +10,8 @@ import pytest
 
 from leafspan import Document, F, Index, Passage
 from leafspan.lab.pictures import embedded, page, passage_picture, results_picture, tree_picture
-from leafspan.lab.pictures._found import found_leaves, pieces_of
-from leafspan.lab.pictures._legs import Entry, lists_of
-from leafspan.lab.pictures._strip import Block, leaves_named, runs_named, strip
+from leafspan.lab.pictures._results import Entry, lists_of
+from leafspan.lab.pictures._strip import Block, found_leaves, leaves_named, pieces_of, runs_named, strip
 from leafspan.trace import Merge, Reference, Trace, TracedHit
 from leafspan.trees import Summaries
 from leafspan.values import Covered, Section, Summary

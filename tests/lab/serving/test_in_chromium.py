@@ -12,8 +12,8 @@ from PIL import Image
 from starlette.responses import HTMLResponse
 
 from leafspan import Document, Index
-from leafspan.lab.serving._frame import STYLE
-from leafspan.lab.serving._guard import Guard, safe_headers
+from leafspan.lab.serving._app import Guard, safe_headers
+from leafspan.lab.serving._pages import STYLE
 from tests.chromium import measured, opened
 from tests.lab.pictures.hostile import ALL, OVERRIDE, SCRIPT, requests_to
 from tests.lab.pictures.test_hostile_texts import listening

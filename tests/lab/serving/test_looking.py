@@ -11,8 +11,7 @@ import pytest
 
 from leafspan import Config, Document, Hybrid, Index, Rerank, SentenceWindow, Vector
 from leafspan.lab.explaining import explain
-from leafspan.lab.serving._documents_page import MOST_DOCUMENTS
-from leafspan.lab.serving._parts import MOST_TEXT
+from leafspan.lab.serving._pages import MOST_DOCUMENTS, MOST_TEXT
 from leafspan.private import Key, Vault, private_view
 from tests.corpus import HARBOUR
 from tests.lab.serving.browsing import HOME, TOKEN, Browser

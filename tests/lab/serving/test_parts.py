@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafspan.lab.serving._parts import parts_of
+from leafspan.lab.serving._pages import parts_of
 
 
 def test_parts_end_where_leaves_end():

@@ -23,10 +23,10 @@ from leafspan.errors import DatabaseUnavailable, QueryFailed, QueryTimeout, Refu
 from leafspan.language_model import without_reasoning
 from leafspan.sources import SQL
 from leafspan.sources.sql import _language
+from leafspan.sources.sql._attempts import find_sql
 from leafspan.sources.sql._database import Database
+from leafspan.sources.sql._engines import without_secrets
 from leafspan.sources.sql._guard import Guard
-from leafspan.sources.sql._prompts import find_sql
-from leafspan.sources.sql._secrets import without_secrets
 from tests.event_loop import wait_for_the_loop
 from tests.lateness import ends_within, longer_and_longer
 from tests.postgres import PASSWORD

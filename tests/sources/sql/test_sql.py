@@ -27,8 +27,7 @@ from leafspan import (
 )
 from leafspan.errors import FunctionFailed, QueryFailed, RefusedQuery
 from leafspan.sources import SQL
-from leafspan.sources.sql._rows import different_names
-from leafspan.sources.sql._values import plain
+from leafspan.sources.sql._rows import different_names, plain
 
 
 class Model:

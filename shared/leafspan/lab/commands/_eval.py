@@ -34,7 +34,7 @@ from leafspan.engines import is_address
 from leafspan.errors import InvalidArgument
 from leafspan.files import FileNames, real_path
 from leafspan.index import Index
-from leafspan.lab.commands._measuring import Budgets, given_questions
+from leafspan.lab.commands._questions import Budgets, given_questions
 from leafspan.lab.evaluation import BUDGETS, Evaluation, Question, check_can_plot, read_questions
 from leafspan.lab.evaluation import evaluate as evaluate_strategies
 from leafspan.strategies import Strategy
@@ -125,11 +125,7 @@ def evaluate(
 
 
 def _strategies(names: list[str], files: list[Path]) -> dict[str, Strategy | Config]:
-    """The strategies to compare, by their names in the table.
-
-    Raises:
-        InvalidArgument: if two have the same name, or no strategy has a given name.
-    """
+    """The strategies to compare, by their names in the table."""
     named = {name: strategy_named(name) for name in names or (() if files else _COMPARED)}
     return {**named, **load_configs(files, named)}
 
@@ -147,23 +143,14 @@ def _warn_if_indexed(questions: Path, kb: str, opened: Index) -> None:
 
 
 def _check_plot(path: Path, questions: Path | Sequence[Question]) -> None:
-    """Check, before all work, that recall can be drawn into a file.
-
-    Raises:
-        InvalidArgument: if matplotlib cannot write such a file, or no question has answers.
-        MissingExtra: if matplotlib is not installed.
-    """
+    """Check, before all work, that recall can be drawn into a file."""
     check_can_plot(path)
     if not any(each.answers for each in read_questions(questions)):
         raise InvalidArgument("a plot needs questions with answers, got no question with answers: leave out --plot")
 
 
 def _draw(found: Evaluation, path: Path) -> None:
-    """Draw recall against the budget.
-
-    Raises:
-        InvalidArgument: if matplotlib cannot write such a file.
-    """
+    """Draw recall against the budget."""
     figure = found.plot()
     try:
         figure.savefig(path)

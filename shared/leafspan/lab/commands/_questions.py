@@ -9,6 +9,7 @@ import typer
 
 from leafspan.cli import (
     DEFAULT_FOLDER,
+    STDIN,
     AsJson,
     EmbedderName,
     Force,
@@ -17,13 +18,14 @@ from leafspan.cli import (
     check_output,
     console,
     is_standard_output,
+    lines,
     named_path,
     open_index,
     parse_filter,
     plain,
     print_json,
 )
-from leafspan.lab.evaluation import make_questions, plain_question, save_questions
+from leafspan.lab.evaluation import BUDGETS, Question, make_questions, plain_question, questions_in_lines, save_questions
 
 
 def questions(
@@ -61,3 +63,17 @@ def questions(
         print_json({"output": str(output), "questions": len(made)})
         return
     console().print(plain(f"{output}: {len(made)} questions, such as: {made[0].text}"))
+
+
+Budgets = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--budget", help=f"Number of words to retrieve. May be repeated. By default {', '.join(map(str, BUDGETS))}."
+    ),
+]
+"""The type of the option ``--budget``."""
+
+
+def given_questions(file: Path) -> Path | list[Question]:
+    """Return the file of questions, or the questions in the lines of standard input for ``-``."""
+    return questions_in_lines(lines(), "standard input") if str(file) == STDIN else file

@@ -125,11 +125,7 @@ def report(
 
 
 def _asked(given: list[str], file: Path | None) -> list[str]:
-    """Return the questions, each once.
-
-    Raises:
-        InvalidArgument: if there is no question, or the file is not text.
-    """
+    """Return the questions, each once."""
     lines = [*with_standard_input(given)]
     if file is not None:
         try:

@@ -74,10 +74,6 @@ def serve(
 
 
 def _strategies(files: list[Path]) -> dict[str, Config]:
-    """The available strategies, by name: first strategies from files, then the strategies that all commands know.
-
-    Raises:
-        InvalidArgument: if two have the same name.
-    """
+    """The available strategies, by name: first strategies from files, then the strategies that all commands know."""
     named = {name: Config(strategy=STRATEGIES[name].strategy) for name in (_FIRST, *STRATEGIES)}
     return {**load_configs(files, named), **named}

@@ -28,7 +28,7 @@ from leafspan.cli import (
 )
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
-from leafspan.lab.commands._measuring import Budgets, given_questions
+from leafspan.lab.commands._questions import Budgets, given_questions
 from leafspan.lab.evaluation import BUDGETS
 from leafspan.lab.evaluation import tune as tune_strategy
 

@@ -1,13 +1,18 @@
 """Evaluates strategies on the user's own questions."""
 
-from leafspan.lab.evaluation._comparison import Comparison
 from leafspan.lab.evaluation._evaluate import BUDGETS, evaluate
-from leafspan.lab.evaluation._evaluation import Evaluation
+from leafspan.lab.evaluation._evaluation import Comparison, Evaluation
 from leafspan.lab.evaluation._exchange import read_beir, save_beir, save_trec
 from leafspan.lab.evaluation._making import make_questions
 from leafspan.lab.evaluation._plot import check_can_plot
-from leafspan.lab.evaluation._questions import Answer, Question, plain_question, save_questions
-from leafspan.lab.evaluation._reading import questions_in_lines, read_questions
+from leafspan.lab.evaluation._questions import (
+    Answer,
+    Question,
+    plain_question,
+    questions_in_lines,
+    read_questions,
+    save_questions,
+)
 from leafspan.lab.evaluation._tuning import Tuning, atune, tune
 
 __all__ = [

@@ -12,8 +12,7 @@ from leafspan.errors import InvalidArgument
 from leafspan.flows import Call, Flow, Progress, run
 from leafspan.lab.evaluation._evaluation import Evaluation
 from leafspan.lab.evaluation._measuring import Judged, evaluation_of, measure
-from leafspan.lab.evaluation._questions import Question
-from leafspan.lab.evaluation._reading import placed_questions
+from leafspan.lab.evaluation._questions import Question, placed_questions
 from leafspan.strategies import Strategy, StrategyLike, name_strategies, to_strategy
 from leafspan.values import Passage
 from leafspan.view import View
@@ -115,11 +114,7 @@ def _config(strategy: object) -> Config:
 
 
 def checked_budgets(budgets: object) -> tuple[int, ...]:
-    """Return the numbers of words in ascending order.
-
-    Raises:
-        InvalidArgument: if they are not whole numbers >= 1.
-    """
+    """Return the numbers of words in ascending order."""
     if not isinstance(budgets, Sequence) or isinstance(budgets, str) or not budgets:
         raise InvalidArgument(f"budgets must be a list of numbers of words, got {shown(budgets)}")
     return tuple(sorted({check_whole("each of budgets", each, 1) for each in budgets}))

@@ -87,11 +87,7 @@ def make_questions(
 
 
 def questions_about(leaves: Sequence[Passage], count: int, *, words: int = 5, seed: int = 0) -> list[Question]:
-    """Make questions about some of these leaves without a language model: see ``make_questions``.
-
-    Raises:
-        InvalidArgument: if no leaf is long enough.
-    """
+    """Make questions about some of these leaves without a language model: see ``make_questions``."""
     drawing = random.Random(seed)
     drawn = _drawn(leaves, count, drawing)
     spread = Counter(word for each in leaves for word in set(_words(each.text)))
@@ -105,11 +101,7 @@ def questions_about(leaves: Sequence[Passage], count: int, *, words: int = 5, se
 
 
 def _drawn(leaves: Sequence[Passage], count: int, drawing: random.Random) -> list[Passage]:
-    """Draw leaves that are long enough, at random.
-
-    Raises:
-        InvalidArgument: if no leaf is long enough.
-    """
+    """Draw leaves that are long enough, at random."""
     long_enough = [each for each in leaves if len(_WORD.findall(each.text)) >= _FEWEST_WORDS]
     if not long_enough:
         raise InvalidArgument(f"questions are made from leaves of {_FEWEST_WORDS} words or more, got no such leaf")

@@ -8,11 +8,16 @@ from typing import Any
 
 from leafspan.configuration import Config
 from leafspan.flows import Call, Flow, Progress
-from leafspan.lab.evaluation._documents import MEASURES, check_can_measure, document_scores
 from leafspan.lab.evaluation._evaluation import Evaluation
-from leafspan.lab.evaluation._finding_answers import find_all_answers
 from leafspan.lab.evaluation._questions import Answer, Question
-from leafspan.lab.evaluation._spans import first_words, span_scores
+from leafspan.lab.evaluation._spans import (
+    MEASURES,
+    check_can_measure,
+    document_scores,
+    find_all_answers,
+    first_words,
+    span_scores,
+)
 from leafspan.lexical import find_plain_words
 from leafspan.values import Passage
 
@@ -31,25 +36,15 @@ Scores = dict[str, dict[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Questions with all that is needed to judge their passages.
-
-    Attributes:
-        questions: The questions.
-        answers: For each question, by its id, its answers, each with all its places.
-        texts: Text of each document by id. Empty if no question has answers.
-    """
+    """Questions with all that is needed to judge their passages."""
 
     questions: Sequence[Question]
-    answers: Mapping[str, Sequence[Sequence[Answer]]]
-    texts: Mapping[str, str]
+    answers: Mapping[str, Sequence[Sequence[Answer]]]  # for each question, by its id, its answers, each with all its places
+    texts: Mapping[str, str]  # of each document by id; empty if no question has answers
 
     @classmethod
     def of(cls, placed: Mapping[str, Question], known: Collection[str], texts: Mapping[str, str]) -> Judged:
-        """Find the answers of placed questions in the documents.
-
-        Raises:
-            InvalidArgument: if an answer or a relevant document is not in the index. The message names all such questions.
-        """
+        """Find the answers of placed questions in the documents."""
         answers = find_all_answers(placed, frozenset(known), texts)
         return cls(tuple(placed.values()), answers, texts)
 

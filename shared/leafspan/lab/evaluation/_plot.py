@@ -13,12 +13,7 @@ _MARKS = "osD^vPX"
 
 
 def check_can_plot(path: Path | None = None) -> None:
-    """Check that a plot can be drawn, and saved to a file of this name.
-
-    Raises:
-        MissingExtra: if matplotlib is not installed.
-        InvalidArgument: if matplotlib cannot write such a file.
-    """
+    """Check that a plot can be drawn, and saved to a file of this name."""
     try:
         from leafspan.lab.evaluation._drawn_figure import DrawnFigure
     except ImportError as error:
@@ -33,11 +28,7 @@ def check_can_plot(path: Path | None = None) -> None:
 
 
 def plot_against_budget(measure: str, budgets: Sequence[int], lines: Mapping[str, Sequence[float]]) -> Any:
-    """Draw a matplotlib figure with a line for each strategy. Notebooks show it.
-
-    Raises:
-        MissingExtra: if matplotlib is not installed.
-    """
+    """Draw a matplotlib figure with a line for each strategy. Notebooks show it."""
     check_can_plot()
     from leafspan.lab.evaluation._drawn_figure import DrawnFigure
 

@@ -16,13 +16,11 @@ from leafspan.config import config_text
 from leafspan.configuration import Config
 from leafspan.errors import InvalidArgument
 from leafspan.flows import Call, Flow, arun
-from leafspan.lab.evaluation._comparison import Comparison, compare
 from leafspan.lab.evaluation._evaluate import BUDGETS, checked_budgets, evaluation_by, judged_in
-from leafspan.lab.evaluation._evaluation import Evaluation
+from leafspan.lab.evaluation._evaluation import Comparison, Evaluation, compare
 from leafspan.lab.evaluation._making import make_questions
 from leafspan.lab.evaluation._measuring import ABSTENTION
-from leafspan.lab.evaluation._questions import Question
-from leafspan.lab.evaluation._reading import placed_questions
+from leafspan.lab.evaluation._questions import Question, placed_questions
 from leafspan.strategies import Ensemble, Hybrid, Strategy, StrategyLike, to_strategy
 from leafspan.view import View
 

@@ -20,8 +20,15 @@ from leafspan.lab.explaining._sentences import (
     several_places,
     without_leaves,
 )
-from leafspan.lab.explaining._standings import inside, searches_leaves, standing_in_results, standings_in_searches
-from leafspan.lab.explaining._target import Piece, Target, find_target
+from leafspan.lab.explaining._target import (
+    Piece,
+    Target,
+    find_target,
+    inside,
+    searches_leaves,
+    standing_in_results,
+    standings_in_searches,
+)
 from leafspan.retrieval import (
     Answered,
     Answers,

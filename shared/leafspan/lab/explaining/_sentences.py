@@ -8,8 +8,7 @@ from leafspan.checks import shown
 from leafspan.filters import Where, failing_parts
 from leafspan.lab.explaining._explanation import Obstacle, Standing
 from leafspan.lab.explaining._letting_in import Held, Limit
-from leafspan.lab.explaining._standings import inside
-from leafspan.lab.explaining._target import Target
+from leafspan.lab.explaining._target import Target, inside
 from leafspan.store import REMEDY, Row
 from leafspan.strategies import MOST_CANDIDATES, Filtered, Strategy
 from leafspan.values import Passage

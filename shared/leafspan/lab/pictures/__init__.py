@@ -8,8 +8,12 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtra.of("pictures need htpy and markupsafe", "lab") from error
 
-from leafspan.lab.pictures._comparison import comparison_picture
-from leafspan.lab.pictures._displays import (
+from leafspan.lab.pictures._document import document_picture, facts_of, index_picture
+from leafspan.lab.pictures._explanation import explanation_picture
+from leafspan.lab.pictures._passage import passage_picture
+from leafspan.lab.pictures._report import (
+    Answered,
+    report,
     show_document,
     show_explanation,
     show_passage,
@@ -17,14 +21,8 @@ from leafspan.lab.pictures._displays import (
     show_summaries,
     show_view,
 )
-from leafspan.lab.pictures._document import document_picture
-from leafspan.lab.pictures._explanation import explanation_picture
-from leafspan.lab.pictures._index import facts_of, index_picture
-from leafspan.lab.pictures._page import STYLESHEET, embedded, page
-from leafspan.lab.pictures._passage import passage_picture
-from leafspan.lab.pictures._report import Answered, report
-from leafspan.lab.pictures._results import results_picture
-from leafspan.lab.pictures._text import Places, code_in, name, shown
+from leafspan.lab.pictures._results import comparison_picture, results_picture
+from leafspan.lab.pictures._text import STYLESHEET, Places, code_in, embedded, name, page, shown
 from leafspan.lab.pictures._tree import tree_picture
 
 __all__ = [

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from htpy import Element, Node, article, div, footer, header, p, span
+from htpy import Element, Node, article, details, div, footer, header, li, p, span, summary, ul
 
-from leafspan.lab.pictures._found import block_of, pieces_of
-from leafspan.lab.pictures._runs import covered_documents
-from leafspan.lab.pictures._strip import strip
+from leafspan.lab.pictures._strip import block_of, leaves_named, pieces_of, strip
 from leafspan.lab.pictures._text import Places, code_in, marked_text, name
-from leafspan.lab.pictures._why import why
-from leafspan.values import Passage
+from leafspan.text import first_words
+from leafspan.trace import Merge, Trace
+from leafspan.values import Covered, Passage
 
 _MOST_TEXT = 20_000  # drawn characters of a passage
 
@@ -94,3 +93,56 @@ def _bar(score: float, best: float | None) -> Node:
         return None
     share = round(100 * min(max(score / best, 0.0), 1.0))
     return span(".ls-bar", aria_hidden="true")[span(style=f"width:{share}%")]
+
+
+_MOST_CHILDREN = 24  # boxes of a merge
+_MOST_MENTIONS = 3  # leaves that mention a document
+_MOST_STEPS = 40  # sentences of a passage
+
+
+def why(trace: Trace) -> Node:
+    """The steps in sentences, folded, below the merges and mentions. For an empty trace, nothing is drawn."""
+    steps = trace.explain()
+    more = len(steps) - _MOST_STEPS
+    references = (fused.reference for fused in trace.fused if fused.reference is not None)
+    mentions = list(dict.fromkeys((each.leaf, each.written) for each in references))[:_MOST_MENTIONS]
+    return [
+        [_merge(merge) for merge in trace.merges],
+        [_mention(leaf, written) for leaf, written in mentions],
+        bool(steps)
+        and details(".ls-why")[
+            summary["why"],
+            ul[
+                [li[name(step)] for step in steps[:_MOST_STEPS]],
+                more > 0 and li[f"and {more} more steps: passage.trace.explain()"],
+            ],
+        ],
+    ]
+
+
+def _merge(merge: Merge) -> Element:
+    drawn = min(merge.children, _MOST_CHILDREN)
+    there = min(drawn, -(-drawn * merge.present // max(merge.children, 1)))
+    return div(".ls-merge")[
+        span(".ls-boxes", aria_hidden="true")["■" * there + "□" * (drawn - there)],
+        f" {merge.present} of {merge.children} children were found, so they became their parent: "
+        f"{leaves_named(merge.first, merge.last)}, level {merge.level}",
+    ]
+
+
+def _mention(leaf: str, written: str) -> Element:
+    return div(".ls-mention")["mentioned as ", name(first_words(written)), " in ", name(leaf)]
+
+
+_NAMED = 4
+
+
+def covered_documents(runs: Sequence[Covered]) -> Node:
+    """The ids of the documents, in the order of the runs. If there are many, only the first ids."""
+    ids = list(dict.fromkeys(run.document_id for run in runs))
+    more = len(ids) - _NAMED
+    return [
+        span(".ls-title")[f"{len(ids)} documents: "],
+        [[", " if number else "", name(id_)] for number, id_ in enumerate(ids[:_NAMED])],
+        more > 0 and f" and {more} more",
+    ]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from htpy import Element, Node, details, div, h3, header, p, section, span, summary
+from htpy import Element, Node, details, div, figcaption, figure, h3, header, li, ol, p, section, small, span, summary
 
-from leafspan.lab.pictures._found import block_of
-from leafspan.lab.pictures._legs import legs
 from leafspan.lab.pictures._passage import card
-from leafspan.lab.pictures._strip import Block, strip
+from leafspan.lab.pictures._strip import Block, block_of, leaves_named, strip
 from leafspan.lab.pictures._text import Places, name
 from leafspan.retrieval import NO_ANSWER
 from leafspan.text import count_words, visible
@@ -70,19 +68,12 @@ def cards(
 
 @dataclass(frozen=True, slots=True)
 class DrawnDocument:
-    """A document of a result.
-
-    Attributes:
-        id: Its id.
-        title: Its title.
-        outline: Its shape.
-        blocks: The passages on it. Summaries come first, so that other passages are drawn over them.
-    """
+    """A document of a result."""
 
     id: str
     title: str | None
     outline: Outline
-    blocks: Sequence[Block]
+    blocks: Sequence[Block]  # summaries come first, so that other passages are drawn over them
 
 
 def drawn_documents(passages: Sequence[Passage]) -> list[DrawnDocument]:
@@ -148,3 +139,73 @@ def counted(passages: Sequence[Passage]) -> str:
     what = "1 passage" if len(passages) == 1 else f"{len(passages)} passages"
     of = "" if not documents else " of 1 document" if documents == 1 else f" of {documents} documents"
     return f"{what}{of}, {sum(count_words(each.text) for each in passages):,} words"
+
+
+def comparison_picture(
+    question: str | None, results: Mapping[str, Sequence[Passage]], words: Places | None = None
+) -> Element:
+    """Draw the results beside each other if the page is wide enough, otherwise below each other."""
+    return section(".ls-comparison")[
+        header(".ls-question")[question is not None and h3[name(question)]],
+        div(".ls-columns")[[results_picture(each, None, words, heading=strategy) for strategy, each in results.items()]],
+    ]
+
+
+_MOST = 8  # entries of a list
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A result in a list."""
+
+    rank: int
+    number: int
+    place: str
+    score: float
+    share: float
+
+
+def legs(passages: Sequence[Passage]) -> Node:
+    """Draw the lists side by side. Without a passage that was fused from several lists, draw nothing."""
+    lists = lists_of(passages)
+    if len(lists) < 2:
+        return None
+    return div(".ls-legs")[
+        [
+            figure(".ls-leg")[
+                figcaption[name(source), query is not None and [" ", small["for ", name(query)]]],
+                ol[[_entry(entry) for entry in entries[:_MOST]]],
+                small[
+                    len(entries) > _MOST and f"and {len(entries) - _MOST} more · ",
+                    "rank, passage, leaf, share of the fused score, score",
+                ],
+            ]
+            for (source, query), entries in lists.items()
+        ]
+    ]
+
+
+def lists_of(passages: Sequence[Passage]) -> dict[tuple[str, str | None], list[Entry]]:
+    """The contributions of each list to the passages, best rank first, by the list's name and its phrasing."""
+    lists: dict[tuple[str, str | None], list[Entry]] = {}
+    for number, passage in enumerate(passages, start=1):
+        of_summary = passage.trace.layer > 0 or bool(passage.trace.kind)
+        for fused in passage.trace.fused:
+            place = (passage.trace.kind or "summary") if of_summary else leaves_named(fused.first, fused.last)
+            for part in fused.contributions:
+                share = part.share / fused.score if fused.score else 0.0
+                share = min(max(share, 0.0), 1.0) if math.isfinite(share) else 0.0
+                entry = Entry(part.rank, number, place, part.score, share)
+                lists.setdefault((part.source, fused.query), []).append(entry)
+    return {key: sorted(entries, key=lambda entry: (entry.rank, entry.number)) for key, entries in lists.items()}
+
+
+def _entry(entry: Entry) -> Element:
+    return li(value=str(entry.rank))[
+        span(".ls-entry")[
+            span(".ls-badge")[str(entry.number)],
+            span(".ls-of")[f" {entry.place} "],
+            span(".ls-bar", title=f"{entry.share:.0%} of the fused score")[span(style=f"width:{entry.share:.0%}")],
+            span(".ls-score")[f" {entry.score:.3f}"],
+        ],
+    ]

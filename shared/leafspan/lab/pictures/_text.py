@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.resources import files
 from typing import NamedTuple
 
-from htpy import Element, Node, bdi, code, mark, strong
+from htpy import Element, Node, bdi, body, code, div, head, html, main, mark, meta, strong, style
+from htpy import title as title_element
+from markupsafe import Markup
 
+from leafspan.checks import GENERATOR
 from leafspan.files import is_code
 from leafspan.text import visible
 
@@ -21,14 +25,7 @@ Places = Callable[[str], Sequence[tuple[int, int]]]
 
 
 class Marked(NamedTuple):
-    """A piece of a text.
-
-    Attributes:
-        start: Its first character.
-        end: The character after its last one.
-        name: What it is, such as ``"leaf 12"``.
-        is_hit: Whether it was found.
-    """
+    """A piece of a text."""
 
     start: int
     end: int
@@ -85,3 +82,34 @@ def _runs(start: int, end: int, places: Iterable[tuple[int, int]]) -> Iterator[t
             yield from ((start, first, False), (first, last, True))
             start = last
     yield start, end, False
+
+
+STYLESHEET = (files("leafspan.lab.pictures") / "pictures.css").read_text(encoding="utf-8")
+"""The style of all pictures. All of its rules apply only to elements inside one of class ``ls``."""
+
+_NOTHING_ELSE = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def embedded(picture: Element) -> str:
+    """The picture and its style as the HTML of an element, for the output of a notebook's cell."""
+    return str(Markup(div(".ls")[style[Markup(STYLESHEET)], picture]))
+
+
+def page(title: str, pictures: Iterable[Node]) -> str:
+    """The pictures as a whole HTML page, which needs no other files and forbids browsers to load or run anything."""
+    return str(
+        Markup(
+            html(lang="en")[
+                head[
+                    meta(charset="utf-8"),
+                    meta(name="generator", content=GENERATOR),
+                    meta(http_equiv="Content-Security-Policy", content=_NOTHING_ELSE),
+                    meta(name="viewport", content="width=device-width, initial-scale=1"),
+                    meta(name="color-scheme", content="light dark"),
+                    title_element[visible(title)],
+                    style[Markup(STYLESHEET)],
+                ],
+                body(".ls.ls-page")[main[pictures]],
+            ]
+        )
+    )

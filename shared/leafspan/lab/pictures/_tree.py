@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from htpy import Element, Node, details, div, header, li, p, section, span, summary, ul
 
-from leafspan.lab.pictures._found import block_of
-from leafspan.lab.pictures._runs import covered_documents
-from leafspan.lab.pictures._strip import runs_named, strip
+from leafspan.lab.pictures._passage import covered_documents
+from leafspan.lab.pictures._strip import block_of, runs_named, strip
 from leafspan.lab.pictures._text import marked_text, name
 from leafspan.text import visible
 from leafspan.values import Passage

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from htpy import Element, Node, a, button, div, form, h1, input, label, option, p, section, select, span
 
 from leafspan.configuration import Config
+from leafspan.errors import DocumentNotFound, LeafspanError
+from leafspan.lab.explaining import aexplain
 from leafspan.lab.pictures import name, results_picture
-from leafspan.lab.serving._agreement import Agreement, agreements
-from leafspan.lab.serving._answers import Answer
-from leafspan.lab.serving._asked import MOST_CHARACTERS, MOST_PASSAGES, MOST_STRATEGIES, MOST_WORDS, USUAL_PASSAGES, Asked
-from leafspan.lab.serving._frame import error_box, field_value
-from leafspan.lab.serving._labels import labels_of
+from leafspan.lab.serving._asked import (
+    MOST_CHARACTERS,
+    MOST_PASSAGES,
+    MOST_STRATEGIES,
+    MOST_WORDS,
+    USUAL_PASSAGES,
+    Agreement,
+    Answer,
+    Asked,
+    agreements,
+    labels_of,
+)
+from leafspan.lab.serving._pages import error_box, field_value
 from leafspan.text import escaped_in_json, visible
 from leafspan.values import Passage
+from leafspan.view import View
 
 _ALL = 0.999  # a larger share is shown as the whole passage
 
@@ -147,3 +160,38 @@ def _links(asked: Asked, passage: Passage, labels: Mapping[str, str]) -> Node:
         a(href=asked.link("document", id=passage.document_id, at=start) + anchor)["in its document"],
         passage.summary is not None and a(href=asked.link("trees", id=passage.document_id))["its tree"],
     ]
+
+
+class Reason(NamedTuple):
+    """A strategy's reasons to find a document or not."""
+
+    strategy: str
+    said: str  # why it finds the document, or what keeps it out, in lines
+    failed: bool = False  # ``said`` is an error instead
+
+
+async def find_reasons(
+    view: View, asked: Asked, known: Mapping[str, Config], document_id: str, timeout: float
+) -> list[Reason]:
+    """Find each strategy's reasons for a document. Each strategy retrieves up to some hundred times for it."""
+    return await asyncio.gather(
+        *(_reason(view, asked, name, known[name], document_id, timeout) for name in asked.strategies)
+    )
+
+
+async def _reason(view: View, asked: Asked, name: str, config: Config, document_id: str, timeout: float) -> Reason:
+    try:
+        explanation = await aexplain(
+            view,
+            asked.question,
+            config.defaults().strategy,
+            document_id=document_id,
+            where=asked.filter(),
+            timeout=timeout,
+            **asked.limits(config),
+        )
+        return Reason(name, await asyncio.to_thread(str, explanation))
+    except DocumentNotFound:
+        raise
+    except LeafspanError as error:
+        return Reason(name, str(error), failed=True)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from string import ascii_uppercase
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode
 
 from leafspan.checks import check_choice, shown
 from leafspan.configuration import Config
-from leafspan.errors import InvalidArgument
+from leafspan.errors import InvalidArgument, LeafspanError
 from leafspan.filters import filter_from_option
+from leafspan.lab.pictures import Places
+from leafspan.retrieval import Passages
+from leafspan.values import Passage
+from leafspan.view import View
 
 MOST_STRATEGIES = 3
 """Largest number of strategies to compare, since a page has no room for more."""
@@ -29,15 +35,7 @@ USUAL_PASSAGES = 5
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question and its options as the user typed them. Nothing is checked yet.
-
-    Attributes:
-        question: The question. None before the first question.
-        strategies: Names of strategies, each once.
-        k: Most passages.
-        budget: Most words.
-        where: Filter.
-    """
+    """A question and its options as the user typed them. Nothing is checked yet."""
 
     question: str | None
     strategies: tuple[str, ...]
@@ -63,11 +61,7 @@ class Asked:
         return f"./{page}?{urlencode(fields, errors='replace')}"
 
     def check(self, known: Mapping[str, Config]) -> None:
-        """Check the fields that do not depend on the index.
-
-        Raises:
-            InvalidArgument: if a field breaks its rule.
-        """
+        """Check the fields that do not depend on the index."""
         self.filter()
         self._number("k", self.k, MOST_PASSAGES)
         self._number("budget", self.budget, MOST_WORDS)
@@ -81,21 +75,13 @@ class Asked:
             check_choice("strategy", name, known)
 
     def filter(self) -> Any:
-        """The filter, or None without one.
-
-        Raises:
-            InvalidArgument: if the text is too long, or not a filter.
-        """
+        """The filter, or None without one."""
         if len(self.where) > MOST_CHARACTERS:
             raise InvalidArgument(f"a filter must have at most {MOST_CHARACTERS:,} characters, got {len(self.where):,}")
         return filter_from_option(self.where) if self.where else None
 
     def limits(self, config: Config) -> dict[str, Any]:
-        """Options of ``retrieve`` for one strategy. The form's limits take precedence over the configuration's limits.
-
-        Raises:
-            InvalidArgument: if a limit in the form is out of its range.
-        """
+        """Options of ``retrieve`` for one strategy. The form's limits take precedence over the configuration's limits."""
         limits = config.defaults()
         k = self._number("k", self.k, MOST_PASSAGES)
         budget: Any = self._number("budget", self.budget, MOST_WORDS)
@@ -113,3 +99,91 @@ class Asked:
         if not (typed.isascii() and typed.isdecimal() and len(typed) < 10 and 1 <= int(typed) <= most):
             raise InvalidArgument(f"{name} must be a whole number in [1, {most:,}], got {shown(typed)}")
         return int(typed)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The results of one strategy.
+
+    Attributes:
+        strategy: Name of the strategy.
+        passages: Its passages, best first.
+        error: The error, if the strategy failed. Default: None.
+        words: Finds the places of the question's words in a text. Default: None, which highlights no words.
+        why_no_answer: See ``Passages.why_no_answer``. Default: None.
+    """
+
+    strategy: str
+    passages: Sequence[Passage]
+    error: str | None = None
+    words: Places | None = None
+    why_no_answer: str | None = None
+
+    def of_document(self, document_id: str) -> Answer:
+        """The passages from one document."""
+        kept = [each for each in self.passages if each.document_id == document_id]
+        return Answer(self.strategy, kept, self.error, self.words)
+
+
+async def find_answers(view: View, asked: Asked, known: Mapping[str, Config], timeout: float) -> list[Answer]:
+    """Retrieve with each strategy. A strategy that fails does not keep the others from answering."""
+    return await asyncio.gather(*(_find(view, asked, name, known[name], timeout) for name in asked.strategies))
+
+
+async def _find(view: View, asked: Asked, name: str, config: Config, timeout: float) -> Answer:
+    try:
+        found = await view.aretrieve(
+            asked.question,
+            config.defaults().strategy,
+            where=asked.filter(),
+            timeout=timeout,
+            **asked.limits(config),
+        )
+    except LeafspanError as error:
+        return Answer(name, [], "; ".join([str(error), *getattr(error, "__notes__", [])]))
+    if not isinstance(found, Passages):
+        return Answer(name, found)
+    return Answer(name, found.worth_showing(), None, found.words, found.why_no_answer)
+
+
+class Agreement(NamedTuple):
+    """How much of a passage another strategy found too."""
+
+    strategy: str
+    numbers: tuple[int, ...]  # of the other strategy's passages, from 1
+    share: float  # of the passage's characters that are in these passages, in (0, 1]
+
+
+def agreements(passage: Passage, others: Mapping[str, Sequence[Passage]]) -> list[Agreement]:
+    """The other strategies that found the passage, or a part of it."""
+    found = []
+    for strategy, passages in others.items():
+        shares = {number: share for number, each in enumerate(passages, start=1) if (share := _share(passage, each))}
+        if shares:
+            found.append(Agreement(strategy, tuple(shares), min(sum(shares.values()), 1.0)))
+    return found
+
+
+def _share(passage: Passage, other: Passage) -> float:
+    """The share of a passage that is in another one."""
+    if passage.id == other.id:
+        return 1.0
+    same_kind = passage.summary is None and other.summary is None
+    if not same_kind or not passage.document_id or passage.document_id != other.document_id:
+        return 0.0
+    if passage.start is None or passage.end is None or other.start is None or other.end is None:
+        return 0.0
+    common = min(passage.end, other.end) - max(passage.start, other.start)
+    return max(common, 0) / max(passage.end - passage.start, 1)
+
+
+def labels_of(answers: Sequence[Answer]) -> dict[str, dict[str, str]]:
+    """The passages' labels in their document's text, by strategy and id: A1, or 1 if there is only one strategy."""
+    labels: dict[str, dict[str, str]] = {}
+    for answer, letter in zip(answers, ascii_uppercase, strict=False):
+        counts: dict[str, int] = {}
+        labels[answer.strategy] = {}
+        for passage in answer.passages:
+            counts[passage.document_id] = number = counts.get(passage.document_id, 0) + 1
+            labels[answer.strategy][passage.id] = f"{letter if len(answers) > 1 else ''}{number}"
+    return labels

@@ -9,11 +9,8 @@ from itertools import pairwise
 from htpy import Element, Node, a, aside, details, div, h2, li, mark, nav, p, section, span, summary, ul
 
 from leafspan.lab.pictures import code_in, document_picture, name, results_picture, shown
-from leafspan.lab.serving._answers import Answer
-from leafspan.lab.serving._asked import Asked
-from leafspan.lab.serving._frame import error_box
-from leafspan.lab.serving._labels import labels_of
-from leafspan.lab.serving._parts import parts_of
+from leafspan.lab.serving._asked import Answer, Asked, labels_of
+from leafspan.lab.serving._pages import error_box, parts_of
 from leafspan.text import visible
 from leafspan.values import Document, Passage
 
@@ -23,15 +20,7 @@ _MOST_STEPS = 40  # shown sentences of a passage
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """A passage in the text of its document.
-
-    Attributes:
-        start: Its first character.
-        end: The character after its last one.
-        label: Its label, such as ``"A1"``.
-        strategy: Name of the strategy that found it.
-        passage: The passage.
-    """
+    """A passage in the text of its document."""
 
     start: int
     end: int

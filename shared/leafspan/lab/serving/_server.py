@@ -17,8 +17,7 @@ import uvicorn
 from leafspan.configuration import Config
 from leafspan.connections import TimedProtocol
 from leafspan.errors import InvalidArgument
-from leafspan.lab.serving._app import make_app
-from leafspan.lab.serving._guard import HOST
+from leafspan.lab.serving._app import HOST, make_app
 from leafspan.view import View
 
 _GRACE = 3  # seconds to finish answers when the server ends

@@ -18,10 +18,16 @@ from typing import Any
 
 from leafspan.checks import did_you_mean, shown
 from leafspan.errors import InvalidArgument, RefusedQuery
-from leafspan.sources.sql._columns import check_columns
-from leafspan.sources.sql._common_tables import is_common_table
 from leafspan.sources.sql._language import Language
-from leafspan.sources.sql._names import fold, name_in_query, names_in_option, path, plain_letters
+from leafspan.sources.sql._names import (
+    check_columns,
+    fold,
+    is_common_table,
+    name_in_query,
+    names_in_option,
+    path,
+    plain_letters,
+)
 
 _SYSTEM_SCHEMAS = ("information_schema", "pg_catalog", "temp")
 _SYSTEM_TABLES = {
@@ -32,23 +38,14 @@ _SYSTEM_TABLES = {
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The tables and columns that a query may read.
+    """The tables and columns that a query may read."""
 
-    Attributes:
-        columns: For each table, with its schema if it has one, the columns that a query may read, or None for all columns.
-        dialect: Name of the dialect in sqlglot.
-    """
-
-    columns: Mapping[str, tuple[str, ...] | None]
+    columns: Mapping[str, tuple[str, ...] | None]  # that a query may read, by table with schema; None: all columns
     dialect: str
 
     @classmethod
     def of(cls, tables: object, dialect: str) -> Allowed | None:
-        """Read what a user allows: None for everything, a list of tables, or a mapping from tables to lists of columns.
-
-        Raises:
-            InvalidArgument: if it is anything else.
-        """
+        """Read what a user allows: None for everything, a list of tables, or a mapping from tables to lists of columns."""
         if tables is None:
             return None
         rule = "tables must be a list of names, or a mapping from names to lists of columns"
@@ -94,11 +91,7 @@ class Allowed:
 
 
 def allow_tables(tree: Any, allowed: Allowed | None, speech: Language) -> Any:
-    """Replace the restricted tables of a query by subqueries of their allowed columns.
-
-    Raises:
-        RefusedQuery: if the query names a table or column that it may not read.
-    """
+    """Replace the restricted tables of a query by subqueries of their allowed columns."""
     from sqlglot import exp
 
     tables = [table for table in tree.find_all(exp.Table) if not isinstance(table.this, exp.Func)]

@@ -12,17 +12,21 @@ from typing import Any, TypeVar
 from leafspan.errors import DatabaseUnavailable, LeafspanError, QueryFailed, RefusedQuery
 from leafspan.sources.sql import _sqlite as sqlite
 from leafspan.sources.sql._allowed import Allowed
-from leafspan.sources.sql._attributes import check_attributes
-from leafspan.sources.sql._engines import engine_over, to_engine
-from leafspan.sources.sql._fetching import fetch_rows
-from leafspan.sources.sql._guard import Checked, Guard
+from leafspan.sources.sql._attributes import check_attributes, check_own_types
+from leafspan.sources.sql._engines import (
+    engine_over,
+    fetch_rows,
+    restrict_server,
+    safe_address,
+    secrets_of,
+    to_engine,
+    with_transactions,
+    without_secrets,
+)
+from leafspan.sources.sql._guard import Checked, Guard, Source
 from leafspan.sources.sql._language import dialect_of, language
-from leafspan.sources.sql._row_types import check_own_types
 from leafspan.sources.sql._rows import Rows, different_names
 from leafspan.sources.sql._schema import Table, describe, read_tables
-from leafspan.sources.sql._secrets import safe_address, secrets_of, without_secrets
-from leafspan.sources.sql._servers import restrict_server, with_transactions
-from leafspan.sources.sql._source import Source
 from leafspan.sources.sql._timeout import Deadline, within
 
 T = TypeVar("T")
@@ -38,10 +42,6 @@ class Database:
 
     The connection leaves the pool of a given engine, so that no setting made here stays in the pool. A SQLite database in
     memory has only one connection, so that each query uses a copy of the database.
-
-    Attributes:
-        dialect: The dialect's name in sqlglot.
-        address: The URL without secrets.
     """
 
     def __init__(self, engine: Any, *, given: bool, timeout: float = 30.0) -> None:
@@ -71,11 +71,7 @@ class Database:
         return (id(self._engine),) if self._given else (self._engine.url, self._timeout)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the URL. Unpickling opens the database again.
-
-        Raises:
-            TypeError: if an Engine was given, since its connections belong to one process, or if the URL has a password.
-        """
+        """Pickle the URL. Unpickling opens the database again."""
         if self._given or self._secrets:
             why = "its Engine belongs to one process" if self._given else "its URL has a password"
             raise TypeError(
@@ -86,12 +82,7 @@ class Database:
 
     @classmethod
     def of(cls, thing: object, timeout: float) -> Database:
-        """Make a database of a URL or an Engine.
-
-        Raises:
-            MissingExtra: if SQLAlchemy, or the driver that a URL names, is not installed.
-            InvalidArgument: if the database is anything else, or cannot be read in another thread.
-        """
+        """Make a database of a URL or an Engine."""
         if isinstance(thing, Database):
             return thing
         engine, given = to_engine(thing, timeout)
@@ -100,13 +91,7 @@ class Database:
     def run(
         self, query: Checked, limit: int, deadline: Deadline, allowed: Allowed | None, functions: Collection[str] = ()
     ) -> Rows:
-        """Return the rows of a query that passed the check.
-
-        Raises:
-            DatabaseUnavailable: if the database cannot be reached.
-            QueryFailed: if the query runs out of time or fails, or its rows are too large.
-            RefusedQuery: if the database finds that the query reads what is not allowed.
-        """
+        """Return the rows of a query that passed the check."""
         sql = query.sql
 
         def work(connection: Any) -> Rows:
@@ -129,12 +114,7 @@ class Database:
         return self.use(work, deadline, sql)
 
     def schema(self, allowed: Allowed | None, sample_rows: int, timeout: float, *, anew: bool = False) -> str:
-        """Describe the database's tables for a language model. The description is read again after five minutes.
-
-        Raises:
-            DatabaseUnavailable: if the database cannot be reached.
-            QueryFailed: if reading runs out of time or fails.
-        """
+        """Describe the database's tables for a language model. The description is read again after five minutes."""
         key = (tuple(allowed.columns.items()) if allowed else None, sample_rows)
         with self._reading_schema:
             made, text = self._schemas.get(key, (-_SCHEMA_SECONDS, ""))
@@ -179,13 +159,7 @@ class Database:
         return True
 
     def use(self, work: Callable[[Any], T], deadline: Deadline, sql: str = "") -> T:
-        """Return the result of ``work`` with an open connection, which is rolled back and closed afterwards.
-
-        Raises:
-            DatabaseUnavailable: if the database cannot be reached.
-            QueryFailed: if the work runs out of time or fails.
-            RefusedQuery: if the database finds that the query reads what is not allowed.
-        """
+        """Return the result of ``work`` with an open connection, which is rolled back and closed afterwards."""
         connected = threading.Event()
 
         def attempt() -> T:

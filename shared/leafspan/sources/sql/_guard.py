@@ -7,19 +7,62 @@ Lists name everything that may pass: kinds of parts (``_nodes.py``), functions (
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from leafspan.checks import did_you_mean, shown
 from leafspan.errors import RefusedQuery
 from leafspan.sources.sql._allowed import Allowed, allow_tables
-from leafspan.sources.sql._attributes import Attribute, find_attributes
-from leafspan.sources.sql._functions import harmless_functions
+from leafspan.sources.sql._attributes import Attribute, find_attributes, find_own_types, harmless_functions, unknown_part
 from leafspan.sources.sql._language import Language, language
-from leafspan.sources.sql._nodes import unknown_part
-from leafspan.sources.sql._row_types import find_own_types
-from leafspan.sources.sql._source import Source, find_source
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The table of a query that reads one table row by row."""
+
+    schema: str | None  # None if the query does not name one
+    table: str  # as the query writes it
+    renamed: frozenset[str]  # names in the result, in lower case, that may not be the table's column of that name
+    columns: frozenset[str] | None  # of the result, in lower case; None: all columns of the table
+
+    def key_columns(self, key: Sequence[str], result: Sequence[str]) -> tuple[int, ...] | None:
+        """The positions of the primary key in the result; None if a part is missing or may be another column."""
+        places = []
+        for name in key:
+            same = [place for place, each in enumerate(result) if each.lower() == name.lower()]
+            known = self.columns is None or name.lower() in self.columns
+            if len(same) != 1 or not known or name.lower() in self.renamed:
+                return None
+            places.append(same[0])
+        return tuple(places) or None
+
+
+def find_source(tree: Any) -> Source | None:
+    """The table that a query reads row by row, or None if the query joins, groups, unites, or reads something else."""
+    from sqlglot import exp
+
+    if not isinstance(tree, exp.Select) or any(
+        tree.args.get(part) for part in ("joins", "laterals", "group", "distinct", "having", "with_")
+    ):
+        return None
+    from_ = tree.args.get("from_")
+    table = from_.this if from_ is not None else None
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+        return None
+    if table.args.get("joins") or table.catalog:
+        return None
+    plain, renamed, star = set(), set(), False
+    for each in tree.expressions:
+        if isinstance(each, exp.Star) or (isinstance(each, exp.Column) and isinstance(each.this, exp.Star)):
+            star = True
+        elif isinstance(each, exp.Column):
+            plain.add(each.name.lower())
+        else:
+            renamed.add(each.alias_or_name.lower())
+    return Source(table.db or None, table.name, frozenset(renamed), None if star else frozenset(plain))
+
 
 # Texts that sqlglot writes without quotes: names, numbers, units, types.
 _PLAIN = re.compile(r"(?:[\w$ .]|-(?!-))*")
@@ -31,19 +74,12 @@ _DIGITS = re.compile(r"[0-9a-fA-F]*")
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A query that passed the check.
+    """A query that passed the check."""
 
-    Attributes:
-        sql: The SQL to run instead.
-        source: The table, if the query reads one table row by row; otherwise None.
-        attributes: Names after dots. None of them may be a function of the database.
-        types: Names of types. None of them may be the row type of a table.
-    """
-
-    sql: str
-    source: Source | None
-    attributes: tuple[Attribute, ...] = ()
-    types: tuple[str, ...] = ()
+    sql: str  # to run instead
+    source: Source | None  # if the query reads one table row by row
+    attributes: tuple[Attribute, ...] = ()  # none may be a function of the database
+    types: tuple[str, ...] = ()  # none may be the row type of a table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +92,7 @@ class Guard:
     row_limit: int | None = None
 
     def check(self, sql: str) -> Checked:
-        """Return the SQL to run for a query.
-
-        Raises:
-            RefusedQuery: if a part of the query may do more than read, or reads a table or column that is not allowed.
-        """
+        """Return the SQL to run for a query."""
         speech = language(self.dialect)
         tree = _bare(speech.parse(sql))
         if type(tree).__name__ not in ("Select", "Union", "Except", "Intersect", "Values"):

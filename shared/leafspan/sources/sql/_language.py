@@ -45,11 +45,7 @@ _AS_WRITTEN = (
 
 
 def dialect_of(name: str) -> str:
-    """Return sqlglot's name for a SQLAlchemy dialect.
-
-    Raises:
-        InvalidArgument: if leafspan cannot check queries of that dialect.
-    """
+    """Return sqlglot's name for a SQLAlchemy dialect."""
     if name not in _DIALECTS:
         raise InvalidArgument(
             f"database must be SQLite or PostgreSQL, whose queries are checked, got {shown(name)}: for another one, wrap a "
@@ -59,11 +55,7 @@ def dialect_of(name: str) -> str:
 
 
 class Language:
-    """Parses and writes the SQL of one dialect.
-
-    Raises:
-        MissingExtra: if sqlglot is not installed.
-    """
+    """Parses and writes the SQL of one dialect."""
 
     def __init__(self, dialect: str) -> None:
         try:
@@ -78,11 +70,7 @@ class Language:
         self._generator = _generator(type(self._dialect).generator_class, dialect)
 
     def parse(self, sql: str) -> Any:
-        """Parse a text that has one statement.
-
-        Raises:
-            RefusedQuery: if the text cannot be parsed, has several statements, or does not begin with a query.
-        """
+        """Parse a text that has one statement."""
         from sqlglot.errors import ErrorLevel, SqlglotError
         from sqlglot.tokenizer_core import TokenType
 
@@ -114,11 +102,7 @@ class Language:
         return trees[0]
 
     def write(self, tree: Any) -> str:
-        """The SQL of a tree, without comments.
-
-        Raises:
-            RefusedQuery: if the dialect has no SQL for a part of the tree.
-        """
+        """The SQL of a tree, without comments."""
         from sqlglot.errors import ErrorLevel, SqlglotError
 
         generator = self._generator(

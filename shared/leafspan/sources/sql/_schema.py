@@ -15,13 +15,7 @@ _LONGEST_SAMPLE = 80  # characters of a value
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table.
-
-    Attributes:
-        name: Its name.
-        type: The database's name for its type.
-        remark: Its keys, whether it may be missing, and its comment; "" without a remark.
-    """
+    """A column of a table."""
 
     name: str
     type: str

@@ -12,12 +12,17 @@ from leafspan.filters import Where
 from leafspan.flows import Call, Flow, arun, run
 from leafspan.language_model import check_template
 from leafspan.sources.sql._allowed import Allowed
-from leafspan.sources.sql._attempts import Answer, Attempts
+from leafspan.sources.sql._attempts import (
+    DEFAULT_REPAIR_PROMPT,
+    DEFAULT_SQL_PROMPT,
+    PROMPT_FIELDS,
+    REPAIR_FIELDS,
+    Answer,
+    Attempts,
+    as_flow,
+)
 from leafspan.sources.sql._database import Database
-from leafspan.sources.sql._driving import as_flow
-from leafspan.sources.sql._frame import import_pandas, to_frame
-from leafspan.sources.sql._passages import Extract, row_passages, table_passage
-from leafspan.sources.sql._prompts import DEFAULT_REPAIR_PROMPT, DEFAULT_SQL_PROMPT, PROMPT_FIELDS, REPAIR_FIELDS
+from leafspan.sources.sql._rows import Extract, import_pandas, row_passages, table_passage, to_frame
 from leafspan.strategies import (
     CallFunction,
     RetrievalContext,

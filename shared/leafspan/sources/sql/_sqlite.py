@@ -11,7 +11,7 @@ from typing import Any
 
 from leafspan.errors import InvalidArgument
 from leafspan.sources.sql._allowed import Allowed
-from leafspan.sources.sql._functions import harmless_functions
+from leafspan.sources.sql._attributes import harmless_functions
 from leafspan.sources.sql._timeout import Deadline
 
 _LARGEST_VALUE = 100_000_000  # bytes of one text or blob that a query may make
@@ -54,11 +54,7 @@ def copy_in_memory(connection: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def check_driver(connection: object) -> sqlite3.Connection:
-    """Return the driver's connection, which must be a connection of Python's ``sqlite3``.
-
-    Raises:
-        InvalidArgument: if it is not, since leafspan then cannot check what a query reads while it runs.
-    """
+    """Return the driver's connection, which must be a connection of Python's ``sqlite3``."""
     if not isinstance(connection, sqlite3.Connection):
         raise InvalidArgument(
             f"SQLite must be opened by Python's sqlite3, got the driver {type(connection).__module__}: use a URL such as "

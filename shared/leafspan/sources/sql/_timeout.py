@@ -17,12 +17,7 @@ _GRACE = 0.25  # seconds for a database to report that it stopped the query
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """The time at which a query must be done.
-
-    Attributes:
-        seconds: The query's time.
-        end: The end of that time, on the monotonic clock.
-    """
+    """The time at which a query must be done."""
 
     seconds: float
     end: float
@@ -53,9 +48,6 @@ def within(deadline: Deadline, work: Callable[[], T]) -> T:
 
     The work runs in its own thread, with the caller's context variables: a server that never answers blocks only that
     thread. Late work goes on in its thread, and its result is dropped.
-
-    Raises:
-        QueryTimeout: if the work does not end in time.
     """
     try:
         return call_within(deadline.left + _GRACE, "the database", work)

@@ -1,0 +1,249 @@
+"""The frame of all pages: the style, the index's name, and links to the other pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from htpy import (
+    Element,
+    Node,
+    a,
+    body,
+    button,
+    details,
+    div,
+    form,
+    h1,
+    h2,
+    head,
+    header,
+    html,
+    input,
+    label,
+    main,
+    meta,
+    nav,
+    p,
+    pre,
+    section,
+    span,
+    style,
+    summary,
+    table,
+    tbody,
+    td,
+    th,
+    thead,
+    tr,
+)
+from htpy import title as title_element
+from markupsafe import Markup
+
+from leafspan.config import config_text
+from leafspan.configuration import Config
+from leafspan.errors import InvalidArgument
+from leafspan.indexing import DocumentInfo, Stats
+from leafspan.lab.pictures import STYLESHEET, facts_of, name, tree_picture
+from leafspan.lab.serving._asked import MOST_CHARACTERS, Asked
+from leafspan.text import visible
+from leafspan.values import Passage
+
+if TYPE_CHECKING:
+    from leafspan.lab.serving._ask_page import Reason
+
+STYLE = STYLESHEET + (files("leafspan.lab.serving") / "serving.css").read_text(encoding="utf-8")
+"""The style of the pages: the pictures' style, with forms and tables."""
+
+_PAGES = {"": "Ask", "documents": "Documents", "trees": "Trees", "index": "Index"}
+
+
+def framed(title: str, index: str, asked: Asked, current: str, *content: Node) -> Element:
+    """Draw a whole page."""
+    return html(lang="en")[
+        head[
+            meta(charset="utf-8"),
+            meta(name="viewport", content="width=device-width, initial-scale=1"),
+            meta(name="color-scheme", content="light dark"),
+            title_element[visible(f"{title} - leafspan")],
+            style[Markup(STYLE)],
+        ],
+        body(".ls.ls-page")[
+            header(".serve-top")[
+                div(".serve-bar")[
+                    nav(aria_label="pages")[
+                        [
+                            a(href=asked.link(page), aria_current="page" if page == current else None)[label]
+                            for page, label in _PAGES.items()
+                        ]
+                    ],
+                    span(".serve-index")[name(index)],
+                ]
+            ],
+            main[content],
+        ],
+    ]
+
+
+def field_value(text: str) -> str:
+    """The user's input as a field's value, without characters that could hide or reorder text."""
+    return visible(text, lines=True)
+
+
+def error_box(message: str) -> Element:
+    """Draw an error, which says what to do."""
+    return p(".serve-error", role="alert")[name(message)]
+
+
+MOST_TEXT = 20_000
+"""Largest number of a document's characters on one page."""
+
+
+def parts_of(length: int, ends: Sequence[int], most: int = MOST_TEXT) -> list[tuple[int, int]]:
+    """The parts of a text, as (start, end). They end where leaves end. Only a leaf that is longer than a part is cut."""
+    parts = []
+    start = 0
+    last = 0  # the end of the last leaf that fits into the part
+    for end in [*ends, length]:
+        if end > length:
+            continue
+        if end - start > most and last > start:
+            parts.append((start, last))
+            start = last
+        while end - start > most:
+            parts.append((start, start + most))
+            start += most
+        last = end
+    return [*parts, (start, length)] if start < length or not parts else parts
+
+
+def index_page(title: str, stats: Stats, known: Mapping[str, Config]) -> Node:
+    """Draw the page of the index."""
+    numbers = {key: f"{getattr(stats, key):,}" for key in ("documents", "leaves", "words", "characters")}
+    return [
+        h1[name(title)],
+        table(".ls-table.serve-facts")[
+            tbody[[tr[th(scope="row")[key], td[name(value)]] for key, value in {**numbers, **facts_of(stats)}.items()]]
+        ],
+        h2["Strategies"],
+        p(".ls-count")["What each name means, as a configuration file writes it."],
+        [
+            details(".serve-folded")[summary[name(each)], pre(".serve-config")[_written(config)]]
+            for each, config in known.items()
+        ],
+    ]
+
+
+def _written(config: Config) -> str:
+    try:
+        return visible(config_text(config.to_dict(full=True)), lines=True)
+    except InvalidArgument:  # it has objects that no file can hold
+        return visible(repr(config.strategy), lines=True)
+
+
+def trees_page(nodes: Sequence[Passage], asked: Asked, document_id: str) -> Node:
+    """Draw trees, which open layer by layer."""
+    return [
+        h1["Tree of ", name(document_id)] if document_id else h1["Trees"],
+        form(".serve-form.serve-small", action="./trees", method="get")[
+            label(".serve-question")[
+                span["Id of a document, for its tree with the leaves"],
+                input(
+                    name="id",
+                    value=field_value(document_id),
+                    maxlength=str(MOST_CHARACTERS),
+                    autocomplete="off",
+                    dir="auto",
+                ),
+            ],
+            button(type="submit")["Show"],
+        ],
+        document_id
+        and p(".serve-links")[
+            a(href=asked.link("document", id=document_id))["the document"], a(href=asked.link("trees"))["all trees"]
+        ],
+        tree_picture(nodes),
+    ]
+
+
+_MOST_TEXT = 20_000  # of one strategy's reasons
+
+
+def why_page(reasons: Sequence[Reason], asked: Asked, document_id: str) -> Node:
+    """Draw each strategy's reasons, side by side."""
+    return [
+        h1["Why, and why not: ", name(document_id)],
+        p(".serve-links")[
+            a(href=asked.link("document", id=document_id))["the document"], a(href=asked.link(""))["back to the question"]
+        ],
+        div(".ls-columns")[
+            [
+                section(".ls-result")[
+                    span(".ls-strategy")[name(each.strategy)],
+                    error_box(each.said)
+                    if each.failed
+                    else pre(".serve-config.serve-said", dir="auto")[visible(each.said[:_MOST_TEXT], lines=True)],
+                ]
+                for each in reasons
+            ]
+        ],
+    ]
+
+
+MOST_DOCUMENTS = 50
+"""Documents on one page."""
+
+
+def documents_page(documents: Sequence[DocumentInfo], asked: Asked, find: str, page: int) -> Node:
+    """Draw one page of the list."""
+    wanted = find.casefold()
+    found = [each for each in documents if wanted in each.id.casefold() or wanted in (each.title or "").casefold()]
+    pages = max(-(-len(found) // MOST_DOCUMENTS), 1)
+    page = min(page, pages)
+    shown = found[(page - 1) * MOST_DOCUMENTS : page * MOST_DOCUMENTS]
+    return [
+        h1["Documents"],
+        form(".serve-form.serve-small", action="./documents", method="get")[
+            label(".serve-question")[
+                span["Id or title"],
+                input(name="find", type="search", value=field_value(find), autocomplete="off", dir="auto"),
+            ],
+            button(type="submit")["Find"],
+        ],
+        p(".ls-count")[_counted(len(found), len(documents))],
+        bool(shown)
+        and div(".ls-scroll")[
+            table(".ls-table")[
+                thead[tr[th["document"], th["title"], th(".ls-right")["leaves"], th(".ls-right")["words"]]],
+                tbody[
+                    [
+                        tr[
+                            td[a(href=asked.link("document", id=each.id))[name(each.id)]],
+                            td[name(each.title or "")],
+                            td(".ls-right")[f"{each.leaves:,}"],
+                            td(".ls-right")[f"{each.words:,}"],
+                        ]
+                        for each in shown
+                    ]
+                ],
+            ]
+        ],
+        pages > 1 and _pager(asked, find, page, pages),
+    ]
+
+
+def _counted(found: int, total: int) -> str:
+    what = "1 document" if total == 1 else f"{total:,} documents"
+    return what if found == total else f"{found:,} of {what}"
+
+
+def _pager(asked: Asked, find: str, page: int, pages: int) -> Node:
+    def to(number: int, said: str) -> Node:
+        if not 1 <= number <= pages:
+            return span[said]
+        return a(href=asked.link("documents", find=find, page=number))[said]
+
+    return nav(".serve-pager", aria_label="pages of the list")[
+        to(page - 1, "previous"), span[f"page {page:,} of {pages:,}"], to(page + 1, "next")
+    ]
