@@ -180,7 +180,7 @@ def test_every_leaf_is_below_a_root_and_all_leaves_with_a_summary_are_progress(s
         below = {
             run for root in tree.roots for cover in tree.nodes[root].covers for run in range(cover.first, cover.last + 1)
         }
-        assert below == set(range(tree.given))
+        assert below == set(range(tree.base))
         assert all(cache.owners[node.record.key] == tree.owner for node in tree.summaries)
     assert grower.asked == sum(len(tree.summaries) for tree in trees) == len(cache.texts)
     summarised = [

@@ -59,8 +59,8 @@ def cited_numbers(answer: str, count: int) -> list[int]:
     It reads [1], [2, 3], [1-3] and [Source 1], outside code.
     """
     cited: dict[int, None] = {}
-    for found in _CITED.findall(_without_code(answer)) if "[" in answer or "【" in answer else ():
-        for first, last in _RANGE.findall(found):
+    for numbers in _CITED.findall(_without_code(answer)) if "[" in answer or "【" in answer else ():
+        for first, last in _RANGE.findall(numbers):
             if 1 <= int(first) <= count:
                 cited.update(dict.fromkeys(range(int(first), min(int(last or first), count) + 1)))
     return list(cited)

@@ -35,9 +35,9 @@ def outline_tool(view: View, name: str, *, about: str, read: str, timeout: float
     def outline(arguments: Mapping[str, Any]) -> Flow[ToolResult]:
         document_id, start, limit = (arguments[key] for key in ("document_id", "start", "limit"))
         if arguments["summaries"]:
-            found = yield Call(view.summaries, (document_id,), native=view.asummaries, what=name)
-            page = _page("summaries", map(_summary, found[start : start + limit]), start, len(found))
-            return ToolResult(page, tuple(found[start : start + len(page["summaries"])]))
+            summaries = yield Call(view.summaries, (document_id,), native=view.asummaries, what=name)
+            page = _page("summaries", map(_summary, summaries[start : start + limit]), start, len(summaries))
+            return ToolResult(page, tuple(summaries[start : start + len(page["summaries"])]))
         if document_id is None:
             documents = yield Call(view.documents, native=view.adocuments, what=name)
             return ToolResult(_page("documents", map(_document, documents[start : start + limit]), start, len(documents)))

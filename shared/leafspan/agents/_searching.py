@@ -70,12 +70,12 @@ def search_tool(
             "per_document": limits.per_document,
         }
         question = arguments["question"]
-        found: Passages = yield Call(view.retrieve, (question, strategy), options, native=view.aretrieve, what=name)
-        worth = found.worth_showing()[:MOST_PASSAGES]
+        passages: Passages = yield Call(view.retrieve, (question, strategy), options, native=view.aretrieve, what=name)
+        worth = passages.worth_showing()[:MOST_PASSAGES]
         shown = (passage_fields(each, each.text[: end_within(each.text, words)]) for each in worth)
         fields = as_many_as_fit(shown, words * CHARACTERS_A_WORD + _AROUND)
         content: dict[str, Any] = {"passages": fields}
-        if why := found.why_no_answer:
+        if why := passages.why_no_answer:
             said = shortened(f"{NO_ANSWER.capitalize()}: {why}", LONGEST_ID)
             content["note"] = f"{said}. Try other words, another strategy, or a wider filter."
         return ToolResult(content, tuple(worth[: len(fields)]))
@@ -98,11 +98,11 @@ def _ways(strategies: Mapping[str, Strategy]) -> str:
     return f"How to search. {'; '.join([f'{first} (the default)', *others])}."
 
 
-def _filter(given: str | Mapping[str, Any] | None) -> object:
+def _filter(where: str | Mapping[str, Any] | None) -> object:
     """The filter of a call. A blank text means no filter, since models fill in optional arguments."""
-    if not isinstance(given, str):
-        return given
-    return filter_from_option(given) if given.strip() else None
+    if not isinstance(where, str):
+        return where
+    return filter_from_option(where) if where.strip() else None
 
 
 OWN = "default"
@@ -148,7 +148,7 @@ class ToolLimits:
     per_document: int | None
 
     @classmethod
-    def of(cls, view: View, k: int | None, budget: int | None, max_budget: int, asked: Limits | None = None) -> Self:
+    def of(cls, view: View, k: int | None, budget: int | None, max_budget: int, limits: Limits | None = None) -> Self:
         """The given limits, or else a retriever's limits, or else the limits in the view's configuration.
 
         ``k`` and ``budget`` belong together, so both come from the same one of the three.
@@ -162,10 +162,10 @@ class ToolLimits:
             budget = check_whole("budget", budget, LEAST_BUDGET)
             if budget > max_budget:
                 raise InvalidArgument(f"budget must be at most max_budget, {max_budget}, got {budget}")
-        asked = view.default_limits if asked is None else asked
-        for limits in (asked, view.default_limits):
+        limits = view.default_limits if limits is None else limits
+        for each in (limits, view.default_limits):
             if k is None and budget is None:
-                k = None if limits.k is None else min(limits.k, MOST_PASSAGES)
-                budget = None if limits.budget is None else max(LEAST_BUDGET, limits.budget.words)
+                k = None if each.k is None else min(each.k, MOST_PASSAGES)
+                budget = None if each.budget is None else max(LEAST_BUDGET, each.budget.words)
         words = min(_USUAL_BUDGET if budget is None else budget, max_budget)
-        return cls(words, k, asked.candidates, asked.min_score, asked.per_document)
+        return cls(words, k, limits.candidates, limits.min_score, limits.per_document)

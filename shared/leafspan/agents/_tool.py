@@ -82,15 +82,15 @@ def _from_text(value: Any) -> Any:
         return value
 
 
-def read_arguments(tool: str, parameters: Sequence[Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+def read_arguments(tool: str, parameters: Sequence[Parameter], values: Mapping[str, Any]) -> dict[str, Any]:
     """All checked arguments of a call by name. An argument that is missing or None has its default."""
-    known = {each.name: each for each in parameters}
-    for name in given:
-        if name not in known:
-            raise InvalidArgument(f"{tool} takes {', '.join(known)}, got {shown(name)}{did_you_mean(name, known)}")
+    by_name = {each.name: each for each in parameters}
+    for name in values:
+        if name not in by_name:
+            raise InvalidArgument(f"{tool} takes {', '.join(by_name)}, got {shown(name)}{did_you_mean(name, by_name)}")
     arguments = {}
-    for name, each in known.items():
-        value = given.get(name)
+    for name, each in by_name.items():
+        value = values.get(name)
         if each.kind is not str and isinstance(value, str) and value.strip().lower() in _MISSING:
             value = None
         if value is None and each.required:
@@ -117,8 +117,8 @@ class ToolResult:
 
 def error_text(error: Exception) -> str:
     """An error for a model: message and notes on one line, at most 2,000 characters, without control characters."""
-    said = "; ".join([str(error), *getattr(error, "__notes__", [])])
-    return shortened(visible(" ".join(said[: 2 * _LONGEST_ERROR].split())), _LONGEST_ERROR)
+    message = "; ".join([str(error), *getattr(error, "__notes__", [])])
+    return shortened(visible(" ".join(message[: 2 * _LONGEST_ERROR].split())), _LONGEST_ERROR)
 
 
 Action = Callable[[Mapping[str, Any]], Flow[ToolResult]]

@@ -140,24 +140,24 @@ def _check(view: object, about: object, timeout: float | None) -> None:
     check_timeout(timeout)
 
 
-def _chosen(view: View, given: Strategies | None) -> Mapping[str, Strategy]:
+def _chosen(view: View, strategies: Strategies | None) -> Mapping[str, Strategy]:
     """The strategies by name; the first is the default."""
-    if given is None:
+    if strategies is None:
         own = view.default_strategy
         usual = usual_strategies()
         return usual if own == DEFAULT else {OWN: own, **usual}
-    if isinstance(given, str) or not isinstance(given, Sequence | Mapping):
-        return {"strategy": to_strategy("strategies", given)}
-    if not given:
+    if isinstance(strategies, str) or not isinstance(strategies, Sequence | Mapping):
+        return {"strategy": to_strategy("strategies", strategies)}
+    if not strategies:
         raise InvalidArgument('strategies must have at least one, such as ["vector", "bm25"], got an empty list')
-    if not isinstance(given, Mapping):
-        return name_strategies("strategies", given, between="-")
-    for name in given:
+    if not isinstance(strategies, Mapping):
+        return name_strategies("strategies", strategies, between="-")
+    for name in strategies:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InvalidArgument(
                 f"names of strategies must have 1 to 64 of the characters a-z, A-Z, 0-9, _ and -, got {shown(name)}"
             )
-    return {name: to_strategy(f"strategy {name!r}", each) for name, each in given.items()}
+    return {name: to_strategy(f"strategy {name!r}", each) for name, each in strategies.items()}
 
 
 def add_tool(view: View, name: str, *, about: str, timeout: float | None) -> AgentTool:

@@ -36,11 +36,11 @@ def config(
             raise InvalidArgument("give either a file or --schema: the schema is the same for all files")
         print_json(Config.schema())
         return
-    known = _default() if file is None else Config.load(file)
+    settings = _default() if file is None else Config.load(file)
     if as_json:
-        print_json(known.to_dict(full=full or file is None))
+        print_json(settings.to_dict(full=full or file is None))
         return
-    console().print(plain(config_text(known.to_dict(full=full or file is None)).rstrip(), lines=True))
+    console().print(plain(config_text(settings.to_dict(full=full or file is None)).rstrip(), lines=True))
 
 
 def _default() -> Config:

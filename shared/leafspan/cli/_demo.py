@@ -130,8 +130,8 @@ def _compare(
         _print(out, 2, f"{'' if explained else f'{strategy}: '}{summary} {place}  score {passage.score:.3f}")
         _print(out, 4, shortened(passage.text, out.width - 4), "italic")
     if explained:
-        for found in index.retrieve(question, STRATEGIES[strategy].strategy, k=_K)[:1]:
-            for line in _abridged(found.trace.explain()):
+        for best in index.retrieve(question, STRATEGIES[strategy].strategy, k=_K)[:1]:
+            for line in _abridged(best.trace.explain()):
                 _print(out, 4, shortened(line, out.width - 4), "dim")
     different = [name for name, ask in frameworks.items() if list(ask(index, strategy, question, _K)) != expected]
     for name in different:

@@ -61,9 +61,9 @@ def delete(
     """
     condition = parse_filter(where)
     with Index.open(kb, create=False) as opened:
-        given = [*with_standard_input(ids or ())]
-        deleted = opened.delete(given if ids else None, where=condition, dry_run=dry_run)
-    missing = [id_ for id_ in dict.fromkeys(given) if id_ not in deleted]
+        named = [*with_standard_input(ids or ())]
+        deleted = opened.delete(named if ids else None, where=condition, dry_run=dry_run)
+    missing = [id_ for id_ in dict.fromkeys(named) if id_ not in deleted]
     if as_json and (deleted or not missing):
         print_json({"dry_run": dry_run, "deleted": deleted})
     elif deleted or not missing:

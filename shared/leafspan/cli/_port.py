@@ -105,15 +105,15 @@ def _uses(path: Path) -> list[Use]:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         kind = "a notebook" if path.suffix == ".ipynb" else "Python"
         raise InvalidArgument(f"cannot read {str(path)!r} as {kind}: {error or type(error).__name__}") from error
-    known = _Names()
+    names = _Names()
     for tree in trees.values():
         for node in ast.walk(tree):
-            known.read(node)
+            names.read(node)
     uses: list[Use] = []
     for cell, tree in trees.items():
         nodes = (node for node in ast.walk(tree) if isinstance(node, ast.expr))
-        found = sorted((node.lineno, node.col_offset, *use) for node in nodes if (use := known.use(node)) is not None)
-        uses += [Use(str(path), line, name, write, cell) for line, _, name, write in found]
+        in_order = sorted((node.lineno, node.col_offset, *use) for node in nodes if (use := names.use(node)) is not None)
+        uses += [Use(str(path), line, name, write, cell) for line, _, name, write in in_order]
     return uses
 
 
@@ -147,7 +147,7 @@ class _Names:
             for each in node.names:
                 name = each.asname or each.name
                 if each.name == "*" and is_ours:
-                    self._classes |= {known: known for known in _REPLACEMENTS}
+                    self._classes |= {replaced: replaced for replaced in _REPLACEMENTS}
                 elif is_ours and each.name in _REPLACEMENTS:
                     self._classes[name] = each.name
                 elif is_ours:

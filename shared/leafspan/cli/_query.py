@@ -89,7 +89,7 @@ def query(
         if min_answer_probability is not None:
             chosen = with_answer_probability(chosen, min_answer_probability, strategy or config_name(type(chosen)))
         for each in questions:
-            found = opened.retrieve(
+            passages = opened.retrieve(
                 each,
                 chosen,
                 k=k_of_query(k, budget, min_score, chosen, opened),
@@ -100,22 +100,22 @@ def query(
                 per_document=per_document,
                 timeout=timeout,
             )
-            passages = worth_printing(found, min_score)
+            printed = worth_printing(passages, min_score)
             if as_json and question == STDIN:
-                print_json({"question": each, "passages": _as_json(passages, explain=explain)}, one_line=True)
+                print_json({"question": each, "passages": _as_json(printed, explain=explain)}, one_line=True)
             elif as_json:
-                print_json(_as_json(passages, explain=explain))
+                print_json(_as_json(printed, explain=explain))
             else:
                 if question == STDIN:
                     console().print(plain(f"> {each}", "bold"))
-                _print(passages, explain=explain, why_no_answer=_why_no_answer(kb, found))
+                _print(printed, explain=explain, why_no_answer=_why_no_answer(kb, passages))
 
 
-def _why_no_answer(kb: str, found: Passages) -> str | None:
+def _why_no_answer(kb: str, passages: Passages) -> str | None:
     """Return the message if nothing in the index at ``kb`` answers the question."""
-    if found.why_empty == INDEX_IS_EMPTY:
+    if passages.why_empty == INDEX_IS_EMPTY:
         return f"{INDEX_IS_EMPTY}: `leafspan sync FOLDER --kb {kb}` adds the files of a folder"
-    return None if found.why_no_answer is None else f"{NO_ANSWER}: {found.why_no_answer}"
+    return None if passages.why_no_answer is None else f"{NO_ANSWER}: {passages.why_no_answer}"
 
 
 def _print(passages: Sequence[Passage], *, explain: bool, why_no_answer: str | None) -> None:
@@ -173,9 +173,11 @@ def _summary(summary: Summary) -> dict[str, Any]:
     return {"layer": summary.layer, "children": list(summary.children), "covers": covers}
 
 
-def worth_printing(found: Passages, min_score: float | None) -> Passages:
+def worth_printing(passages: Passages, min_score: float | None) -> Passages:
     """The passages that reach the lowest score; without a score, the passages that are worth showing."""
-    return found.worth_showing() if min_score is None else found.of(each for each in found if each.score >= min_score)
+    return (
+        passages.worth_showing() if min_score is None else passages.of(each for each in passages if each.score >= min_score)
+    )
 
 
 def k_of_query(k: int | None, budget: int | None, min_score: float | None, strategy: Strategy, view: View) -> int | None:

@@ -288,7 +288,7 @@ def _splitter(leaf_words: int) -> HierarchicalSplitter:
 
 def _has_files(files: Files) -> bool:
     """Whether there is a file to read."""
-    return any(isinstance(found, Path) for named in files.named for found in files_at(named, files))
+    return any(isinstance(file, Path) for named in files.named for file in files_at(named, files))
 
 
 def _check_not_empty(files: Files) -> None:

@@ -212,8 +212,8 @@ class Abstractive:
         """The answer as a summary: a text that is not blank, cut if it is too long."""
         refuse_coroutine("generate", answer)
         # An embedder and a store both reject text that is not valid Unicode.
-        said = without_reasoning(answer) if isinstance(answer, str) else ""
-        text = said.encode(errors="ignore").decode().strip()
+        reply = without_reasoning(answer) if isinstance(answer, str) else ""
+        text = reply.encode(errors="ignore").decode().strip()
         if not text:
             rule = "return a text that is not blank, and is valid Unicode"
             raise unusable("the summarizer", self.name, rule, answer)

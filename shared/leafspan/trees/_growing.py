@@ -48,18 +48,18 @@ class TreeDraft:
     nodes: list[TreeNode]  # those that the tree is built over, followed by the summaries
     node_id: Callable[[int, Sequence[str], str], str]  # from a summary's number, the ids of its children and its key
     title: str | None = None  # of the document, mixed into the vectors of summaries and leaves
-    given: int = field(init=False)  # number of nodes that the tree is built over
+    base: int = field(init=False)  # number of nodes that the tree is built over
     top: list[int] = field(init=False)  # places in ``nodes`` that the next layer is made from
     failures: list[tuple[int, Exception]] = field(default_factory=list)  # layer and error of each failed summary
 
     def __post_init__(self) -> None:
-        self.given = len(self.nodes)
-        self.top = list(range(self.given))
+        self.base = len(self.nodes)
+        self.top = list(range(self.base))
 
     @property
     def summaries(self) -> list[TreeNode]:
         """The summaries made so far."""
-        return self.nodes[self.given :]
+        return self.nodes[self.base :]
 
     @property
     def roots(self) -> list[int]:
@@ -218,7 +218,7 @@ def _add_summary(cluster: _Cluster, text: str, vector: Any) -> None:
     covers = _united(chain.from_iterable(node.covers for node in nodes))
     words = count_words(text)
     record = SummaryRecord(cluster.layer, words, children, covers, cluster.key)
-    id_ = draft.node_id(len(draft.nodes) - draft.given, children, cluster.key)
+    id_ = draft.node_id(len(draft.nodes) - draft.base, children, cluster.key)
     draft.top.append(len(draft.nodes))
     draft.nodes.append(TreeNode(id_, text, words, vector, record.layer, covers, record))
 

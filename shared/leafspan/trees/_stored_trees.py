@@ -80,8 +80,8 @@ def document_tree(row: Row, draft: TreeDraft, summarizer: str) -> DocumentToWrit
     summaries = draft.summaries
     record = TreeRecord(
         layers=[node.layer for node in summaries],
-        tops=[place - draft.given for place in draft.roots if place >= draft.given],
-        bare=[place for place in draft.roots if place < draft.given],
+        tops=[place - draft.base for place in draft.roots if place >= draft.base],
+        bare=[place for place in draft.roots if place < draft.base],
         keys=[node.record.key for node in summaries if node.record],
         summarizer=summarizer,
         document_version=row.extra["of"],

@@ -113,11 +113,11 @@ def http_app(server: Server[Any], token: str) -> Starlette:
         allowed_hosts=[f"{host}:*" for host in hosts],
         allowed_origins=[f"http://{host}:*" for host in hosts],
     )
-    known = _OneToken(token)
+    verifier = _OneToken(token)
     app = server.streamable_http_app(
-        streamable_http_path=_PATH, host=_HOST, transport_security=security, token_verifier=known
+        streamable_http_path=_PATH, host=_HOST, transport_security=security, token_verifier=verifier
     )
-    app.add_middleware(AuthenticationMiddleware, backend=BearerAuthBackend(known))
+    app.add_middleware(AuthenticationMiddleware, backend=BearerAuthBackend(verifier))
     return app
 
 
