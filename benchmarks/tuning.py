@@ -2,11 +2,11 @@
 
     python benchmarks/tuning.py --data FOLDER [--set covidqa] [--seed 0] [--json FILE]
 
-FOLDER holds a folder for each question set: see ``build_data.py``. Half of a set's questions, drawn at random, are fitted
-on. The report is on the other half: the mean of the recall over 150, 300, 600 and 1,200 words. Tuning starts from three
-strategies: BM25 and vectors with equal weights and nothing else, where many users begin; ``Hybrid`` with leaves, neighbours
-and references; and ``Hybrid`` with larger nodes and soft matches, too, whose numbers were chosen with care. Then each
-question gets the answer of another question. Since this is noise, the base must stay.
+FOLDER holds a folder for each question set: see ``build_data.py``. Half of a set's questions, drawn at random, choose
+among strategies. The report is on the other half: the mean of the recall over 150, 300, 600 and 1,200 words. Tuning
+starts from three strategies: BM25 and vectors with equal weights and nothing else, where many users begin; ``Hybrid``
+with leaves, neighbours and references; and ``Hybrid`` with larger nodes and soft matches, too, whose numbers were
+chosen with care. Then each question gets the answer of another question. Since this is noise, the base must stay.
 
 Takes half an hour. Ends with 1 if a bound is missed, with 2 if there is no data.
 """
