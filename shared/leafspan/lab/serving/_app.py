@@ -21,10 +21,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from leafspan.checks import check_number, shown
 from leafspan.configuration import Config
 from leafspan.errors import DocumentNotFound, InvalidArgument, LeafspanError
-from leafspan.lab.serving._ask_page import ask_page, find_reasons
+from leafspan.lab.serving._ask_page import ask_page, find_reasons, why_page
 from leafspan.lab.serving._asked import Answer, Asked, find_answers
 from leafspan.lab.serving._document_page import document_page
-from leafspan.lab.serving._pages import STYLE, documents_page, error_box, framed, index_page, trees_page, why_page
+from leafspan.lab.serving._pages import STYLE, documents_page, error_box, framed, index_page, trees_page
 from leafspan.text import visible
 from leafspan.view import View
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from htpy import Element, Node, a, button, div, form, h1, input, label, option, p, section, select, span
+from htpy import Element, Node, a, button, div, form, h1, input, label, option, p, pre, section, select, span
 
 from leafspan.configuration import Config
 from leafspan.errors import DocumentNotFound, LeafspanError
@@ -29,6 +29,7 @@ from leafspan.text import escaped_in_json, visible
 from leafspan.values import Passage
 from leafspan.view import View
 
+_MOST_TEXT = 20_000  # characters of one strategy's reasons
 _ALL = 0.999  # a larger share is shown as the whole passage
 
 
@@ -195,3 +196,24 @@ async def _reason(view: View, asked: Asked, name: str, config: Config, document_
         raise
     except LeafspanError as error:
         return Reason(name, str(error), failed=True)
+
+
+def why_page(reasons: Sequence[Reason], asked: Asked, document_id: str) -> Node:
+    """Draw each strategy's reasons, side by side."""
+    return [
+        h1["Why, and why not: ", name(document_id)],
+        p(".serve-links")[
+            a(href=asked.link("document", id=document_id))["the document"], a(href=asked.link(""))["back to the question"]
+        ],
+        div(".ls-columns")[
+            [
+                section(".ls-result")[
+                    span(".ls-strategy")[name(each.strategy)],
+                    error_box(each.said)
+                    if each.failed
+                    else pre(".serve-config.serve-said", dir="auto")[visible(each.said[:_MOST_TEXT], lines=True)],
+                ]
+                for each in reasons
+            ]
+        ],
+    ]

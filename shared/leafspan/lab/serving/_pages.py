@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING
 
 from htpy import (
     Element,
@@ -27,7 +26,6 @@ from htpy import (
     nav,
     p,
     pre,
-    section,
     span,
     style,
     summary,
@@ -49,9 +47,6 @@ from leafspan.lab.pictures import STYLESHEET, facts_of, name, tree_picture
 from leafspan.lab.serving._asked import MOST_CHARACTERS, Asked
 from leafspan.text import visible
 from leafspan.values import Passage
-
-if TYPE_CHECKING:
-    from leafspan.lab.serving._ask_page import Reason
 
 STYLE = STYLESHEET + (files("leafspan.lab.serving") / "serving.css").read_text(encoding="utf-8")
 """The style of the pages: the pictures' style, with forms and tables."""
@@ -164,30 +159,6 @@ def trees_page(nodes: Sequence[Passage], asked: Asked, document_id: str) -> Node
             a(href=asked.link("document", id=document_id))["the document"], a(href=asked.link("trees"))["all trees"]
         ],
         tree_picture(nodes),
-    ]
-
-
-_MOST_TEXT = 20_000  # of one strategy's reasons
-
-
-def why_page(reasons: Sequence[Reason], asked: Asked, document_id: str) -> Node:
-    """Draw each strategy's reasons, side by side."""
-    return [
-        h1["Why, and why not: ", name(document_id)],
-        p(".serve-links")[
-            a(href=asked.link("document", id=document_id))["the document"], a(href=asked.link(""))["back to the question"]
-        ],
-        div(".ls-columns")[
-            [
-                section(".ls-result")[
-                    span(".ls-strategy")[name(each.strategy)],
-                    error_box(each.said)
-                    if each.failed
-                    else pre(".serve-config.serve-said", dir="auto")[visible(each.said[:_MOST_TEXT], lines=True)],
-                ]
-                for each in reasons
-            ]
-        ],
     ]
 
 
