@@ -426,29 +426,30 @@ class Index(View):
     def _embed_again(self, texts: Sequence[str]) -> Flow[Any]:
         """Embed stored texts again. Their view is not known here, so no view shares their vectors in the cache."""
         yield from self._embedder.confirm(record=False)
-        return (yield from self._embedder.documents(texts, view="vectors made anew"))
+        return (yield from self._embedder.documents(texts, view="rebuilt vectors"))
 
     def _examine(self, repair: bool, quick: bool, verifying: bool, progress: bool | None) -> Flow[list[Finding]]:
         check_flag("quick", quick)
         check_flag("verify", verifying)
         if quick and verifying:
             raise InvalidArgument("quick and verify must not both be True: verify reads everything, quick next to nothing")
-        how = indexing.Examination(repair, self._timeout, quick, progress)
+        options = indexing.Examination(repair, self._timeout, quick, progress)
         findings: list[Finding] = []
         try:
             if not quick:  # first: nothing can be written while Chroma's log has writes that its tables refuse
                 findings += yield from indexing.examine_files(self._store, repair=repair, timeout=self._timeout)
-            findings += yield from indexing.examine(self._store, how)
+            findings += yield from indexing.examine(self._store, options)
         except (StorageFailed, DamagedIndex):
             # Chroma cannot read a damaged database. The database itself can be checked without Chroma.
-            if found := [*findings, *(yield from indexing.examine_database(self._store))]:
-                return found
+            findings += yield from indexing.examine_database(self._store)
+            if findings:
+                return findings
             raise
         if (trees := (yield from self._sources.trees.existing())) is not None:
             remedy = "build_tree() makes its tree again"
-            of_trees = replace(how, remedy=remedy, derived=True, check_leaf=check_summary)
-            found = yield from indexing.examine(trees.store, of_trees)
-            findings += [replace(each, problem=f"its tree: {each.problem}") for each in found]
+            of_trees = replace(options, remedy=remedy, derived=True, check_leaf=check_summary)
+            problems = yield from indexing.examine(trees.store, of_trees)
+            findings += [replace(each, problem=f"its tree: {each.problem}") for each in problems]
         if not quick:
             findings += yield from indexing.examine_database(self._store)
         for indexes in () if quick else (self._sources.indexes, trees):
@@ -464,10 +465,10 @@ class Index(View):
         for indexes in (self._sources.indexes, trees) if verifying else ():
             if indexes is not None:
                 embed_here = self._embed_again if self._embedder.local else None
-                as_stored = replace(how, check_leaf=check_summary) if indexes is trees else how
-                found = yield from indexing.verify(indexes.store, indexes.copies, embed_here, self._settings, as_stored)
+                as_stored = replace(options, check_leaf=check_summary) if indexes is trees else options
+                problems = yield from indexing.verify(indexes.store, indexes.copies, embed_here, self._settings, as_stored)
                 of_tree = "its tree: " if indexes is trees else ""
-                findings += [replace(each, problem=of_tree + each.problem) for each in found]
+                findings += [replace(each, problem=of_tree + each.problem) for each in problems]
         return findings
 
     @property

@@ -46,9 +46,9 @@ def check_copy(source: Store, target: Store) -> Flow[None]:
     recorded, wanted = (yield from target.embedder()), (yield from source.embedder())
     if recorded is not None and recorded != wanted:
         raise IndexMismatch(f"the index {target.described} was made with another embedder: copy to a new one")
-    there, others = (yield from _rows(source)), (yield from _rows(target))
+    rows, others = (yield from _rows(source)), (yield from _rows(target))
     added = {id_ for id_, row in others.items() if row.extra.get(_COPIED_KEY) != source.id}
-    if more := sorted(added - there.keys()):
+    if more := sorted(added - rows.keys()):
         named = ", ".join(map(repr, more[:_MOST_NAMED]))
         raise InvalidArgument(
             f"the index {target.described} has {len(more):,} documents that {source.described} has not, such as {named}: "
@@ -66,9 +66,9 @@ def copy_store(source: Store, target: Store, *, timeout: float, show: bool | Non
     written = 0
     for _ in range(_ROUNDS):
         wanted = {id_: _copied(row, source) for id_, row in (yield from _rows(source)).items()}
-        there = yield from _rows(target)
-        missing = [row for id_, row in wanted.items() if there.get(id_) != row]
-        gone = [row for id_, row in there.items() if id_ not in wanted]
+        copied = yield from _rows(target)
+        missing = [row for id_, row in wanted.items() if copied.get(id_) != row]
+        gone = [row for id_, row in copied.items() if id_ not in wanted]
         if not missing and not gone:
             return len(wanted), sum(row.leaves for row in wanted.values()), written
         with Progress(sum(row.leaves for row in missing), show=show, what=what, unit=" leaves") as progress:
@@ -85,12 +85,12 @@ def copy_store(source: Store, target: Store, *, timeout: float, show: bool | Non
 
 def copy_texts(source: Store, target: Store, *, timeout: float) -> Flow[None]:
     """Copy the texts that a store keeps beside its documents, such as summaries written by a language model."""
-    here, there = source.texts(timeout), target.texts(timeout)
-    missing = sorted((yield from here.keys()) - (yield from there.keys()))
+    own, copies = source.texts(timeout), target.texts(timeout)
+    missing = sorted((yield from own.keys()) - (yield from copies.keys()))
     for start in range(0, len(missing), _TEXTS):
         keys = missing[start : start + _TEXTS]
-        texts, owners = (yield from here.get(keys)), (yield from here.owners(keys))
-        yield from there.put_all({key: (text, owners.get(key, "")) for key, text in texts.items()})
+        texts, owners = (yield from own.get(keys)), (yield from own.owners(keys))
+        yield from copies.put_all({key: (text, owners.get(key, "")) for key, text in texts.items()})
 
 
 def _rows(store: Store) -> Flow[dict[str, Row]]:

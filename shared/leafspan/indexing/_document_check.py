@@ -32,18 +32,18 @@ class DocumentToCheck(NamedTuple):
     """A document with its stored leaves."""
 
     row: Row  # its row in the manifest
-    there: Mapping[str, set[int]]  # ordinals of its stored leaves, by version
+    leaves: Mapping[str, set[int]]  # ordinals of its stored leaves, by version
 
     @property
     def size(self) -> int:
         """The number of its stored leaves."""
-        return sum(map(len, self.there.values()))
+        return sum(map(len, self.leaves.values()))
 
     @property
     def has_all_ids(self) -> bool:
         """Whether its row is whole, and its current version has exactly the right leaves."""
         row = self.row
-        return row.damage is None and self.there.get(row.version or "", set()) == set(range(row.leaves))
+        return row.damage is None and self.leaves.get(row.version or "", set()) == set(range(row.leaves))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ def check_documents(
     unchanged = [each for each in documents if now.get(each.row.document_id) == each.row]
     ids = [
         id_
-        for row, there in unchanged
-        for version, ordinals in there.items()
+        for row, leaves in unchanged
+        for version, ordinals in leaves.items()
         for id_ in leaf_ids(row.document_id, version, sorted(ordinals))
     ]
     records = yield from reader.stored_records(ids, ["text", "metadata"])
@@ -93,18 +93,18 @@ def _is_written(row: Row, stored: Mapping[str, Any]) -> bool:
 def _verdict(
     document: DocumentToCheck, records: Mapping[str, Record], stored_row: Any, check_leaf: CheckLeaf
 ) -> Verdict | None:
-    row, there = document
+    row, stored = document
     if row.damage is not None:
-        repaired = repaired_row(row.document_id, stored_row, records, there)
+        repaired = repaired_row(row.document_id, stored_row, records, stored)
         return Verdict(row.damage.problem, repaired is not None, repaired)
     problem = _problem(row, records, check_leaf)
-    surplus = there.get(row.version or "", set()) - set(range(row.leaves))
+    surplus = stored.get(row.version or "", set()) - set(range(row.leaves))
     if surplus and problem is None:
         ids = leaf_ids(row.document_id, row.version or "", sorted(surplus))
         return Verdict(f"{len(surplus)} leaves beyond its end", True, litter=ids)
     if problem is None and not surplus:
         return None
-    for version, ordinals in there.items():
+    for version, ordinals in stored.items():
         counted = replace(row, version=version, leaves=len(ordinals))
         problem_of_count = _problem(counted, records, check_leaf)
         if counted != row and problem_of_count is None:
@@ -152,15 +152,17 @@ def _is_shared(row: Row, metadata: Mapping[str, Any] | None) -> bool:
     return True
 
 
-def repaired_row(document_id: str, stored: Any, records: Mapping[str, Record], there: Mapping[str, set[int]]) -> Row | None:
+def repaired_row(
+    document_id: str, stored_row: Any, records: Mapping[str, Record], leaves: Mapping[str, set[int]]
+) -> Row | None:
     """Return a document's row, made from its leaves and its damaged row, or None if the row may have been another one.
 
     The row is certain if its checksum is the same.
     """
-    loose = read_loosely(stored)
+    loose = read_loosely(stored_row)
     if loose is None:
         return None
-    for version, ordinals in there.items():
+    for version, ordinals in leaves.items():
         row = _made_again(document_id, loose, records, leaf_ids(document_id, version, range(len(ordinals))))
         if row is not None and row.crc == loose.crc:
             return row

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter
@@ -14,7 +14,7 @@ from leafspan.indexing._document_check import CheckLeaf, DocumentToCheck, Verdic
 from leafspan.store import Row, Store, Writer, grouped, read_consistently, read_place
 from leafspan.values import LeafId, leaf_ids
 
-_Ordinals: TypeAlias = Mapping[str, Mapping[str, set[int]]]
+_Leaves: TypeAlias = dict[str, dict[str, set[int]]]
 """The ordinals of the stored leaves, by document and version."""
 
 _GROUP = 1_000  # leaves read at a time
@@ -44,78 +44,69 @@ class Examination:
     quick: bool = False  # whether to read texts only where ids and rows show damage
     show: bool | None = None  # whether to show a bar. None: only to a person at a terminal
     remedy: str = "add the document again to restore it"  # what restores a document that cannot be repaired
-    derived: bool = False
+    derived: bool = False  # whether everything can be made again, so that leaves without a document need not be kept
     check_leaf: CheckLeaf = read_place  # reads a leaf, and raises ValueError if it differs from what was written
 
 
-def examine(store: Store, how: Examination) -> Flow[list[Finding]]:
+def examine(store: Store, options: Examination) -> Flow[list[Finding]]:
     """Compare the manifest with the leaves and their texts with their checksums, and repair what can be repaired.
 
     Only leftovers of killed writers, and leaves that certainly belong to no document, are deleted. A document with
     doubtful content loses its hash, so that the next ``add`` writes it again, even with the same content.
     """
-    writer = yield from store.start_writing(how.timeout, None)
+    writer = yield from store.start_writing(options.timeout, None)
     try:
         findings = [
-            Finding(row.document_id, _describe(row), how.repair) for row in writer.rows.values() if row.is_half_done
+            Finding(row.document_id, _interruption(row), options.repair) for row in writer.rows.values() if row.is_half_done
         ]
-        if how.repair:
+        if options.repair:
             yield from writer.recover()
         elif findings:
             writer.leave_unfinished()
         rows = dict(writer.rows)
-        there, strange = _sorted_out((yield from read_consistently(store, lambda reader: reader.leaf_ids())))
+        ids = yield from read_consistently(store, lambda reader: reader.leaf_ids())
     finally:
         writer.stop()
-    verdicts = yield from _verdicts(store, rows, there, how)
-    litter = _Litter.of(rows, there, strange, verdicts, how)
-    findings += litter.findings
-    findings += [_finding(id_, verdict, how) for id_, verdict in verdicts.items()]
-    if how.repair:
-        yield from _mend(store, rows, verdicts, litter, how)
+    leaves: _Leaves = defaultdict(lambda: defaultdict(set))
+    litter = _Litter()
+    for id_ in ids:
+        if (leaf := LeafId.of(id_)) is not None:
+            leaves[leaf.document_id][leaf.version].add(leaf.ordinal)
+        else:
+            litter.strange.append(id_)
+    verdicts = yield from _verdicts(store, rows, leaves, options)
+    findings += litter.collect(rows, leaves, verdicts, options)
+    for id_, verdict in verdicts.items():
+        remedy = "" if verdict.repairs else f"; {options.remedy}"
+        findings.append(Finding(id_, verdict.problem + remedy, options.repair and verdict.repairs))
+    if options.repair and (verdicts or litter.leaves or litter.strange):
+        yield from _mend(store, rows, verdicts, litter, options.timeout)
     return findings
 
 
-def _describe(row: Row) -> str:
+def _interruption(row: Row) -> str:
     if row.version is None:
         return "was half written or half deleted by an interrupted writer: it is not shown, and can be added again"
     return "was being replaced by an interrupted writer: the version that is shown is whole, leaves of another may be left"
 
 
-def _sorted_out(ids: list[str]) -> tuple[_Ordinals, list[str]]:
-    """Return the stored leaves, and the ids of records that are not leaves."""
-    there: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
-    strange = []
-    for id_ in ids:
-        if (leaf := LeafId.of(id_)) is not None:
-            there[leaf.document_id][leaf.version].add(leaf.ordinal)
-        else:
-            strange.append(id_)
-    return there, strange
-
-
-def _verdicts(store: Store, rows: Mapping[str, Row], there: _Ordinals, how: Examination) -> Flow[dict[str, Verdict]]:
+def _verdicts(store: Store, rows: Mapping[str, Row], leaves: _Leaves, options: Examination) -> Flow[dict[str, Verdict]]:
     """Return what is wrong with documents, by id. Reads leaves without the lock, so others may write meanwhile."""
     documents = [
-        DocumentToCheck(row, there.get(row.document_id, {}))
+        DocumentToCheck(row, leaves.get(row.document_id, {}))
         for row in rows.values()
         if row.version is not None or row.damage
     ]
-    if how.quick:
+    if options.quick:
         documents = [each for each in documents if not each.has_all_ids]
     verdicts: dict[str, Verdict] = {}
     size = attrgetter("size")
-    with Progress(sum(map(size, documents)), show=how.show, what="Reading documents") as progress:
+    with Progress(sum(map(size, documents)), show=options.show, what="Reading documents") as progress:
         for group in grouped(documents, _GROUP, size):
-            check = partial(check_documents, documents=group, check_leaf=how.check_leaf)
+            check = partial(check_documents, documents=group, check_leaf=options.check_leaf)
             verdicts |= yield from read_consistently(store, check)
             progress.advance(sum(map(size, group)))
     return verdicts
-
-
-def _finding(id_: str, verdict: Verdict, how: Examination) -> Finding:
-    remedy = "" if verdict.repairs else f"; {how.remedy}"
-    return Finding(id_, verdict.problem + remedy, how.repair and verdict.repairs)
 
 
 @dataclass(slots=True)
@@ -124,48 +115,29 @@ class _Litter:
 
     leaves: dict[tuple[str, str], set[int]] = field(default_factory=dict)  # ordinals of leaves, by document and version
     strange: list[str] = field(default_factory=list)  # ids of records that are not leaves
-    findings: list[Finding] = field(default_factory=list)
 
-    @classmethod
-    def of(
-        cls,
-        rows: Mapping[str, Row],
-        there: _Ordinals,
-        strange: Sequence[str],
-        verdicts: Mapping[str, Verdict],
-        how: Examination,
-    ) -> _Litter:
-        """Return the litter, without anything that may be the rest of a document."""
-        litter = cls()
-        in_doubt = {id_ for id_, verdict in verdicts.items() if not verdict.repairs}
-        for document_id, versions in there.items():
+    def collect(
+        self, rows: Mapping[str, Row], leaves: _Leaves, verdicts: Mapping[str, Verdict], options: Examination
+    ) -> list[Finding]:
+        """Collect the litter, without anything that may be the rest of a document, and return what is to be said of it."""
+        findings: list[Finding] = []
+        is_certain = all(verdict.repairs for verdict in verdicts.values())
+        for document_id, versions in leaves.items():
             row = rows.get(document_id)
             for version, ordinals in versions.items():
-                if row is None and not how.derived:
-                    in_doubt.add(document_id)
-                    problem = f"{len(ordinals)} leaves of a document that is not in the manifest; {how.remedy}"
-                    litter.findings.append(Finding(document_id, problem, False))
+                if row is None and not options.derived:
+                    is_certain = False
+                    problem = f"{len(ordinals)} leaves of a document that is not in the manifest; {options.remedy}"
+                    findings.append(Finding(document_id, problem, False))
                 elif row is None or (document_id not in verdicts and row.damage is None and not _is_of(row, version)):
-                    litter.leaves[document_id, version] = ordinals
+                    self.leaves[document_id, version] = ordinals
                     problem = f"{len(ordinals)} leaves of version {version}, which does not count"
-                    litter.findings.append(Finding(document_id, problem, how.repair))
-        is_litter = how.derived or not in_doubt  # otherwise it may be a missing leaf under another id
-        litter.strange = list(strange) if is_litter else []
-        litter.findings = [
-            *(Finding(id_, "a record that is no leaf", how.repair and is_litter) for id_ in strange),
-            *litter.findings,
-        ]
-        return litter
-
-    def ids(self, rows: Mapping[str, Row]) -> list[str]:
-        """Return the ids of the records that are still litter, given the current rows."""
-        leaves = [
-            id_
-            for (document_id, version), ordinals in self.leaves.items()
-            if document_id not in rows or not _is_of(rows[document_id], version)
-            for id_ in leaf_ids(document_id, version, sorted(ordinals))
-        ]
-        return [*leaves, *self.strange]
+                    findings.append(Finding(document_id, problem, options.repair))
+        is_litter = options.derived or is_certain  # otherwise it may be a missing leaf under another id
+        of_strange = [Finding(id_, "a record that is no leaf", options.repair and is_litter) for id_ in self.strange]
+        if not is_litter:
+            self.strange.clear()
+        return of_strange + findings
 
 
 def _is_of(row: Row, version: str) -> bool:
@@ -174,18 +146,19 @@ def _is_of(row: Row, version: str) -> bool:
 
 
 def _mend(
-    store: Store, rows: Mapping[str, Row], verdicts: Mapping[str, Verdict], litter: _Litter, how: Examination
+    store: Store, rows: Mapping[str, Row], verdicts: Mapping[str, Verdict], litter: _Litter, timeout: float
 ) -> Flow[None]:
     """Carry out the verdicts on documents that have not been written since, and delete litter."""
-    if not (verdicts or litter.leaves or litter.strange):
-        return
-    writer: Writer = yield from store.start_writing(how.timeout, None)
+    writer: Writer = yield from store.start_writing(timeout, None)
     try:
-        unchanged = {id_: each for id_, each in verdicts.items() if writer.rows.get(id_) == rows.get(id_)}
-        ids = litter.ids(writer.rows) + [id_ for each in unchanged.values() for id_ in each.litter]
+        unchanged = [each for id_, each in verdicts.items() if writer.rows.get(id_) == rows.get(id_)]
+        ids = [*litter.strange, *(id_ for each in unchanged for id_ in each.litter)]
+        for (document_id, version), ordinals in litter.leaves.items():
+            if document_id not in writer.rows or not _is_of(writer.rows[document_id], version):
+                ids += leaf_ids(document_id, version, sorted(ordinals))
         if ids:
             yield from writer.delete_leaves(ids)
-        if new := [each.row for each in unchanged.values() if each.row is not None]:
+        if new := [each.row for each in unchanged if each.row is not None]:
             yield from writer.write_rows(new)
             yield from writer.advance()
     finally:

@@ -96,8 +96,8 @@ class KnownFiles:
         if not files:
             return list(documents)
         ids = [each.id for each in files]
-        there = yield from read_consistently(self._store, partial(Reader.rows, ids=ids), self._scope)
-        new = {each.path: each.file for each in files if each.id not in there}
+        rows = yield from read_consistently(self._store, partial(Reader.rows, ids=ids), self._scope)
+        new = {each.path: each.file for each in files if each.id not in rows}
         if new and self._rows is None:
             self._rows = _by_last_part((yield from read_consistently(self._store, Reader.rows, self._scope)))
         spellings = yield Call(self._other_spellings, (new,))
@@ -106,20 +106,20 @@ class KnownFiles:
     def _other_spellings(self, new: Mapping[Path, str]) -> dict[str, str]:
         """Return the index's spelling of new file names, by path."""
         names = FileNames(self._store.home)
-        found = {}
+        spellings = {}
         for path, file in new.items():
             for row in (self._rows or {}).get(path.name, ()):
                 if file_path(row, names) == path and (spelling := _spelling(row)) != file:
-                    found[file] = spelling
-        return found
+                    spellings[file] = spelling
+        return spellings
 
 
 def _by_last_part(rows: Mapping[str, Row]) -> dict[str, list[Row]]:
-    found = defaultdict(list)
+    by_part = defaultdict(list)
     for row in rows.values():
         if row.version is not None and (name := file_name(row)) is not None:
-            found[PurePosixPath(name).name].append(row)
-    return found
+            by_part[PurePosixPath(name).name].append(row)
+    return by_part
 
 
 def _spelling(row: Row) -> str:

@@ -164,12 +164,14 @@ class Preparation:
     embed: Embed  # embeds texts
 
 
-def prepare(how: Preparation, some: Sequence[ToPrepare]) -> Prepared:
+def prepare(preparation: Preparation, portion: Sequence[ToPrepare]) -> Prepared:
     """Return documents that are ready for writing."""
-    documents = [split_document(each.document, each.hash, how.settings, each.language, each.old) for each in some]
-    vectors = run(vectors_of(documents, how.settings, how.embed))
-    assert how.settings.analyzer is not None
-    recipe = WordPostings(how.settings.analyzer)
+    documents = [
+        split_document(each.document, each.hash, preparation.settings, each.language, each.old) for each in portion
+    ]
+    vectors = run(vectors_of(documents, preparation.settings, preparation.embed))
+    assert preparation.settings.analyzer is not None
+    recipe = WordPostings(preparation.settings.analyzer)
     to_write = [split.with_vectors(matrix) for split, matrix in zip(documents, vectors, strict=True) if split.leaves]
     try:
         derived = {recipe.name: recipe.of(to_write)} if to_write else {}

@@ -23,7 +23,7 @@ _GROUP = 1_000  # leaves read at a time
 
 
 def verify(
-    store: Store, copies: Sequence[Mirror], embed: Embed | None, settings: IndexSettings, how: Examination
+    store: Store, copies: Sequence[Mirror], embed: Embed | None, settings: IndexSettings, options: Examination
 ) -> Flow[list[Finding]]:
     """Compare copies with the store, leaf by leaf, and replace differing copies by the stored content.
 
@@ -33,29 +33,29 @@ def verify(
     A segment without the leaf is no difference: the next query that needs it builds it. Documents that are damaged in the
     store are left to ``examine``.
     """
-    rows, differences = yield from store.verified_rows(repair=how.repair)
-    findings = [Finding(id_, problem, how.repair and not store.cache_read_only) for id_, problem in differences.items()]
+    rows, differences = yield from store.verified_rows(repair=options.repair)
+    findings = [Finding(id_, problem, options.repair and not store.cache_read_only) for id_, problem in differences.items()]
     compared: list[_Compared] = []
     for copy in copies:
         segments, damaged = yield from copy.stored()
         compared.append(_Compared(copy, [_Part(each, copy.comparing(each)) for each in segments], damaged))
     documents = [row for _, row in sorted(rows.items()) if row.version is not None and row.leaves and row.damage is None]
     documents = [row for row in documents if any(each.has(row) for each in compared)]
-    with Progress(sum(row.leaves for row in documents), show=how.show, what="Comparing copies") as progress:
+    with Progress(sum(row.leaves for row in documents), show=options.show, what="Comparing copies") as progress:
         for group in grouped(documents, _GROUP):
             stored = yield from _stored(store, group, with_vectors=store.embedded)
-            differing = yield Call(_differing, (compared, stored, how))
+            differing = yield Call(_differing, (compared, stored, options))
             choice = yield from choose_vectors(store, embed, settings, group, differing.vectors)
-            if how.repair and choice.of_copy:
-                yield from write_vectors(store, choice.of_copy, how.timeout)
-            findings += choice.findings(how.repair)
+            if options.repair and choice.of_copy:
+                yield from write_vectors(store, choice.of_copy, options.timeout)
+            findings += choice.findings(options.repair)
             _blame(differing, choice)
             progress.advance(sum(row.leaves for row in group))
     for each in compared:
-        if how.repair and (each.wrong or each.damaged):
+        if options.repair and (each.wrong or each.damaged):
             again = partial(each.copy.make_again, wrong=each.wrong, files=list(each.damaged))
             yield from read_consistently(store, again)
-        findings += each.findings(how.repair)
+        findings += each.findings(options.repair)
     return sorted(findings, key=lambda finding: finding.document_id)
 
 
@@ -124,8 +124,8 @@ def _stored(store: Store, rows: Sequence[Row], *, with_vectors: bool) -> Flow[li
     records = yield from read_consistently(store, read)
     documents = []
     for row in rows:
-        found = [records.get(id_) for id_ in row.leaf_ids]
-        whole = [each for each in found if each is not None and each.text is not None and each.metadata]
+        of_row = [records.get(id_) for id_ in row.leaf_ids]
+        whole = [each for each in of_row if each is not None and each.text is not None and each.metadata]
         if len(whole) < row.leaves:
             continue
         own = [vectors[id_] for id_ in row.leaf_ids if id_ in vectors]
@@ -140,17 +140,17 @@ def _stored_vectors(store: Store, ids: Sequence[str]) -> Flow[dict[str, Any]]:
     """Return the stored vectors of leaves, by id."""
     read = partial(Reader.stored_records, fields=["vector"])
     try:
-        found = yield from read_consistently(store, partial(read, ids=ids))
+        records = yield from read_consistently(store, partial(read, ids=ids))
     except DamagedIndex:
         return {}  # known to be lost
     except StorageFailed:  # an engine may fail if a vector is missing
         missing = yield from store.without_vectors(ids)
-        found = yield from read_consistently(store, partial(read, ids=[id_ for id_ in ids if id_ not in missing]))
-    return {id_: record.vector for id_, record in found.items() if record.vector is not None}
+        records = yield from read_consistently(store, partial(read, ids=[id_ for id_ in ids if id_ not in missing]))
+    return {id_: record.vector for id_, record in records.items() if record.vector is not None}
 
 
-def _differing(compared: Sequence[_Compared], documents: Sequence[DocumentToWrite], how: Examination) -> _Differing:
-    """Return how documents differ between the store and the copies."""
+def _differing(compared: Sequence[_Compared], documents: Sequence[DocumentToWrite], options: Examination) -> _Differing:
+    """Return options documents differ between the store and the copies."""
     leaves: list[_Difference] = []
     vectors: dict[str, VectorPair] = {}
     for document in documents:
@@ -163,19 +163,19 @@ def _differing(compared: Sequence[_Compared], documents: Sequence[DocumentToWrit
                     ordinals = compare(first, document)
                 except (ArithmeticError, IndexError, KeyError, TypeError, ValueError):
                     ordinals = range(document.row.leaves)  # its arrays do not even match each other
-                if not ordinals or not _is_as_written(document, how):
+                if not ordinals or not _is_as_written(document, options):
                     continue
                 leaves.append(_Difference(each, segment, document, ordinals))
                 vectors |= _pairs(segment, first, document, ordinals)
     return _Differing(leaves, vectors)
 
 
-def _is_as_written(document: DocumentToWrite, how: Examination) -> bool:
+def _is_as_written(document: DocumentToWrite, options: Examination) -> bool:
     """Whether a document is stored as it was written."""
     row = document.row
     try:
         for ordinal, (text, metadata) in enumerate(zip(document.texts, document.metadatas, strict=True)):
-            how.check_leaf(row, LeafId(row.document_id, row.version or "", ordinal), text, metadata)
+            options.check_leaf(row, LeafId(row.document_id, row.version or "", ordinal), text, metadata)
     except ValueError:
         return False
     return True

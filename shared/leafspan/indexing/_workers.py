@@ -31,7 +31,7 @@ _MOST_ENDS = 3  # times that processes may end before their task is done
 class Processes(Protocol):
     """Runs functions in other processes."""
 
-    def submit(self, function: Callable[..., T], *given: Any) -> Future[T]:
+    def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         """Start a function."""
         ...
 
@@ -45,7 +45,7 @@ class Task(Generic[T]):
     """A running task."""
 
     function: Callable[..., T]
-    given: tuple[Any, ...]
+    arguments: tuple[Any, ...]
     future: Future[T]
     pool: Processes
 
@@ -80,11 +80,11 @@ class Workers:
         """The number of tasks that may be in progress at a time."""
         return _AHEAD * self.count
 
-    def begin(self, function: Callable[..., T], *given: Any) -> Task[T]:
+    def begin(self, function: Callable[..., T], *arguments: Any) -> Task[T]:
         """Start a function. Its first argument is the object that the workers share."""
         while True:
             try:
-                return Task(function, given, self._pool.submit(function, *given), self._pool)
+                return Task(function, arguments, self._pool.submit(function, *arguments), self._pool)
             except BrokenProcessPool as error:
                 self._start_again(self._pool, error)
 
@@ -95,7 +95,7 @@ class Workers:
                 return task.future.result()
             except BrokenProcessPool as error:
                 self._start_again(task.pool, error)
-                task = self.begin(task.function, *task.given)
+                task = self.begin(task.function, *task.arguments)
             except Exception as error:
                 raise _own_error(error) from error
 
@@ -119,9 +119,9 @@ class LocalProcesses:
         # A forked copy of this process could wait for ever for a lock that one of its threads holds.
         self._pool = ProcessPoolExecutor(count, get_context("spawn"), initializer=_begin, initargs=(shared,))
 
-    def submit(self, function: Callable[..., T], *given: Any) -> Future[T]:
+    def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         """See Processes."""
-        return self._pool.submit(_with_kept, function, *given)
+        return self._pool.submit(_with_kept, function, *arguments)
 
     def close(self) -> None:
         """See Processes."""
@@ -141,9 +141,9 @@ class RayProcesses:
         self._shared = ray.put(shared)
         self._task = ray.remote(max_retries=_MOST_ENDS)(_with_shared)
 
-    def submit(self, function: Callable[..., T], *given: Any) -> Future[T]:
+    def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
         """See Processes."""
-        return self._task.remote(self._shared, function, *given).future()  # type: ignore[no-any-return]
+        return self._task.remote(self._shared, function, *arguments).future()  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """See Processes. The cluster stays, since others may use it."""
@@ -200,13 +200,13 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _with_kept(function: Callable[..., T], *given: Any) -> T:
-    return _with_shared(_kept["begun_with"], function, *given)
+def _with_kept(function: Callable[..., T], *arguments: Any) -> T:
+    return _with_shared(_kept["begun_with"], function, *arguments)
 
 
-def _with_shared(shared: bytes, function: Callable[..., T], *given: Any) -> T:
+def _with_shared(shared: bytes, function: Callable[..., T], *arguments: Any) -> T:
     try:
-        return _called_with(shared, function, *given)
+        return _called_with(shared, function, *arguments)
     except Exception:
         raise
     except BaseException as error:  # the process that gets it would end without a word
@@ -216,7 +216,7 @@ def _with_shared(shared: bytes, function: Callable[..., T], *given: Any) -> T:
         ) from None
 
 
-def _called_with(shared: bytes, function: Callable[..., T], *given: Any) -> T:
+def _called_with(shared: bytes, function: Callable[..., T], *arguments: Any) -> T:
     if _kept.get("content") != shared:
         try:
             _kept.update(shared=pickle.loads(shared), content=shared)
@@ -225,7 +225,7 @@ def _called_with(shared: bytes, function: Callable[..., T], *given: Any) -> T:
                 f"a worker cannot load the embedder, the splitter or the analyzer ({error}): define them in a module that "
                 'it can import, or name the embedder as "package.module:attribute"'
             ) from error
-    return function(_kept["shared"], *given)
+    return function(_kept["shared"], *arguments)
 
 
 def _own_error(error: Exception) -> Exception:

@@ -60,10 +60,10 @@ class Adopted:
     @property
     def reasons(self) -> dict[str, list[str]]:
         """The ids of the skipped records, by reason."""
-        found: dict[str, list[str]] = {}
+        reasons: dict[str, list[str]] = {}
         for record in self.skipped:
-            found.setdefault(record.reason, []).append(record.id)
-        return found
+            reasons.setdefault(record.reason, []).append(record.id)
+        return reasons
 
 
 def adopt(
@@ -91,7 +91,8 @@ class EarlierAdoption:
 
     def conflict(self, document_id: str, records: Sequence[str], old: Row | None) -> str | None:
         """Return why writing a changed document would duplicate, lose or replace others, or None if it may be written."""
-        holder = next((there for each in records if (there := self.holders.get(each, document_id)) != document_id), None)
+        holders = (self.holders.get(each, document_id) for each in records)
+        holder = next((each for each in holders if each != document_id), None)
         if holder is not None:
             return f"the index has it in document {holder!r}, from before the collection changed: {_REMEDY}"
         if old is None or old.version is None:
@@ -239,8 +240,8 @@ def check_embedder(source: Source, plan: Plan, embedder: Embedder) -> Flow[None]
     import numpy as np
 
     ids = [member.id for document in plan.documents for member in document.members]
-    some = ids[:: max(1, len(ids) // _COMPARED)][:_COMPARED]
-    records = yield from source.collection.read(some, "text", "metadata", "vector")
+    sample = ids[:: max(1, len(ids) // _COMPARED)][:_COMPARED]
+    records = yield from source.collection.read(sample, "text", "metadata", "vector")
     stored, texts = [], []
     for id_, record in records.items():
         if record.text and record.vector is not None and np.any(record.vector):

@@ -99,23 +99,23 @@ class DocumentMaker:
         """Join pieces to a document, or return None if they differ where they overlap, or miss more text than they have."""
         source = None if self.docstore is None else self.docstore.get_document(id_, raise_error=False)
         text = None if source is None else source.get_content()
-        for known in [text, None] if text else [None]:
-            blank = _blank(pieces, len(known or ""))
+        for whole in [text, None] if text else [None]:
+            blank = _blank(pieces, len(whole or ""))
             if blank > sum(len(piece.text) for piece in pieces):
                 continue
             try:
-                document = put_together(id_, pieces, text=known)
+                document = put_together(id_, pieces, text=whole)
             except InvalidDocument:
                 continue
-            self.blank += 0 if known else blank
+            self.blank += 0 if whole else blank
             return document
         return None
 
     def _with_vectors(self, document: Document, members: Sequence[Member], records: Mapping[str, Record]) -> WithVectors:
         kept = [str(chunk.metadata[CHUNK_ID]) for chunk in document.chunks]
-        taken = set(kept)
+        leaves = set(kept)
         for member in members:
-            if member.id not in taken:
+            if member.id not in leaves:
                 self._skip(member.id, "its text is in the text of another record, which starts at the same character")
         for chunk in document.chunks:
             self.leaf_keys.update(shared_by_chunks(chunk.metadata))
