@@ -227,7 +227,7 @@ class FileCoverage:
         self._allow_empty = allow_empty
 
     def read(self, known: Callable[[], Collection[Row]]) -> Iterator[Document]:
-        """See Coverage. A missing path is an error before anything is read."""
+        """A missing path is an error before anything is read."""
         present = [part for part in self._parts if not self._allow_empty or is_there(part.given)]
         for part in present:
             remedy = "" if is_there(part.given) or not any(map(part.has, known())) else _REMEDY
@@ -236,12 +236,11 @@ class FileCoverage:
             yield from self._reading.read(part.files)
 
     def covers(self, row: Row) -> bool:
-        """See Coverage. Documents of files that could not be read stay in the index."""
+        """Documents of files that could not be read stay in the index."""
         parts = [part for part in self._parts if part.has(row)]
         return bool(parts) and not any(self._reading.may_be_unread(path) for path in (part.path_of(row) for part in parts))
 
     def empty_parts(self, doomed: Collection[Row]) -> list[str]:
-        """See Coverage."""
         return [
             repr(str(part.given))
             for part in self._parts
@@ -279,7 +278,6 @@ class FilterCoverage:
     is_empty: bool = True
 
     def read(self, known: Callable[[], Collection[Row]]) -> Iterator[Document]:
-        """See Coverage."""
         for document in self.documents:
             self.is_empty = False
             stamped = document if self.scope is None else self.scope.stamped(document, document.id)
@@ -290,11 +288,9 @@ class FilterCoverage:
             yield document
 
     def covers(self, row: Row) -> bool:
-        """See Coverage."""
         return self.within is None or self.within.matches(row.filterable, row.document_id)
 
     def empty_parts(self, doomed: Collection[Row]) -> list[str]:
-        """See Coverage."""
         return ["the source"] if self.is_empty and doomed else []
 
 
@@ -307,7 +303,6 @@ class SourceKeyCoverage:
     values: set[object] = field(default_factory=set)
 
     def read(self, known: Callable[[], Collection[Row]]) -> Iterator[Document]:
-        """See Coverage."""
         for document in self.documents:
             value = document.metadata.get(self.key)
             if not _is_key(value):
@@ -320,12 +315,11 @@ class SourceKeyCoverage:
             yield document
 
     def covers(self, row: Row) -> bool:
-        """See Coverage."""
         value = row.metadata.get(self.key)
         return _is_key(value) and value in self.values
 
     def empty_parts(self, doomed: Collection[Row]) -> list[str]:
-        """See Coverage. A source without documents covers nothing."""
+        """A source without documents covers nothing."""
         return []
 
 

@@ -120,11 +120,9 @@ class LocalProcesses:
         self._pool = ProcessPoolExecutor(count, get_context("spawn"), initializer=_begin, initargs=(shared,))
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """See Processes."""
         return self._pool.submit(_with_kept, function, *arguments)
 
     def close(self) -> None:
-        """See Processes."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
@@ -142,11 +140,10 @@ class RayProcesses:
         self._task = ray.remote(max_retries=_MOST_ENDS)(_with_shared)
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """See Processes."""
         return self._task.remote(self._shared, function, *arguments).future()  # type: ignore[no-any-return]
 
     def close(self) -> None:
-        """See Processes. The cluster stays, since others may use it."""
+        """The cluster stays, since others may use it."""
 
 
 @contextmanager
