@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, Unpack
 from warnings import warn
 
 from leafspan import indexing, trees
@@ -38,21 +38,6 @@ if TYPE_CHECKING:
     from leafspan.trees import Clusterer, TreesBuilt
 
 One = str | Query | Sequence[float] | None
-T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., None])
-
-
-def _opened(make: F) -> F:
-    """Wrap ``__init__`` with an error for users who call the class instead of opening an index."""
-
-    @wraps(make)
-    def made(self: View, *given: Any, **options: Any) -> None:
-        if not given or not isinstance(given[0], Sources):
-            path = shown(given[0]) if given else "..."
-            raise InvalidArgument(f"an index must be opened, got {type(self).__name__}({path}): use Index.open({path})")
-        make(self, *given, **options)
-
-    return made  # type: ignore[return-value]
 
 
 class View:
@@ -62,7 +47,13 @@ class View:
     used by many threads.
     """
 
-    @_opened
+    def __new__(cls, *arguments: Any, **_: Any) -> Self:
+        """Refuse users who call the class instead of opening an index."""
+        if not arguments or not isinstance(arguments[0], Sources):
+            path = shown(arguments[0]) if arguments else "..."
+            raise InvalidArgument(f"an index must be opened, got {cls.__name__}({path}): use Index.open({path})")
+        return super().__new__(cls)
+
     def __init__(self, sources: Sources, settings: IndexSettings, timeout: float, scope: Scope | None = None) -> None:
         self._sources = sources
         self._store = sources.store
