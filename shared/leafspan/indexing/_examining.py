@@ -119,7 +119,7 @@ class _Litter:
     def collect(
         self, rows: Mapping[str, Row], leaves: _Leaves, verdicts: Mapping[str, Verdict], options: Examination
     ) -> list[Finding]:
-        """Collect the litter, without anything that may be the rest of a document, and return what is to be said of it."""
+        """Collect the litter, without anything that may be the rest of a document, and return the findings about it."""
         findings: list[Finding] = []
         is_certain = all(verdict.repairs for verdict in verdicts.values())
         for document_id, versions in leaves.items():
