@@ -139,7 +139,7 @@ def _padded_array(array: NDArray[Any] | PiecedArray) -> Iterator[memoryview | by
 
     for piece in array.pieces() if isinstance(array, PiecedArray) else [array]:
         yield np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data
-    yield bytes(_aligned(array.nbytes) - array.nbytes)
+    yield bytes(-array.nbytes % _ALIGNMENT)
 
 
 def _front(documents: DocumentTable, arrays: Mapping[str, Any]) -> bytes:
@@ -150,14 +150,15 @@ def _front(documents: DocumentTable, arrays: Mapping[str, Any]) -> bytes:
         # The front precedes the arrays and has their places, so the places are counted from the front's end.
         places.append((name, array.dtype.str, array.shape, end, checksum, len(checksums)))
         columns.append(checksums.tobytes())
-        end += _aligned(array.nbytes)
+        end += array.nbytes + -array.nbytes % _ALIGNMENT
     of_documents = documents.columns
     columns += [of_documents[name].tobytes() for name in _COLUMNS]
     lengths = [of_documents[name].nbytes for name in _COLUMNS]
     table = json.dumps({"arrays": places, "documents": lengths}, separators=(",", ":")).encode()
-    front = _TABLE.pack(len(table)) + b"".join(_padded(each, 8) for each in (table, *columns))
-    length = _aligned(_HEAD.size + _LENGTHS.size + len(front)) - _HEAD.size
-    return _padded(_LENGTHS.pack(length, _HEAD.size + length + end) + front, length)
+    front = _TABLE.pack(len(table)) + b"".join(each + bytes(-len(each) % 8) for each in (table, *columns))
+    front += bytes(-(HEAD_LENGTH + len(front)) % _ALIGNMENT)
+    length = _LENGTHS.size + len(front)
+    return _LENGTHS.pack(length, _HEAD.size + length + end) + front
 
 
 def _read(mapped: mmap.mmap, front: memoryview, what: str) -> Segment:
@@ -177,20 +178,12 @@ def _read(mapped: mmap.mmap, front: memoryview, what: str) -> Segment:
     for name, kind, shape, place, checksum, blocks in table["arrays"]:
         begin = _HEAD.size + len(front) + place
         array: NDArray[Any] = np.ndarray(tuple(shape), dtype=kind, buffer=mapped, offset=begin)
-        content = memoryview(mapped)[begin : begin + _aligned(array.nbytes)]
+        content = memoryview(mapped)[begin : begin + array.nbytes + -array.nbytes % _ALIGNMENT]
         checksums = checksum, column(4 * blocks).cast("I")
         arrays[name] = ArrayInParts(file, array, content, checksums, begin)
     keys, order, id_ends, leaves, versions, ids = map(column, table["documents"])
     documents = DocumentTable(keys.cast("Q"), order.cast("I"), id_ends.cast("Q"), leaves.cast("I"), versions, ids)
     return Segment(documents, StoredArrays(file, arrays))
-
-
-def _aligned(length: int) -> int:
-    return -(-length // _ALIGNMENT) * _ALIGNMENT
-
-
-def _padded(content: bytes, multiple: int) -> bytes:
-    return content + bytes(-len(content) % multiple)
 
 
 class PiecedArray:
