@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from leafspan import Strategy, View
@@ -12,7 +12,6 @@ from llamaindex_ext.retriever import BasedRetriever, documented
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class PIIAwareRetriever(BasedRetriever):
     """Like the core's ``PIIAware``, but a LlamaIndex retriever. Its ``index`` is a private view."""
 

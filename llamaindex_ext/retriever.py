@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
-from typing import Any, Self, get_args
+from typing import Any, Self, TypeVar, dataclass_transform, get_args
 
 from llama_index.core.callbacks import CallbackManager
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
@@ -65,8 +65,14 @@ WORDS = HostWords(
     raises="InvalidArgument: if an option is unknown or out of its range.",
     prompts="``get_prompts`` reads it, and ``update_prompts`` changes it.",
 )
-documented = described(WORDS)
-"""A decorator that gives a retriever a docstring with all of its options."""
+R = TypeVar("R")
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def documented(retriever: type[R]) -> type[R]:
+    """A decorator that makes a retriever a dataclass, and gives it a docstring with all of its options."""
+    return described(WORDS)(dataclass(kw_only=True, eq=False, repr=False)(retriever))
+
 
 _OF_LLAMAINDEX = ("callback_manager", "object_map", "objects", "verbose")
 _OPEN: dict[str, Any] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import date, datetime, timedelta
 from typing import Any, ClassVar, Literal
 
@@ -53,7 +53,6 @@ from llamaindex_ext.retriever import (
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class SpanRetriever(BaseSpanRetriever):
     """Any strategy of the core, or one of your own, as a LlamaIndex retriever."""
 
@@ -64,7 +63,6 @@ class SpanRetriever(BaseSpanRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class VectorRetriever(LeafRetriever):
     """Like the core's ``Vector``, but a LlamaIndex retriever."""
 
@@ -75,7 +73,6 @@ class VectorRetriever(LeafRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class BM25Retriever(LeafRetriever):
     """Like the core's ``BM25``, but a LlamaIndex retriever."""
 
@@ -88,7 +85,6 @@ class BM25Retriever(LeafRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class HybridRetriever(LeafRetriever):
     """Like the core's ``Hybrid``, but a LlamaIndex retriever."""
 
@@ -111,7 +107,6 @@ class HybridRetriever(LeafRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class ParentDocumentRetriever(BasedLeafRetriever):
     """Like the core's ``ParentDocument``, but a LlamaIndex retriever, and its ``base`` may be one too."""
 
@@ -121,7 +116,6 @@ class ParentDocumentRetriever(BasedLeafRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class SentenceWindowRetriever(BasedLeafRetriever):
     """Like the core's ``SentenceWindow``, but a LlamaIndex retriever, and its ``base`` may be one too."""
 
@@ -132,7 +126,6 @@ class SentenceWindowRetriever(BasedLeafRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class AutoMergingRetriever(BasedLeafRetriever):
     """Like the core's ``AutoMerging``, but a LlamaIndex retriever, and its ``base`` may be one too."""
 
@@ -145,7 +138,6 @@ class AutoMergingRetriever(BasedLeafRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class RelevantSegmentsRetriever(BasedLeafRetriever):
     """Like the core's ``RelevantSegments``, but a LlamaIndex retriever, and its ``base`` may be one too."""
 
@@ -157,7 +149,6 @@ class RelevantSegmentsRetriever(BasedLeafRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class EnsembleRetriever(NamedRetriever):
     """Like the core's ``Ensemble``, but a LlamaIndex retriever, and its ``retrievers`` may be LlamaIndex retrievers too."""
 
@@ -176,7 +167,6 @@ class EnsembleRetriever(NamedRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class MultiQueryRetriever(BasedRetriever):
     """Like the core's ``MultiQuery``, but a LlamaIndex retriever, and its ``base`` may be one too."""
 
@@ -190,7 +180,6 @@ class MultiQueryRetriever(BasedRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class RouterRetriever(NamedRetriever):
     """Like the core's ``Router``, but a LlamaIndex retriever, and its ``retrievers`` may be LlamaIndex retrievers too."""
 
@@ -215,7 +204,6 @@ class RouterRetriever(NamedRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class FollowReferencesRetriever(BasedRetriever):
     """Like the core's ``FollowReferences``, but a LlamaIndex retriever; its ``base`` and its ``targets`` may be ones too.
 
@@ -238,7 +226,6 @@ class FollowReferencesRetriever(BasedRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class RewriteQueryRetriever(BasedRetriever):
     """Like the core's ``RewriteQuery``, but a LlamaIndex retriever, and its ``base`` may be one too."""
 
@@ -260,7 +247,6 @@ class RewriteQueryRetriever(BasedRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class RerankRetriever(BasedRetriever):
     """Like the core's ``Rerank``, but a LlamaIndex retriever, and its ``base`` may be one too.
 
@@ -279,7 +265,6 @@ class RerankRetriever(BasedRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class DecayRetriever(BasedRetriever):
     """Like the core's ``Decay``, but a LlamaIndex retriever, and its ``base`` may be one too."""
 
@@ -295,7 +280,6 @@ class DecayRetriever(BasedRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class BrowseRetriever(LeafRetriever):
     """Like the core's ``Browse``, but a LlamaIndex retriever: the question is not read, and may be ``""``."""
 
@@ -304,7 +288,6 @@ class BrowseRetriever(LeafRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class TreeRetriever(BasedLeafRetriever):
     """Like the core's ``Tree``, but a LlamaIndex retriever, and its ``base`` may be one of this package's."""
 

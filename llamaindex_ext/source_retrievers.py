@@ -23,7 +23,6 @@ from llamaindex_ext.retriever import NamedRetriever, documented
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class SQLRetriever(NamedRetriever):
     """Like the core's ``SQL``, but a LlamaIndex retriever."""
 
@@ -74,7 +73,6 @@ class _GraphRetriever(NamedRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class LightRAGRetriever(_GraphRetriever):
     """Like the core's ``LightRAG``, but a LlamaIndex retriever.
 
@@ -90,7 +88,6 @@ class LightRAGRetriever(_GraphRetriever):
 
 
 @documented
-@dataclass(kw_only=True, eq=False, repr=False)
 class PropertyGraphRetriever(_GraphRetriever):
     """Like the core's ``PropertyGraph``, but a LlamaIndex retriever.
 

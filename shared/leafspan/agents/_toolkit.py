@@ -118,10 +118,24 @@ def agent_tool(
     timeout: float | None = 30.0,
     limits: Limits | None = None,
 ) -> AgentTool:
-    """The tool ``search`` alone, under any name, with the same other options as ``agent_tools``.
+    """The tool ``search`` alone, under any name.
 
-    ``limits`` are the limits of a retriever that becomes a tool, without its filter. They override the index's
-    configuration.
+    Args:
+        view: The index to search, or a view of one.
+        name: Name of the tool. Default: ``"search"``.
+        about: What the documents are, for the model, as in "Search the handbook of Acme". Default: ``"the documents"``.
+        k: Most passages if the model sets no limit, in [1, 25]. Default, without ``budget``: from the retriever, or from
+            the index's configuration. Otherwise as many as fit into the words.
+        budget: Most words of a result if the model sets no limit, in [20, ``max_budget``]. Default, without ``k``: from the
+            retriever, or from the index's configuration, if the range allows. Otherwise 600.
+        max_budget: Most words that the model can ask for. Default: 3000.
+        timeout: Seconds, > 0, after which a call ends with an error. None: never. Default: 30.
+        strategies: See ``agent_tools``.
+        limits: The limits of a retriever that becomes a tool, without its filter. They override the index's configuration.
+            Default: none.
+
+    Raises:
+        InvalidArgument: if an option is out of its range.
     """
     _check(view, about, timeout)
     amounts = ToolLimits.of(view, k, budget, max_budget, limits)

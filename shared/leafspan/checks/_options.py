@@ -63,9 +63,11 @@ def check_whole(name: str, value: object, least: int) -> int:
     return number
 
 
-def keep_whole(owner: object, name: str, least: int) -> None:
-    """Check an option of a frozen dataclass as ``check_whole`` does, and keep it as a plain int."""
-    object.__setattr__(owner, name, check_whole(name, getattr(owner, name), least))
+def keep_whole(owner: object, name: str, least: int, *, optional: bool = False) -> None:
+    """Check an option of a frozen dataclass as ``check_whole`` does, or that it is None, and keep it as a plain int."""
+    value = getattr(owner, name)
+    if value is not None or not optional:
+        object.__setattr__(owner, name, check_whole(name, value, least))
 
 
 def check_number(
@@ -77,12 +79,17 @@ def check_number(
     at_most: float | None = None,
     below: float | None = None,
     unit: str = "",
+    optional: bool = False,
 ) -> None:
-    """Check that ``value`` is a finite number within the bounds; ``unit`` is its unit, such as ``"seconds"``.
+    """Check that ``value`` is a finite number within the bounds, or None if ``optional``.
+
+    ``unit`` is its unit, such as ``"seconds"``.
 
     Raises:
         InvalidArgument: if it is not.
     """
+    if value is None and optional:
+        return
     within = is_number(value) and not (
         (at_least is not None and value < at_least)  # type: ignore[operator]
         or (above is not None and value <= above)  # type: ignore[operator]

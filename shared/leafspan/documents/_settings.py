@@ -38,10 +38,8 @@ class OpenOptions:
     def __post_init__(self) -> None:
         if self.splitter is not None:
             _check_splitter(self.splitter)
-        if self.context_sentences is not None:
-            keep_whole(self, "context_sentences", 0)
-        if self.title_weight is not None:
-            check_number("title_weight", self.title_weight, at_least=0)
+        keep_whole(self, "context_sentences", 0, optional=True)
+        check_number("title_weight", self.title_weight, at_least=0, optional=True)
         if self.analyzer is not None:
             if isinstance(self.analyzer, type) or not callable(self.analyzer):
                 raise InvalidArgument(

@@ -21,7 +21,7 @@ from leafspan.language_model._prompts import (
     fill_prompt,
     read_names,
     read_phrasings,
-    read_texts,
+    read_whole,
     without_reasoning,
 )
 
@@ -44,6 +44,6 @@ __all__ = [
     "model_name",
     "read_names",
     "read_phrasings",
-    "read_texts",
+    "read_whole",
     "without_reasoning",
 ]

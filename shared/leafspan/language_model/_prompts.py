@@ -164,10 +164,8 @@ Question: {question}
 """The default prompt of each transformation."""
 
 
-def read_texts(how: Transformation, answer: str, *, known: Iterable[str], count: int) -> list[str]:
-    """The texts in an answer, at most ``count``: one in each line, or the whole answer for a single passage."""
-    if how != "hyde" or count > 1:
-        return read_phrasings(answer, known=known, count=count)
+def read_whole(answer: str, *, known: Iterable[str], count: int) -> list[str]:
+    """The whole answer as one text, unless it has no letter or digit."""
     passage = answer.encode(errors="ignore").decode().strip()  # without invalid Unicode, which an embedder rejects
     return [passage] if any(map(str.isalnum, passage)) else []
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from time import perf_counter
 from typing import Any, Protocol, get_args
 
@@ -83,16 +84,6 @@ class Answers:
         self._host_replies: dict[Hashable, list[Candidate]] = {}
         self._returned: dict[Hashable, tuple[CallFunction, Any]] = {}
 
-    def forget_hits(self) -> None:
-        """Start counting hits again."""
-        self.hits.clear()
-        self.summary_hits.clear()
-
-    @property
-    def most_hits(self) -> int:
-        """The most hits of a search. Leaves and summaries are searched separately, so their hits are added."""
-        return max(self.hits, default=0) + max(self.summary_hits, default=0)
-
     def why_empty(self, query: Query, queries: int) -> NoteWhyEmpty | None:
         """The reason that a strategy noted for finding no result for a query. ``queries`` is the number of queries.
 
@@ -152,7 +143,7 @@ class Answers:
             (self.summary_hits if summaries else self.hits).extend(counts)
         elif isinstance(request, AskHost | ListLeaves):
             self.hits.append(len(answer))
-        if not isinstance(request, AskHost | CallFunction):  # the methods that call these note them
+        if self.record is not None and not isinstance(request, AskHost | CallFunction):  # the calls of these are recorded
             self._note(request, answer, perf_counter() - began)
         return answer
 
@@ -205,7 +196,7 @@ class Answers:
         functions = self._known_as(request.ask), self._known_as(request.aask)
         return request.name, request.question, *functions, request.where, request.elsewhere
 
-    def _keep_texts(self, found: Sequence[Candidate]) -> None:
+    def _keep_texts(self, found: Iterable[Candidate]) -> None:
         """Keep the texts of passages from other sources."""
         self.texts.update((each.id, each.outside.text) for each in found if each.outside is not None)
 
@@ -287,8 +278,7 @@ class Answers:
             isinstance(row, list) and all(isinstance(each, Candidate) for each in row) for row in rows
         ):
             raise _misuse(strategy, results, f"return a list of Candidates for each of the {queries} queries")
-        for row in rows:
-            self._keep_texts(row)
+        self._keep_texts(chain.from_iterable(rows))
         return rows
 
 

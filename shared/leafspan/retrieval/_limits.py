@@ -25,8 +25,7 @@ _WORDS_A_LEAF = 30  # for the default splitter; if leaves are shorter, a second 
 
 def check_timeout(timeout: float | None, name: str = "timeout") -> None:
     """Check the timeout of a retrieval; ``name`` is the option's name."""
-    if timeout is not None:
-        check_number(name, timeout, above=0, unit="seconds")
+    check_number(name, timeout, above=0, unit="seconds", optional=True)
 
 
 class CallOptions(TypedDict, total=False):
@@ -76,8 +75,7 @@ class Limits:
                 raise InvalidArgument(f"candidates must be <= {MOST_RESULTS}, got {shown(candidates)}")
         if budget is not None and not isinstance(budget, Budget):
             budget = Budget(budget)
-        if min_score is not None:
-            check_number("min_score", min_score)
+        check_number("min_score", min_score, optional=True)
         if per_document is not None:
             per_document = check_whole("per_document", per_document, 1)
         return cls(k, candidates, budget, to_filter(where), min_score, per_document)
@@ -94,19 +92,15 @@ class Limits:
         returns_all = self.k is None and self.budget is None and strategy.returns_all
         k = DEFAULT_K if self.k is None and self.budget is None and not returns_all else self.k
         words = self.budget.words if self.budget else None
-        candidates = self.candidates or self._first_candidates(k, words)
+        candidates = self.candidates or max(_LEAST_CANDIDATES, _CANDIDATES_A_PASSAGE * (k or 0))
+        if words is not None and self.candidates is None:
+            for_words = _LEAST_CANDIDATES + words // _WORDS_A_LEAF
+            candidates = for_words if k is None else min(candidates, for_words)
         if self.candidates is None and (strategy.looks_once or (returns_all and not strategy.needs_query)):
-            candidates = sys.maxsize  # nothing is ranked, so the first look may read everything
+            candidates = sys.maxsize  # nothing is ranked, so the first search may read everything
         return RetrievalContext(
             candidates, self.where, k, words, embedder, exactly=self.candidates is not None, private=self.private
         )
-
-    def _first_candidates(self, k: int | None, words: int | None) -> int:
-        for_k = max(_LEAST_CANDIDATES, _CANDIDATES_A_PASSAGE * (k or 0))
-        if words is None:
-            return for_k
-        for_words = _LEAST_CANDIDATES + words // _WORDS_A_LEAF
-        return for_words if k is None else min(for_k, for_words)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,16 +36,17 @@ def retrieve_from_index(
         answers = Answers(sources.embedder, index)
         try:
             results = yield from run_strategy(index, answers, reader, strategy, queries, limits)
-            reasons = []
-            for query, result in zip(queries, results, strict=True):
-                noted = answers.why_empty(query, len(queries))
-                reasons.append((yield from why_empty(result, limits, reader, noted)))
+            reasons: list[WhyEmpty | None] = [None] * len(queries)
+            for number, (query, result) in enumerate(zip(queries, results, strict=True)):
+                if not result.passages:
+                    noted = answers.why_empty(query, len(queries))
+                    reasons[number] = yield from why_empty(result, limits, reader, noted)
             passages = [result.passages for result in results]
             return without_damaged(passages, reader.warn_of_left_out(), index.warn_of_left_out()), reasons
         finally:
             index.leave()
 
-    passages, reasons = yield from read_consistently(sources.store, attempt, scope)
+    passages, reasons = yield from read_consistently(sources.indexes.store, attempt, scope)
     return to_results(queries, passages, sources.indexes.words.analyzer, reasons)
 
 
@@ -59,11 +60,14 @@ def run_strategy(
     texts = answers.texts
 
     def search(asked: Sequence[Query], context: RetrievalContext) -> Flow[list[Result]]:
-        answers.forget_hits()
+        answers.hits.clear()
+        answers.summary_hits.clear()
         rows = yield from answers.run(strategy, asked, context)
         split = [limits.split(index.visible(row)) for row in rows]
         allowed = [limit_per_document(high, limits.per_document) for high, _ in split]
-        searched_out = answers.most_hits < context.candidates
+        # Leaves and summaries are searched separately, so the most hits of both are added.
+        most_hits = max(answers.hits, default=0) + max(answers.summary_hits, default=0)
+        searched_out = most_hits < context.candidates
         chosen = [shortlist(row, first.k, limits.budget) for row in allowed]
         yield from _read(reader, texts, (each for row, _ in chosen for each in row))
         has_blank = [not all(_has_word(each, texts) for each in row) for row, _ in chosen]
@@ -156,9 +160,9 @@ def search_until_full(
     return results
 
 
-def why_empty(result: Result, limits: Limits, reader: Reader, noted: NoteWhyEmpty | None) -> Flow[WhyEmpty | None]:
-    """Why the result is empty, or None if it is not empty."""
-    if not result.passages and not result.too_low:
+def why_empty(result: Result, limits: Limits, reader: Reader, noted: NoteWhyEmpty | None) -> Flow[WhyEmpty]:
+    """Why a result has no passages."""
+    if not result.too_low:
         catalogue = yield from reader.catalogue()
         if not catalogue.select(None).ids:
             return WhyEmpty(INDEX_IS_EMPTY if reader.scope is None else "the view shows no document")
@@ -167,10 +171,8 @@ def why_empty(result: Result, limits: Limits, reader: Reader, noted: NoteWhyEmpt
     return why_found_none(result, limits, noted)
 
 
-def why_found_none(result: Result, limits: Limits, noted: NoteWhyEmpty | None) -> WhyEmpty | None:
+def why_found_none(result: Result, limits: Limits, noted: NoteWhyEmpty | None) -> WhyEmpty:
     """Like ``why_empty``, from the strategy's results alone."""
-    if result.passages:
-        return None
     if limits.min_score is None or not result.too_low:
         return WhyEmpty("the strategy found nothing") if noted is None else WhyEmpty(noted.reason, noted.nearest)
     results = "the only result is" if len(result.too_low) == 1 else f"all {len(result.too_low)} results are"

@@ -135,7 +135,7 @@ def retrieve_outside(embedder: QuestionEmbedder, asked: Any, strategy: Strategy,
 
     results = yield from search_until_full(search, queries, limits.context(at_least(strategy, limits.min_score), None))
     reasons = [
-        why_found_none(result, limits, answers.why_empty(query, len(queries)))
+        None if result.passages else why_found_none(result, limits, answers.why_empty(query, len(queries)))
         for query, result in zip(queries, results, strict=True)
     ]
     return to_results(queries, [result.passages for result in results], Analyzer(), reasons)

@@ -48,10 +48,8 @@ class AutoMerging(Strategy):
         check_base(self.base)
         check_number("threshold", self.threshold, at_least=0, at_most=1)
         keep_whole(self, "fill_gaps", 0)
-        if self.max_level is not None:
-            keep_whole(self, "max_level", 1)
-        if self.max_words is not None:
-            keep_whole(self, "max_words", 1)
+        keep_whole(self, "max_level", 1, optional=True)
+        keep_whole(self, "max_words", 1, optional=True)
         check_choice("score", self.score, SCORES)
 
     @property

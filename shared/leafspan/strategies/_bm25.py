@@ -54,14 +54,12 @@ class BM25(Strategy):
     summaries: bool = False
 
     def __post_init__(self) -> None:
-        if self.k is not None:
-            keep_whole(self, "k", 1)
+        keep_whole(self, "k", 1, optional=True)
         check_bm25(self.bm25)
         check_choice("engine", self.engine, ("postings", "rank-bm25"))
         check_flag("scale", self.scale)
         check_flag("summaries", self.summaries)
-        if self.min_score is not None:
-            check_number("min_score", self.min_score)
+        check_number("min_score", self.min_score, optional=True)
 
     @property
     def finds_spans(self) -> bool:

@@ -82,8 +82,7 @@ class Ensemble(Strategy):
         for timeout in self._timeouts:
             if timeout is not None:
                 check_number("timeout", timeout, above=0, unit="seconds")
-        if self.min_candidates is not None:
-            keep_whole(self, "min_candidates", 1)
+        keep_whole(self, "min_candidates", 1, optional=True)
         if self.names is not None:
             if not all(isinstance(name, str) and name.strip() for name in self.names):
                 raise InvalidArgument(f"names must be texts that are not blank, got {shown(self.names)}")

@@ -86,8 +86,7 @@ class FollowReferences(Strategy):
             raise InvalidArgument(f"depth must be <= {_DEEPEST}, got {self.depth}")
         keep_whole(self, "per_reference", 1)
         check_flag("keep", self.keep)
-        if self.timeout is not None:
-            check_number("timeout", self.timeout, above=0, unit="seconds")
+        check_number("timeout", self.timeout, above=0, unit="seconds", optional=True)
         check_choice("on_failure", self.on_failure, ON_FAILURE)
 
     @property

@@ -136,8 +136,7 @@ class Hybrid(Strategy):
         check_number("soft_matches", self.soft_matches, at_least=0)
         check_number("neighbour_bonus", self.neighbour_bonus, at_least=0, at_most=1)
         check_flag("calibrate", self.calibrate)
-        if self.min_score is not None:
-            check_number("min_score", self.min_score)
+        check_number("min_score", self.min_score, optional=True)
         if self.min_answer_probability is not None:
             check_number("min_answer_probability", self.min_answer_probability, at_least=0, at_most=1)
             if not self.scores_are_probabilities:

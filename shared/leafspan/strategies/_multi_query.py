@@ -100,15 +100,9 @@ class MultiQuery(Strategy):
         if self.generate is None:
             return [[] for _ in variants], [None for _ in variants]
 
-        def prompt(question: str) -> str:
-            return fill_prompt(self.prompt, question, self.count)
-
-        def read(answer: str, number: int) -> list[str]:
-            known = [query.text for query in variants[number] if query.text is not None]
-            return read_phrasings(answer, known=known, count=self.count)
-
         queries = [own[0] for own in variants]
-        written = yield from write_phrasings(queries, prompt, read, self.generate, self.agenerate)
+        texts = [[query.text for query in own if query.text is not None] for own in variants]
+        written = yield from write_phrasings(queries, self.prompt, self.count, texts, self.generate, self.agenerate)
         notes = [None if texts else f"no phrasings were generated: {reason}" for texts, reason in written]
         return [texts for texts, _ in written], notes
 
@@ -152,21 +146,30 @@ def phrasing_name(number: int, query: Query) -> str:
 
 def write_phrasings(
     queries: Sequence[Query],
-    prompt: Callable[[str], str],
-    read: Callable[[str, int], list[str]],
+    prompt: str,
+    count: int,
+    without: Sequence[Sequence[str]],
     generate: Callable[[str], str],
     agenerate: Callable[[str], Awaitable[str]] | None,
+    *,
+    read: Callable[..., list[str]] = read_phrasings,
 ) -> StrategyFlow[list[tuple[list[str], str]]]:
-    """For each query the texts that a language model writes, and the reason if it writes no text."""
-    answers = yield from ask_for_each(queries, prompt, generate, agenerate, name="generate")
+    """For each query up to ``count`` texts that a language model writes, and the reason if it writes no text.
+
+    ``without`` has the texts to leave out of each answer, which ``read`` reads.
+    """
+    answers = yield from ask_for_each(
+        queries, lambda question: fill_prompt(prompt, question, count), generate, agenerate, name="generate"
+    )
     written: list[tuple[list[str], str]] = []
-    for number, (answer, reason) in enumerate(answers):
+    for (answer, reason), texts in zip(answers, without, strict=True):
         if reason:
             written.append(([], reason))
         elif not isinstance(answer, str):
             written.append(([], f"TypeError: the answer must be a text, got {shown(answer)}"))
         else:
-            written.append((read(without_reasoning(answer), number), f"nothing usable in the answer {answer[:80]!r}"))
+            own = read(without_reasoning(answer), known=texts, count=count)
+            written.append((own, f"nothing usable in the answer {answer[:80]!r}"))
     return written
 
 

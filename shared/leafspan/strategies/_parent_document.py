@@ -37,10 +37,8 @@ class ParentDocument(Strategy):
 
     def __post_init__(self) -> None:
         check_base(self.base)
-        if self.level is not None:
-            keep_whole(self, "level", 1)
-        if self.max_parents is not None:
-            keep_whole(self, "max_parents", 1)
+        keep_whole(self, "level", 1, optional=True)
+        keep_whole(self, "max_parents", 1, optional=True)
 
     @property
     def finds_spans(self) -> bool:

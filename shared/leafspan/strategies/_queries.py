@@ -130,28 +130,20 @@ def query_vectors(queries: Sequence[Query], instruction: str) -> StrategyFlow[ND
     """
     import numpy as np
 
-    texts = tuple(instruction + text for query in queries for text in _to_embed(query))
+    # A query with several texts has the mean of their vectors.
+    owned = [() if query.vector is not None else query.embedding_texts or (query.text or "",) for query in queries]
+    texts = tuple([instruction + text for own in owned for text in own])
     embedded: Sequence[Any] = (yield Embed(texts)) if texts else ()
     rows = iter(embedded)
-    vectors = [_mean([next(rows) for _ in _to_embed(query)]) if query.vector is None else query.vector for query in queries]
+    vectors: list[Any] = []
+    for query, own in zip(queries, owned, strict=True):
+        several = [next(rows) for _ in own]
+        vectors.append(query.vector if not several else several[0] if len(several) == 1 else np.mean(several, axis=0))
     lengths = [len(vector) for vector in (*embedded, *vectors)]
     for length in lengths:
         if length != lengths[0]:
             raise InvalidArgument(f"a query's vector must have {lengths[0]} dimensions, got {length}")
     return np.asarray(vectors, dtype=np.float32)
-
-
-def _mean(vectors: Sequence[Any]) -> Any:
-    import numpy as np
-
-    return vectors[0] if len(vectors) == 1 else np.mean(vectors, axis=0)
-
-
-def _to_embed(query: Query) -> tuple[str, ...]:
-    """The texts whose mean vector is the query's vector; empty if the query has a vector."""
-    if query.vector is not None:
-        return ()
-    return query.embedding_texts or (query.text or "",)
 
 
 def search(

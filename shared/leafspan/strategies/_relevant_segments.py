@@ -62,10 +62,8 @@ class RelevantSegments(Strategy):
 
     def __post_init__(self) -> None:
         check_base(self.base)
-        if self.words is not None:
-            keep_whole(self, "words", 1)
-        if self.max_words is not None:
-            keep_whole(self, "max_words", 1)
+        keep_whole(self, "words", 1, optional=True)
+        keep_whole(self, "max_words", 1, optional=True)
         keep_whole(self, "passage_words", 1)
         check_number("run_cost", self.run_cost, at_least=0)
 

@@ -62,8 +62,7 @@ class RetrievalContext:
 
     def __post_init__(self) -> None:
         keep_whole(self, "candidates", 1)
-        if self.k is not None:
-            keep_whole(self, "k", 1)
+        keep_whole(self, "k", 1, optional=True)
 
     @property
     def results(self) -> int:

@@ -67,8 +67,7 @@ class Rerank(OverBase):
             raise InvalidArgument("arerank must have a function rerank beside it, got arerank alone")
         if self.rerank is None and not self.diversity:
             raise InvalidArgument("Rerank must have a function rerank, or a diversity > 0, got neither")
-        if self.depth is not None:
-            keep_whole(self, "depth", 1)
+        keep_whole(self, "depth", 1, optional=True)
         check_choice("on_failure", self.on_failure, ("raise", "keep"))
 
     @property

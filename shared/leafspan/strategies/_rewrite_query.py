@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from leafspan.checks import check_flag, check_functions, check_model, did_you_mean, keep_whole, shown
 from leafspan.errors import InvalidArgument
-from leafspan.language_model import PROMPTS, Transformation, check_prompt, fill_prompt, read_texts
+from leafspan.language_model import PROMPTS, Transformation, check_prompt, read_phrasings, read_whole
 from leafspan.strategies._fuse import to_fusion
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._multi_query import (
@@ -87,8 +87,7 @@ class RewriteQuery(OverBase):
                     f"how={self.how!r} must have a language model, got none: give llm=... in LangChain and LlamaIndex, "
                     "generate=... in plain Python"
                 )
-        if self.count is not None:
-            keep_whole(self, "count", 1)
+        keep_whole(self, "count", 1, optional=True)
         if self.prompt is not None:
             check_prompt(self.prompt, needs_count=False)
         if self.keep_question is not None:
@@ -120,14 +119,11 @@ class RewriteQuery(OverBase):
         keeps = how != "rewrite" if self.keep_question is None else self.keep_question
         is_fused = how in _ALWAYS_FUSED or (how == "rewrite" and (count > 1 or keeps))
 
-        def prompt(question: str) -> str:
-            return fill_prompt(self.template or "", question, count)
-
-        def read(answer: str, number: int) -> list[str]:
-            known = [queries[number].text or ""] if is_fused and keeps else []
-            return read_texts(how, answer, known=known, count=count)
-
-        written = yield from write_phrasings(queries, prompt, read, self.generate, self.agenerate)
+        without = [[query.text or ""] if is_fused and keeps else [] for query in queries]
+        read = read_whole if how == "hyde" and count == 1 else read_phrasings
+        written = yield from write_phrasings(
+            queries, self.template or "", count, without, self.generate, self.agenerate, read=read
+        )
         asked = []
         for query, (texts, reason) in zip(queries, written, strict=True):
             if not texts:

@@ -112,14 +112,11 @@ class Router(Strategy):
         self._check_what_chooses()
         object.__setattr__(self, "descriptions", self._checked_descriptions())
         check_choosing_prompt(self.prompt)
-        if self.most is not None:
-            keep_whole(self, "most", 1)
-        if self.min_similarity is not None:
-            check_number("min_similarity", self.min_similarity, at_least=-1, at_most=1)
+        keep_whole(self, "most", 1, optional=True)
+        check_number("min_similarity", self.min_similarity, at_least=-1, at_most=1, optional=True)
         object.__setattr__(self, "default", self._checked_default())
         object.__setattr__(self, "fusion", to_fusion(self.fusion))
-        if self.timeout is not None:
-            check_number("timeout", self.timeout, above=0, unit="seconds")
+        check_number("timeout", self.timeout, above=0, unit="seconds", optional=True)
         check_choice("on_failure", self.on_failure, ON_FAILURE)
 
     def _check_what_chooses(self) -> None:

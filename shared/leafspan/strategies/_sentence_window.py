@@ -44,8 +44,7 @@ class SentenceWindow(Strategy):
         check_base(self.base)
         keep_whole(self, "before", 0)
         keep_whole(self, "after", 0)
-        if self.max_words is not None:
-            keep_whole(self, "max_words", 1)
+        keep_whole(self, "max_words", 1, optional=True)
 
     @property
     def finds_spans(self) -> bool:

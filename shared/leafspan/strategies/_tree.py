@@ -84,12 +84,9 @@ class Tree(Strategy):
             raise InvalidArgument(
                 "base is not used for mode='traversal', and so its filter would not hold: give it to the call"
             )
-        if self.top_k is not None:
-            keep_whole(self, "top_k", 1)
-        if self.min_score is not None:
-            check_number("min_score", self.min_score)
-        if self.start_layer is not None:
-            keep_whole(self, "start_layer", 0)
+        keep_whole(self, "top_k", 1, optional=True)
+        check_number("min_score", self.min_score, optional=True)
+        keep_whole(self, "start_layer", 0, optional=True)
         keep_whole(self, "end_layer", 0)
         if self.mode == "collapsed" and (self.start_layer is not None or self.end_layer):
             raise InvalidArgument("start_layer and end_layer are for mode='traversal': a collapsed tree has no layers")

@@ -37,11 +37,9 @@ class Vector(Strategy):
     summaries: bool = False
 
     def __post_init__(self) -> None:
-        if self.k is not None:
-            keep_whole(self, "k", 1)
+        keep_whole(self, "k", 1, optional=True)
         check_text("instruction", self.instruction)
-        if self.min_score is not None:
-            check_number("min_score", self.min_score, at_least=-1, at_most=1)
+        check_number("min_score", self.min_score, at_least=-1, at_most=1, optional=True)
         check_flag("summaries", self.summaries)
 
     @property

@@ -8,7 +8,7 @@ from ._extractive import Extractive
 from ._plan import FailedSummary, Plan, TreesBuilt
 from ._records import check_summary
 from ._summarizer import Summarizer
-from ._summary_reader import Summaries, SummaryReader, count_trees, document_of, list_summaries, summary_passage
+from ._summary_reader import Summaries, SummaryReader, count_trees, list_summaries, summary_passage
 from ._trees import Trees
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "build_trees",
     "check_summary",
     "count_trees",
-    "document_of",
     "forget_documents",
     "list_summaries",
     "summary_passage",

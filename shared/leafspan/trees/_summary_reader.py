@@ -200,16 +200,6 @@ def _shown_run(cover: Covered | str, documents: Catalogue) -> Covered:
     return Covered(row.document_id, row.version or "", 0, row.leaves - 1, 0, row.characters)
 
 
-def document_of(candidate: Candidate) -> str:
-    """The id of a candidate's document. Empty for a summary of several documents, and for other sources."""
-    if candidate.outside is not None:
-        return ""
-    if candidate.summary is None:
-        return candidate.span.document_id
-    documents = {run.document_id for run in candidate.summary.covers}
-    return documents.pop() if len(documents) == 1 else ""
-
-
 def summary_passage(candidate: Candidate, text: str, row: Row | None) -> Passage:
     """A summary as a passage, under its own id.
 
@@ -219,7 +209,7 @@ def summary_passage(candidate: Candidate, text: str, row: Row | None) -> Passage
     summary = candidate.summary
     assert summary is not None
     covers = summary.covers
-    document_id = document_of(candidate)
+    document_id = candidate.document_id
     return Passage(
         candidate.id,
         document_id,
@@ -270,7 +260,7 @@ def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: S
             raise documents.lacks(document_id)
         ids = (yield from summaries.visible()).summaries(document_id)
         passages = {
-            each.id: summary_passage(each, text, documents.rows.get(document_of(each)))
+            each.id: summary_passage(each, text, documents.rows.get(each.document_id))
             for each, text in (yield from summaries.load(ids))
         }
         return [passages[id_] for id_ in ids if id_ in passages]
