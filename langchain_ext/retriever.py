@@ -171,8 +171,8 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         asked = self._with(options)
         child = run_manager.get_child()
         with all_ended(child):
-            found = search(self.index, query, asked._strategy(child), asked._limits(), for_several="batch")
-            return asked._documents(found)
+            passages = search(self.index, query, asked._strategy(child), asked._limits(), for_several="batch")
+            return asked._documents(passages)
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
@@ -180,8 +180,8 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         asked = self._with(options)
         child = run_manager.get_child()
         async with aall_ended(child):
-            found = await asearch(self.index, query, asked._strategy(child), asked._limits(), for_several="abatch")
-            return asked._documents(found)
+            passages = await asearch(self.index, query, asked._strategy(child), asked._limits(), for_several="abatch")
+            return asked._documents(passages)
 
     def batch(
         self, inputs: list[str], config: Configs = None, *, return_exceptions: bool = False, **options: Any
@@ -208,8 +208,8 @@ class BaseSpanRetriever(StrategyRetriever, BaseRetriever):
         """Like ``batch``."""
         if (asked := self._together(inputs, config, options)) is not None:
             with suppress(Exception):
-                found = await asearch_many(self.index, list(inputs), asked._strategy(), asked._limits())
-                return [*map(asked._documents, found)]
+                rows = await asearch_many(self.index, list(inputs), asked._strategy(), asked._limits())
+                return [*map(asked._documents, rows)]
         return await super().abatch(inputs, config, return_exceptions=return_exceptions, **options)
 
     def _together(self, questions: Sequence[Any], config: Configs, options: Mapping[str, Any]) -> Self | None:

@@ -250,11 +250,11 @@ class SpanVectorStore(VectorStore):
         Raises:
             InvalidArgument: if ``ids`` is not a list of strings.
         """
-        return [to_stored_document(found) for found in with_ids(self.index, ids)]
+        return [to_stored_document(each) for each in with_ids(self.index, ids)]
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Like ``get_by_ids``."""
-        return [to_stored_document(found) for found in await awith_ids(self.index, ids)]
+        return [to_stored_document(each) for each in await awith_ids(self.index, ids)]
 
     def similarity_search(self, query: str, k: int = 4, filter: object = None, **options: Any) -> list[Document]:
         """The Documents and passages nearest to a question, best first.
@@ -268,27 +268,27 @@ class SpanVectorStore(VectorStore):
         Raises:
             InvalidArgument: if an option is out of its range, or the question is blank.
         """
-        return [found for found, _ in self.similarity_search_with_score(query, k, filter, **options)]
+        return [document for document, _ in self.similarity_search_with_score(query, k, filter, **options)]
 
     async def asimilarity_search(self, query: str, k: int = 4, filter: object = None, **options: Any) -> list[Document]:
         """Like ``similarity_search``."""
-        return [found for found, _ in await self.asimilarity_search_with_score(query, k, filter, **options)]
+        return [document for document, _ in await self.asimilarity_search_with_score(query, k, filter, **options)]
 
     def similarity_search_with_score(
         self, query: str, k: int = 4, filter: object = None, **options: Any
     ) -> list[tuple[Document, float]]:
         """Like ``similarity_search``, with scores: cosine similarities in [-1, 1], where higher is better."""
         self._check_search(options)
-        found = self.index.retrieve(Query(query), Vector(), k=k, where=filter)
-        return [(to_stored_document(each), each.score) for each in found]
+        passages = self.index.retrieve(Query(query), Vector(), k=k, where=filter)
+        return [(to_stored_document(each), each.score) for each in passages]
 
     async def asimilarity_search_with_score(
         self, query: str, k: int = 4, filter: object = None, **options: Any
     ) -> list[tuple[Document, float]]:
         """Like ``similarity_search_with_score``."""
         self._check_search(options)
-        found = await self.index.aretrieve(Query(query), Vector(), k=k, where=filter)
-        return [(to_stored_document(each), each.score) for each in found]
+        passages = await self.index.aretrieve(Query(query), Vector(), k=k, where=filter)
+        return [(to_stored_document(each), each.score) for each in passages]
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda similarity: min(1.0, max(0.0, similarity))  # as in other stores with cosine distance

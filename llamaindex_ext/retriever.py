@@ -228,8 +228,8 @@ class BaseSpanRetriever(StrategyRetriever, AnsweringRetriever):
         return self._nodes(search(self.index, *self._asked(query_bundle), for_several="retrieve_many"))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = await asearch(self.index, *self._asked(query_bundle), for_several="aretrieve_many")
-        return self._nodes(found)
+        passages = await asearch(self.index, *self._asked(query_bundle), for_several="aretrieve_many")
+        return self._nodes(passages)
 
     def _limits(self, bundle: QueryBundle) -> CallOptions:
         return {

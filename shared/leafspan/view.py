@@ -391,14 +391,14 @@ class View:
             ConcurrentUpdate: if documents were replaced during every one of ten attempts to read them.
             RetrievalTimeout: if it takes longer than ``timeout``. The retrieval stops after the call that is running.
         """
-        [found] = self._asked([query], strategy, options, several=False)
-        return found
+        [passages] = self._asked([query], strategy, options, several=False)
+        return passages
 
     @takes_call_options
     async def aretrieve(self, query: One, strategy: StrategyLike | None = None, **options: Unpack[CallOptions]) -> Passages:
         """Like ``retrieve``."""
-        [found] = await self._aasked([query], strategy, options, several=False)
-        return found
+        [passages] = await self._aasked([query], strategy, options, several=False)
+        return passages
 
     @takes_call_options
     def retrieve_many(

@@ -196,9 +196,9 @@ class Answers:
         functions = self._known_as(request.ask), self._known_as(request.aask)
         return request.name, request.question, *functions, request.where, request.elsewhere
 
-    def _keep_texts(self, found: Iterable[Candidate]) -> None:
+    def _keep_texts(self, candidates: Iterable[Candidate]) -> None:
         """Keep the texts of passages from other sources."""
-        self.texts.update((each.id, each.outside.text) for each in found if each.outside is not None)
+        self.texts.update((each.id, each.outside.text) for each in candidates if each.outside is not None)
 
     def _embed(self, request: Embed) -> Flow[Any]:
         import numpy as np
@@ -245,11 +245,13 @@ class Answers:
         """Make passages of candidates. Candidates from other sources have a passage already."""
         if self._index is not None:
             return (yield from self._index.load_passages(request))
-        yield from self._load_texts(LoadTexts(tuple(found.id for found in request.candidates if found.outside is None)))
+        yield from self._load_texts(
+            LoadTexts(tuple(candidate.id for candidate in request.candidates if candidate.outside is None))
+        )
         return [
-            replace(found.outside, score=found.score, trace=found.trace)
-            for found in request.candidates
-            if found.outside is not None
+            replace(candidate.outside, score=candidate.score, trace=candidate.trace)
+            for candidate in request.candidates
+            if candidate.outside is not None
         ]
 
     def _load_texts(self, request: LoadTexts) -> Flow[dict[str, str]]:

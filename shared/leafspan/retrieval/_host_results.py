@@ -146,9 +146,9 @@ def _outside(request: AskHost, result: HostResult, score: float, rank: int) -> C
     )
 
 
-def _once(found: Iterator[Candidate]) -> list[Candidate]:
+def _once(candidates: Iterator[Candidate]) -> list[Candidate]:
     """Keep each result once, at its best place."""
     first: dict[str, Candidate] = {}
-    for each in found:
+    for each in candidates:
         first.setdefault(each.span.id, each)
     return list(first.values())

@@ -178,10 +178,10 @@ class IndexAnswers:
 
     def load_passages(self, request: LoadPassages) -> Flow[list[Passage]]:
         """Make passages of candidates with data from their documents' rows."""
-        inside = [found for found in request.candidates if found.outside is None]
-        texts = yield from self.load_texts([id_ for found in inside for id_ in found.span.leaf_ids])
-        rows = yield from self._reader.rows_met(found.document_id for found in inside if found.document_id)
-        return [to_passage(found, texts, rows) for found in request.candidates]
+        inside = [candidate for candidate in request.candidates if candidate.outside is None]
+        texts = yield from self.load_texts([id_ for candidate in inside for id_ in candidate.span.leaf_ids])
+        rows = yield from self._reader.rows_met(candidate.document_id for candidate in inside if candidate.document_id)
+        return [to_passage(candidate, texts, rows) for candidate in request.candidates]
 
     def _vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
         if (scan := self._scans.pop(request, None)) is not None:
@@ -240,9 +240,9 @@ class IndexAnswers:
         leaves = [id_ for id_ in dict.fromkeys(ids) if id_ not in summaries]
         loaded = (yield from self._load_leaves(leaves)) if leaves else {}
         if summaries:
-            for found, text in (yield from self._summaries.load(list(summaries))):
-                self.texts[found.id] = text
-                loaded[found.id] = found
+            for candidate, text in (yield from self._summaries.load(list(summaries))):
+                self.texts[candidate.id] = text
+                loaded[candidate.id] = candidate
         if any(id_ not in loaded for id_ in request.ids):
             raise StaleRead
         return loaded

@@ -34,19 +34,21 @@ class WhyEmpty(NamedTuple):
     nearest: Sequence[str] = ()
 
 
-def to_passage(found: Candidate, texts: Mapping[str, str], rows: Mapping[str, Row]) -> Passage:
+def to_passage(candidate: Candidate, texts: Mapping[str, str], rows: Mapping[str, Row]) -> Passage:
     """Make a passage of a candidate with its text and data from its document's row."""
-    if found.outside is not None:
-        return replace(found.outside, score=found.score, trace=found.trace)
-    row = rows.get(found.document_id)
-    if found.summary is not None:
-        return summary_passage(found, texts[found.id], row)
-    if row is None or row.version != found.span.version:
+    if candidate.outside is not None:
+        return replace(candidate.outside, score=candidate.score, trace=candidate.trace)
+    row = rows.get(candidate.document_id)
+    if candidate.summary is not None:
+        return summary_passage(candidate, texts[candidate.id], row)
+    if row is None or row.version != candidate.span.version:
         raise StaleRead
     # Metadata of a single chunk, such as its page, is not valid for a wider passage.
-    metadata = found.metadata if found.span.size == 1 else row.metadata
-    ancestors = found.leaf.ancestors if found.leaf is not None else ()
-    return leaf_passage(found.span, texts, row, metadata, score=found.score, trace=found.trace, ancestors=ancestors)
+    metadata = candidate.metadata if candidate.span.size == 1 else row.metadata
+    ancestors = candidate.leaf.ancestors if candidate.leaf is not None else ()
+    return leaf_passage(
+        candidate.span, texts, row, metadata, score=candidate.score, trace=candidate.trace, ancestors=ancestors
+    )
 
 
 def without_damaged(found: list[list[Passage]], documents: Collection[str], trees: Collection[str]) -> list[list[Passage]]:

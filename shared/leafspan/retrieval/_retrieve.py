@@ -99,17 +99,17 @@ def _read(reader: Reader, texts: dict[str, str], candidates: Iterable[Candidate]
         texts.update((yield from reader.fetch(missing)))
 
 
-def _has_word(found: Candidate, texts: Mapping[str, str]) -> bool:
+def _has_word(candidate: Candidate, texts: Mapping[str, str]) -> bool:
     """Whether a candidate has a word. Blank pages are never a result, even if their titles match well."""
-    if found.outside is not None or found.summary is not None:
+    if candidate.outside is not None or candidate.summary is not None:
         return True
-    return any(has_word(texts[id_]) for id_ in found.span.leaf_ids)
+    return any(has_word(texts[id_]) for id_ in candidate.span.leaf_ids)
 
 
-def _matched(found: Sequence[Candidate], where: Where) -> list[Candidate]:
+def _matched(candidates: Sequence[Candidate], where: Where) -> list[Candidate]:
     """Add the filter that the documents have matched to the candidates' traces."""
     matched = Trace(filters=(where,))
-    return [replace(each, trace=each.trace + matched) for each in found]
+    return [replace(each, trace=each.trace + matched) for each in candidates]
 
 
 _WIDER = 4

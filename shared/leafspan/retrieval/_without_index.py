@@ -59,8 +59,8 @@ def retrieve(query: One, strategy: StrategyLike, *, embedder: object = None, **o
         InvalidArgument: if an option is out of its range, a query is blank, or the strategy searches an index.
         RetrievalTimeout: if it takes longer than ``timeout``. The retrieval stops after the call that is running.
     """
-    [found] = _asked([query], strategy, embedder, options, several=False)
-    return found
+    [passages] = _asked([query], strategy, embedder, options, several=False)
+    return passages
 
 
 @takes_call_options
@@ -68,8 +68,8 @@ async def aretrieve(
     query: One, strategy: StrategyLike, *, embedder: object = None, **options: Unpack[CallOptions]
 ) -> Passages:
     """Like ``retrieve``."""
-    [found] = await _aasked([query], strategy, embedder, options, several=False)
-    return found
+    [passages] = await _aasked([query], strategy, embedder, options, several=False)
+    return passages
 
 
 @takes_call_options

@@ -71,16 +71,16 @@ def longest_prefix(items: Iterable[T], sizes: Iterable[int], limit: int, *, leas
     return kept
 
 
-def limit_per_document(found: Iterable[Candidate], most: int | None) -> list[Candidate]:
+def limit_per_document(candidates: Iterable[Candidate], most: int | None) -> list[Candidate]:
     """The candidates with at most ``most`` of each document, in their order. None: any number.
 
     Candidates without a single document, such as summaries of several documents, all stay.
     """
     if most is None:
-        return list(found)
+        return list(candidates)
     seen: Counter[str] = Counter()
     kept = []
-    for each in found:
+    for each in candidates:
         document = each.span.document_id
         if not document or seen[document] < most:
             seen[document] += 1
@@ -88,21 +88,21 @@ def limit_per_document(found: Iterable[Candidate], most: int | None) -> list[Can
     return kept
 
 
-def shortlist(found: Sequence[Candidate], k: int | None, budget: Budget | None) -> tuple[list[Candidate], bool]:
+def shortlist(candidates: Sequence[Candidate], k: int | None, budget: Budget | None) -> tuple[list[Candidate], bool]:
     """The candidates that may be returned, decided before any text is fetched; and whether the budget left some out.
 
     These are the first ``k``. If the budget counts words, candidates over the budget are left out where lengths are known,
     except for the first one that can be cut to the rest. A summary that does not fit is skipped.
     """
     if budget is None:
-        return list(found[:k]), False
+        return list(candidates[:k]), False
     if budget.count is not count_words:
         # Some summaries may turn out too long, so they come in addition to the first k.
-        ranks = accumulate(each.summary is None for each in found)
-        return [each for each, rank in zip(found, ranks, strict=True) if k is None or rank <= k], False
+        ranks = accumulate(each.summary is None for each in candidates)
+        return [each for each, rank in zip(candidates, ranks, strict=True) if k is None or rank <= k], False
     kept: list[Candidate] = []
     left = budget.limit
-    for each in found:
+    for each in candidates:
         size = each.words or 0
         if len(kept) == k or (each.summary is not None and size > left):
             continue
@@ -114,7 +114,7 @@ def shortlist(found: Sequence[Candidate], k: int | None, budget: Budget | None) 
 
 
 def within_budget(
-    found: Sequence[Candidate], budget: Budget | None, texts: Mapping[str, str]
+    candidates: Sequence[Candidate], budget: Budget | None, texts: Mapping[str, str]
 ) -> tuple[list[Candidate], bool]:
     """The candidates up to the first that does not fit into the budget, and whether the budget has no room for another.
 
@@ -122,10 +122,10 @@ def within_budget(
     even if the leaf is over the budget. A summary that does not fit is skipped.
     """
     if budget is None:
-        return list(found), False
+        return list(candidates), False
     kept: list[Candidate] = []
     left = budget.limit
-    for each in found:
+    for each in candidates:
         size = budget.length("".join(texts[id_] for id_ in each.span.leaf_ids))
         if size > left and each.summary is not None:
             continue
@@ -136,17 +136,17 @@ def within_budget(
     return kept, left == 0
 
 
-def _can_be_cut(found: Candidate) -> bool:
-    return found.summary is None and found.span.size > 1
+def _can_be_cut(candidate: Candidate) -> bool:
+    return candidate.summary is None and candidate.span.size > 1
 
 
 def _part(
-    found: Candidate, left: int, count: Callable[[str], int], texts: Mapping[str, str], *, needed: bool
+    candidate: Candidate, left: int, count: Callable[[str], int], texts: Mapping[str, str], *, needed: bool
 ) -> list[Candidate]:
     """The part of a passage that fits into the rest of a budget; at least one leaf if ``needed``."""
-    if not _can_be_cut(found):
-        return [found] if needed else []
-    part = cut_to_fit(found, max(left, 1), count, texts)
+    if not _can_be_cut(candidate):
+        return [candidate] if needed else []
+    part = cut_to_fit(candidate, max(left, 1), count, texts)
     fits = count("".join(texts[id_] for id_ in part.span.leaf_ids)) <= left
     return [part] if fits or needed else []
 
@@ -156,16 +156,16 @@ def joined(passages: Iterable[Passage]) -> str:
     return "\n\n".join(text for passage in passages if (text := passage.text.strip()))
 
 
-def cut_to_fit(found: Candidate, limit: int, count: Callable[[str], int], texts: Mapping[str, str]) -> Candidate:
+def cut_to_fit(candidate: Candidate, limit: int, count: Callable[[str], int], texts: Mapping[str, str]) -> Candidate:
     """The longest part of a run around its best hit that fits into a limit, but at least this hit's leaf.
 
     Leaves are added after and before it in turns, until the next leaf on either side does not fit.
     """
-    span = found.span
+    span = candidate.span
     if span.size == 1:
-        return found
+        return candidate
     pieces = [texts[id_] for id_ in span.leaf_ids]
-    best = best_hit(span, found.trace)
+    best = best_hit(span, candidate.trace)
     first = last = 0 if best is None else best - span.first
     grows = True
     while grows:
@@ -179,7 +179,7 @@ def cut_to_fit(found: Candidate, limit: int, count: Callable[[str], int], texts:
     kept = replace(span, first=span.first + first, last=span.first + last, anchor=(span.first + first, start))
     length = count("".join(pieces[first : last + 1]))
     cut = CutToBudget(kept.first, kept.last, span.first, span.last, length, count("".join(pieces)))
-    return replace(found, span=kept, trace=found.trace + Trace(cut=cut), words=None)
+    return replace(candidate, span=kept, trace=candidate.trace + Trace(cut=cut), words=None)
 
 
 def best_hit(span: Span, trace: Trace) -> int | None:

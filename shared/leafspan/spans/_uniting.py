@@ -24,10 +24,10 @@ def unite(found: Iterable[Candidate], *, touching: bool = False) -> list[Candida
     return sorted(united, key=lambda run: run.order)
 
 
-def overlapping(found: Iterable[Candidate], *, touching: bool = False) -> list[list[Candidate]]:
+def overlapping(candidates: Iterable[Candidate], *, touching: bool = False) -> list[list[Candidate]]:
     """The runs in groups that become one run each: see ``unite``. The runs of a group come in the order of the text."""
     by_document: dict[tuple[str, str], list[Candidate]] = {}
-    for run in sorted(found, key=lambda run: run.span.first):
+    for run in sorted(candidates, key=lambda run: run.span.first):
         by_document.setdefault((run.span.document_id, run.span.version), []).append(run)
     return [group for runs in by_document.values() for group in _groups(runs, 1 if touching else 0)]
 
@@ -61,7 +61,9 @@ def one_of(group: Sequence[Candidate]) -> Candidate:
     return replace(group[0], span=span, trace=trace, words=whole.words if whole else None, leaf=None)
 
 
-def without_repeats(found: Sequence[Candidate], *, results: int | None = None, words: int | None = None) -> list[Candidate]:
+def without_repeats(
+    candidates: Sequence[Candidate], *, results: int | None = None, words: int | None = None
+) -> list[Candidate]:
     """The results in their order, without the summaries whose leaves are all among them.
 
     A caller that will use only the first results passes ``results`` and ``words``. Then leaves after the first result that
@@ -70,10 +72,10 @@ def without_repeats(found: Sequence[Candidate], *, results: int | None = None, w
     kept: dict[str, Candidate] = {}
     leaves: set[str] = set()
     summaries = _KeptSummaries()
-    leaf_count = sum(each.span.size for each in found if each.summary is None)
+    leaf_count = sum(each.span.size for each in candidates if each.summary is None)
     used = 0
     full = False
-    for each in found:
+    for each in candidates:
         missing: set[str] = set()
         # A summary with more leaves than the results have cannot repeat them, so its leaves are not listed.
         if each.summary is not None and each.summary.size <= leaf_count:

@@ -87,10 +87,13 @@ class Decay(OverBase):
         results = yield from self.base.retrieve(queries, context.for_base)
         now = to_microseconds(datetime.now(UTC) if self.now is None else self.now)
         assert now is not None
-        return [sorted((self._decayed(found, now) for found in row), key=lambda found: found.order) for row in results]
+        return [
+            sorted((self._decayed(candidate, now) for candidate in row), key=lambda candidate: candidate.order)
+            for row in results
+        ]
 
-    def _decayed(self, found: Candidate, now: int) -> Candidate:
-        value = found.metadata.get(self.key)
+    def _decayed(self, candidate: Candidate, now: int) -> Candidate:
+        value = candidate.metadata.get(self.key)
         moment = to_microseconds(value)
         if moment is None:
             decay = float(self.missing)
@@ -101,11 +104,11 @@ class Decay(OverBase):
             decay = decay_factor(beyond, scale=_days(self.scale), decay=self.decay, shape=self.shape)
             why = f"an age of {age:.1f} days"
         factor = 1 - self.weight + self.weight * decay
-        if found.score < 0:
+        if candidate.score < 0:
             factor = 2 - factor
-        score = found.score * factor
-        note = f"Decay: {why} gave the factor {factor:.3f}, and the score {found.score:.3f} became {score:.3f}"
-        return replace(found, score=score, trace=found.trace + Trace(notes=(note,)))
+        score = candidate.score * factor
+        note = f"Decay: {why} gave the factor {factor:.3f}, and the score {candidate.score:.3f} became {score:.3f}"
+        return replace(candidate, score=score, trace=candidate.trace + Trace(notes=(note,)))
 
 
 def to_microseconds(value: object) -> int | None:

@@ -200,19 +200,19 @@ class Referring:
     notes: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, found: Candidate, query: int, key: str, followed: frozenset[str] = frozenset()) -> Referring:
+    def of(cls, candidate: Candidate, query: int, key: str, followed: frozenset[str] = frozenset()) -> Referring:
         """A passage that may refer to others by this metadata key; following the names ``followed`` found it."""
-        value = found.metadata.get(key)
+        value = candidate.metadata.get(key)
         given = [] if value is None else list(value) if isinstance(value, list | tuple) else [value]
         names = [each for each in dict.fromkeys(map(_text, given)) if each]
         notes = [f"FollowReferences: the reference {shown(each)} is no text" for each in given if not _text(each)]
-        origins = followed | {_id(found), found.span.document_id}
-        return cls(found, query, tuple(name for name in names if name not in origins), origins, notes=notes)
+        origins = followed | {_id(candidate), candidate.span.document_id}
+        return cls(candidate, query, tuple(name for name in names if name not in origins), origins, notes=notes)
 
-    def lead_to(self, name: str, found: Sequence[Candidate], key: str) -> None:
+    def lead_to(self, name: str, candidates: Sequence[Candidate], key: str) -> None:
         """Add what a reference led to, with this passage's score and a note in the trace."""
         note = f"FollowReferences followed {name!r} from {_id(self.found)}, whose score {self.found.score:.3f} it has"
-        for each in found:
+        for each in candidates:
             trace = each.trace + Trace(notes=(*self.notes, *self.way, note))
             child = Referring.of(replace(each, score=self.found.score, trace=trace), self.query, key, self.origins | {name})
             child.way = (*self.way, note)
@@ -227,8 +227,8 @@ class Referring:
         yield from others
 
 
-def _id(found: Candidate) -> str:
-    return found.span.id if found.outside is None else found.outside.id
+def _id(candidate: Candidate) -> str:
+    return candidate.span.id if candidate.outside is None else candidate.outside.id
 
 
 def _text(reference: object) -> str:
@@ -256,11 +256,11 @@ def follow_once(
     return [each for passage in passages for each in passage.led_to]
 
 
-def in_place(found: Sequence[Candidate]) -> list[Candidate]:
+def in_place(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Each result once, at its first place. Overlapping results become one, at the first of their places."""
     first: dict[str, Candidate] = {}
     places: dict[str, int] = {}
-    for place, each in enumerate(found):
+    for place, each in enumerate(candidates):
         known = first.get(each.span.id)
         first[each.span.id] = each if known is None else replace(known, trace=known.trace + each.trace)
         for id_ in each.span.leaf_ids:

@@ -72,8 +72,8 @@ def fuse(
     total = 1.0 if fusion == "maximum" else fsum(ranked.weight for ranked in lists)
     same: dict[str, list[Candidate]] = {}
     for ranked in lists:
-        for found in ranked.found:
-            same.setdefault(found.span.id, []).append(found)
+        for candidate in ranked.found:
+            same.setdefault(candidate.span.id, []).append(candidate)
     passages = overlapping(map(_once, same.values()))
     passage_of = {each.span.id: number for number, group in enumerate(passages) for each in group}
     contributions: dict[int, list[Contribution]] = {}
@@ -129,17 +129,21 @@ def _recognised_by_text(lists: Sequence[Ranked]) -> Sequence[Ranked]:
     """The lists, where a passage of another source without an id becomes the passage with an id and the same text."""
     named: dict[str, Candidate] = {}
     for ranked in lists:
-        for found in ranked.found:
-            if found.outside is not None and not is_nameless(found.outside):
-                named.setdefault(found.outside.text, found)
+        for candidate in ranked.found:
+            if candidate.outside is not None and not is_nameless(candidate.outside):
+                named.setdefault(candidate.outside.text, candidate)
 
-    def recognised(found: Candidate) -> Candidate:
-        if found.outside is None or not is_nameless(found.outside):
-            return found
-        same = named.get(found.outside.text, found)
-        return replace(same, score=found.score, trace=found.trace)
+    def recognised(candidate: Candidate) -> Candidate:
+        if candidate.outside is None or not is_nameless(candidate.outside):
+            return candidate
+        same = named.get(candidate.outside.text, candidate)
+        return replace(same, score=candidate.score, trace=candidate.trace)
 
-    return [replace(ranked, found=[recognised(found) for found in ranked.found]) for ranked in lists] if named else lists
+    return (
+        [replace(ranked, found=[recognised(candidate) for candidate in ranked.found]) for ranked in lists]
+        if named
+        else lists
+    )
 
 
 def is_nameless(passage: Passage) -> bool:
@@ -152,8 +156,8 @@ def _contributions(
 ) -> dict[int, Contribution]:
     """What a list contributes to each of its passages: the first of the largest contributions to spans of the passage."""
     scores: dict[str, float] = {}
-    for found in ranked.found:
-        scores.setdefault(found.span.id, found.score)
+    for candidate in ranked.found:
+        scores.setdefault(candidate.span.id, candidate.score)
     share = dict(shares_of(list(scores.items()), weight, fusion, rank_constant))
     best: dict[int, Contribution] = {}
     for rank, (id_, score) in enumerate(scores.items(), start=1):
@@ -171,9 +175,9 @@ def only_the_best(contributions: Sequence[Contribution]) -> list[Contribution]:
 
 def _once(same: Sequence[Candidate]) -> Candidate:
     """One candidate for the same span in several lists, with what any of the lists knows about the span."""
-    trace = sum((found.trace for found in same), EMPTY_TRACE)
-    words = next((found.words for found in same if found.words is not None), None)
-    leaf = next((found.leaf for found in same if found.leaf is not None), None)
+    trace = sum((candidate.trace for candidate in same), EMPTY_TRACE)
+    words = next((candidate.words for candidate in same if candidate.words is not None), None)
+    leaf = next((candidate.leaf for candidate in same if candidate.leaf is not None), None)
     return replace(same[0], trace=trace, words=words, leaf=leaf)
 
 

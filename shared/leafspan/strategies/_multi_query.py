@@ -124,19 +124,19 @@ def search_phrasings(
     rows = iter((yield from base.retrieve(together, context.for_base)))
     results = []
     for each in asked:
-        lists = [Ranked(name, [_done_for(name, found) for found in next(rows)]) for name, _ in each.phrasings]
+        lists = [Ranked(name, [_done_for(name, candidate) for candidate in next(rows)]) for name, _ in each.phrasings]
         if each.is_fused:
             results.append(fuse(lists, fusion=fusion, notes=each.notes)[: context.candidates])
         else:
             [only] = lists
             noted = Trace(notes=each.notes)
-            results.append([replace(found, trace=found.trace + noted) for found in only.found])
+            results.append([replace(candidate, trace=candidate.trace + noted) for candidate in only.found])
     return results
 
 
-def _done_for(name: str, found: Candidate) -> Candidate:
+def _done_for(name: str, candidate: Candidate) -> Candidate:
     """The candidate, with the name of its phrasing in the trace."""
-    return replace(found, trace=found.trace.done_for(name))
+    return replace(candidate, trace=candidate.trace.done_for(name))
 
 
 def phrasing_name(number: int, query: Query) -> str:

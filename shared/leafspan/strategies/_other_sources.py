@@ -168,9 +168,9 @@ def _outside(passage: Passage) -> Candidate:
     )
 
 
-def _as_host(number: int, found: Sequence[Candidate]) -> AskHost:
+def _as_host(number: int, candidates: Sequence[Candidate]) -> AskHost:
     """A request that these candidates answer."""
-    passages = [each.outside for each in found if each.outside is not None]
+    passages = [each.outside for each in candidates if each.outside is not None]
     results = [HostResult(each.id, each.text, each.score, each.metadata, each.kind) for each in passages]
 
     async def aask(_question: str) -> list[HostResult]:

@@ -85,7 +85,7 @@ class Filtered(OverBase):
         where = self.where if context.where is None else context.where & self.where
         rows = yield from self.base.retrieve(queries, replace(context, where=where))
         matched = Trace(filters=(self.where,))
-        return [[replace(found, trace=found.trace + matched) for found in row] for row in rows]
+        return [[replace(candidate, trace=candidate.trace + matched) for candidate in row] for row in rows]
 
 
 def filtered(strategy: Strategy, where: object) -> Strategy:
@@ -213,25 +213,25 @@ def retrieve_leaves(
     """
     results = yield from base.retrieve(queries, replace(context, k=most))
     for row in results:
-        for number, found in enumerate(row, start=1):
-            if found.leaf is None:
-                raise _refusal(base, number, found)
+        for number, candidate in enumerate(row, start=1):
+            if candidate.leaf is None:
+                raise _refusal(base, number, candidate)
     return results
 
 
-def _refusal(base: Strategy, number: int, found: Candidate) -> LeafspanError:
-    name = found.trace.hits[0].source if found.trace.hits else type(base).__name__
+def _refusal(base: Strategy, number: int, candidate: Candidate) -> LeafspanError:
+    name = candidate.trace.hits[0].source if candidate.trace.hits else type(base).__name__
     remedy = f"build that retriever {HOW_TO_FIND_LEAVES}"
-    if found.outside is not None and is_nameless(found.outside):
-        what = f"no id, text {found.outside.text[:60]!r}"
+    if candidate.outside is not None and is_nameless(candidate.outside):
+        what = f"no id, text {candidate.outside.text[:60]!r}"
         remedy = f"leafspan knows leaves by id, so take a retriever that keeps ids, and build it {HOW_TO_FIND_LEAVES}"
-    elif found.outside is not None:
-        what = f"id {found.outside.id!r}, text {found.outside.text[:60]!r}"
+    elif candidate.outside is not None:
+        what = f"id {candidate.outside.id!r}, text {candidate.outside.text[:60]!r}"
     elif isinstance(base, HostRetriever):
-        what = f"the span {found.span.id!r}"
+        what = f"the span {candidate.span.id!r}"
     else:
         return InvalidArgument(
-            f"the base {type(base).__name__} must find single leaves, got the span {found.span.id!r}: keep the `leaf` of "
-            "each candidate, or override finds_spans so that it is refused as a base"
+            f"the base {type(base).__name__} must find single leaves, got the span {candidate.span.id!r}: keep the `leaf` "
+            "of each candidate, or override finds_spans so that it is refused as a base"
         )
     return NotALeaf(f"the results of {name} must be leaves of this index, but number {number} is not: {what}; {remedy}")

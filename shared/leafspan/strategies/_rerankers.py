@@ -94,10 +94,10 @@ def rerank_by_scores(
 ) -> StrategyFlow[Rows]:
     """The results of each question with the function's scores, best first."""
     asked = [number for number, row in enumerate(rows) if row]
-    ids = (id_ for row in rows for found in row if found.outside is None for id_ in found.span.leaf_ids)
+    ids = (id_ for row in rows for candidate in row if candidate.outside is None for id_ in candidate.span.leaf_ids)
     loaded: dict[str, str] = yield LoadTexts(tuple(dict.fromkeys(ids)))
-    jobs = [(questions[number], [_text(found, loaded) for found in rows[number]]) for number in asked]
-    keys = [(questions[number], tuple(found.span.id for found in rows[number])) for number in asked]
+    jobs = [(questions[number], [_text(candidate, loaded) for candidate in rows[number]]) for number in asked]
+    keys = [(questions[number], tuple(candidate.span.id for candidate in rows[number])) for number in asked]
     answers = dict(zip(asked, (yield from call_for_each(rerank, arerank, jobs, keys)), strict=True))
     reordered = []
     for number, row in enumerate(rows):
@@ -106,16 +106,16 @@ def rerank_by_scores(
             reordered.append(as_they_are(row, answer, "rerank", questions[number], keeps_on_failure=keeps_on_failure))
         else:
             scores = _numbers(answer, len(row))
-            both = [replace(found, score=score) for found, score in zip(row, scores, strict=True)]
+            both = [replace(candidate, score=score) for candidate, score in zip(row, scores, strict=True)]
             places = sorted(range(len(row)), key=lambda place: both[place].order)
             reordered.append([moved(row[old], scores[old], old, new) for new, old in enumerate(places)])
     return reordered
 
 
-def moved(found: Candidate, score: float, old: int, new: int, remark: str = "") -> Candidate:
+def moved(candidate: Candidate, score: float, old: int, new: int, remark: str = "") -> Candidate:
     """A result with a new score, and a trace that names both places (given from 0)."""
-    note = f"Rerank: rank {old + 1} with score {found.score:.3f} became rank {new + 1} with score {score:.3f}{remark}"
-    return replace(found, score=score, trace=found.trace + Trace(notes=(note,)))
+    note = f"Rerank: rank {old + 1} with score {candidate.score:.3f} became rank {new + 1} with score {score:.3f}{remark}"
+    return replace(candidate, score=score, trace=candidate.trace + Trace(notes=(note,)))
 
 
 def as_they_are(
@@ -127,13 +127,13 @@ def as_they_are(
         failed.add_note(f"{name} of Rerank failed; with on_failure='keep' the results stay in the order of the base")
         raise failed
     note = f"Rerank: not reordered, since {name} failed: {type(error).__name__}: {error}"
-    return [replace(found, trace=found.trace + Trace(notes=(note,))) for found in row]
+    return [replace(candidate, trace=candidate.trace + Trace(notes=(note,))) for candidate in row]
 
 
-def _text(found: Candidate, loaded: dict[str, str]) -> str:
-    if found.outside is not None:
-        return found.outside.text
-    return "".join(loaded[id_] for id_ in found.span.leaf_ids)
+def _text(candidate: Candidate, loaded: dict[str, str]) -> str:
+    if candidate.outside is not None:
+        return candidate.outside.text
+    return "".join(loaded[id_] for id_ in candidate.span.leaf_ids)
 
 
 def _numbers(answer: Any, count: int) -> list[float]:
@@ -167,11 +167,11 @@ def rerank_by_host(
     asked = [number for number, row in enumerate(rows) if row]
     if not asked:
         return rows
-    passages: list[Passage] = yield LoadPassages([found for row in rows for found in row])
+    passages: list[Passage] = yield LoadPassages([candidate for row in rows for candidate in row])
     rest = iter(passages)
     given = [[next(rest) for _ in row] for row in rows]
     jobs = [(questions[number], given[number]) for number in asked]
-    keys = [(questions[number], tuple(found.span.id for found in rows[number])) for number in asked]
+    keys = [(questions[number], tuple(candidate.span.id for candidate in rows[number])) for number in asked]
     answers = dict(zip(asked, (yield from call_for_each(reranker.rerank, reranker.arerank, jobs, keys)), strict=True))
     reordered: list[Sequence[Candidate]] = []
     for number, row in enumerate(rows):
@@ -246,7 +246,7 @@ def diversify(
     if not any(rows):
         return rows
     of_queries = [None] * len(rows) if by_score else (yield from query_vectors(queries, instruction))
-    vectors = yield from _vectors([found for row in rows for found in row])
+    vectors = yield from _vectors([candidate for row in rows for candidate in row])
     calls = []
     start = 0
     for row, of_query in zip(rows, of_queries, strict=True):
@@ -254,7 +254,7 @@ def diversify(
         start += len(row)
         if of_query is not None and len(of_query) != own.shape[1]:
             raise InvalidArgument(f"a query's vector must have {own.shape[1]} dimensions, got {len(of_query)}")
-        calls.append(CallFunction(_choose, ([found.score for found in row], of_query, own, diversity, count)))
+        calls.append(CallFunction(_choose, ([candidate.score for candidate in row], of_query, own, diversity, count)))
     # Off the event loop, since the work grows with the square of the number of results.
     choices: list[list[Chosen]] = yield tuple(calls)
     return [
@@ -284,8 +284,12 @@ def _vectors(results: Sequence[Candidate]) -> StrategyFlow[Any]:
     """
     import numpy as np
 
-    ids = tuple(dict.fromkeys(id_ for found in results if found.outside is None for id_ in found.span.leaf_ids))
-    texts = tuple(dict.fromkeys(found.outside.text for found in results if found.outside and found.outside.text.strip()))
+    ids = tuple(dict.fromkeys(id_ for candidate in results if candidate.outside is None for id_ in candidate.span.leaf_ids))
+    texts = tuple(
+        dict.fromkeys(
+            candidate.outside.text for candidate in results if candidate.outside and candidate.outside.text.strip()
+        )
+    )
     loaded: Sequence[Any] = (yield LoadVectors(ids)) if ids else ()
     embedded: Sequence[Any] = (yield Embed(texts)) if texts else ()
     length = len(loaded[0]) if ids else len(embedded[0]) if texts else 1
@@ -293,12 +297,12 @@ def _vectors(results: Sequence[Candidate]) -> StrategyFlow[Any]:
     of_leaf = {id_: number for number, id_ in enumerate(ids)}
     of_text = {text: number for number, text in enumerate(texts, start=len(ids))}
 
-    def places(found: Candidate) -> list[int]:
-        if found.outside is not None:
-            return [of_text.get(found.outside.text, len(rows) - 1)]
-        return [of_leaf[id_] for id_ in found.span.leaf_ids]
+    def places(candidate: Candidate) -> list[int]:
+        if candidate.outside is not None:
+            return [of_text.get(candidate.outside.text, len(rows) - 1)]
+        return [of_leaf[id_] for id_ in candidate.span.leaf_ids]
 
-    return _units([rows[places(found)].mean(axis=0) for found in results], length)
+    return _units([rows[places(candidate)].mean(axis=0) for candidate in results], length)
 
 
 def _units(vectors: Any, length: int) -> Any:

@@ -80,7 +80,7 @@ class SentenceWindow(Strategy):
                 # Loads more hits than this round needs: where windows unite, the next round then needs no fetch.
                 ahead = [hits[: 2 * len(some) + 1] for hits, some in zip(results, best, strict=True)]
                 loaded: dict[str, Candidate] = yield Load(tuple(sorted(self._neighbours(ahead, context) - lengths.keys())))
-                lengths |= {found.id: found.words or 0 for found in loaded.values()}
+                lengths |= {candidate.id: candidate.words or 0 for candidate in loaded.values()}
             windows = [
                 windows_around(
                     hits,

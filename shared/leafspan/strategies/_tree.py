@@ -176,7 +176,7 @@ class Tree(Strategy):
 
     def _children(self, chosen: Sequence[Candidate]) -> list[str]:
         """The children of the chosen nodes, each once, in order; without leaves if ``end_layer`` is above 0."""
-        children = dict.fromkeys(child for found in chosen if found.summary for child in found.summary.children)
+        children = dict.fromkeys(child for candidate in chosen if candidate.summary for child in candidate.summary.children)
         return [child for child in children if self.end_layer == 0 or LeafId.parse(child).is_summary]
 
     def _choose(
@@ -265,5 +265,5 @@ def _order(item: _IdAndScore) -> tuple[float, str, int]:
     return (-item[1], leaf.document_id, leaf.ordinal)
 
 
-def _layer(found: Candidate) -> int:
-    return found.summary.layer if found.summary else 0
+def _layer(candidate: Candidate) -> int:
+    return candidate.summary.layer if candidate.summary else 0
