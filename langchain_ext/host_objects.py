@@ -16,13 +16,13 @@ from langchain_ext.documents import to_document
 from leafspan import HostRetriever, InvalidArgument, Passage, Strategy
 from leafspan.hosting import (
     GenerateOptions,
-    Given,
+    HostObject,
     HostReranker,
     HostResult,
     Reranked,
     check_base_retriever,
     from_langchain,
-    recognised,
+    recognise,
     shown,
 )
 
@@ -81,11 +81,11 @@ def as_reranker(thing: Any, child: BaseCallbackManager | None = None) -> Any:
 
     def rerank(question: str, passages: Sequence[Passage]) -> list[Reranked]:
         documents = [to_document(passage) for passage in passages]
-        return _recognised(name, documents, thing.compress_documents(list(documents), question, callbacks=child))
+        return _recognise(name, documents, thing.compress_documents(list(documents), question, callbacks=child))
 
     async def arerank(question: str, passages: Sequence[Passage]) -> list[Reranked]:
         documents = [to_document(passage) for passage in passages]
-        return _recognised(name, documents, await thing.acompress_documents(list(documents), question, callbacks=child))
+        return _recognise(name, documents, await thing.acompress_documents(list(documents), question, callbacks=child))
 
     return HostReranker(name, rerank, arerank)
 
@@ -107,13 +107,13 @@ def _results(called: str, returned: Any) -> list[HostResult]:
     return [HostResult(each.id, each.page_content, _score(each, "score"), each.metadata, origin=each) for each in returned]
 
 
-def _recognised(name: str, documents: Sequence[Document], returned: Any) -> list[Reranked]:
+def _recognise(name: str, documents: Sequence[Document], returned: Any) -> list[Reranked]:
     """The Documents that a compressor returned, recognised, with their new scores."""
     if not isinstance(returned, Sequence) or not all(isinstance(each, Document) for each in returned):
         raise InvalidArgument(f"{name} must return a list of Documents, got {shown(returned)}")
     key = "relevance_score" if any("relevance_score" in document.metadata for document in returned) else "score"
-    scored = [(_given(document), _score(document, key)) for document in returned]
-    return recognised(name, "Documents", [_given(document) for document in documents], scored)
+    scored = [(_host_object(document), _score(document, key)) for document in returned]
+    return recognise(name, "Documents", [_host_object(document) for document in documents], scored)
 
 
 def _score(document: Document, key: str) -> float | None:
@@ -121,5 +121,5 @@ def _score(document: Document, key: str) -> float | None:
     return float(score) if isinstance(score, Real) else None
 
 
-def _given(document: Document) -> Given:
-    return Given(document, document.id, document.page_content, document.metadata)
+def _host_object(document: Document) -> HostObject:
+    return HostObject(document, document.id, document.page_content, document.metadata)

@@ -17,13 +17,13 @@ from llama_index.core.tools import ToolMetadata
 from leafspan import HostRetriever, InvalidArgument, Passage, Query, Strategy
 from leafspan.hosting import (
     GenerateOptions,
-    Given,
+    HostObject,
     HostReranker,
     HostResult,
     Reranked,
     check_base_retriever,
     from_llamaindex,
-    recognised,
+    recognise,
     shown,
 )
 from llamaindex_ext.documents import to_scored_node
@@ -75,13 +75,13 @@ def as_reranker(thing: Any, bundle: QueryBundle | None = None) -> Any:
 
     def rerank(question: str, passages: Sequence[Passage]) -> list[Reranked]:
         nodes = [_copy(passage) for passage in passages]
-        given = [_given(node) for node in nodes]
-        return _recognised(name, given, thing.postprocess_nodes(nodes, asked(question)))
+        given = [_host_object(node) for node in nodes]
+        return _recognise(name, given, thing.postprocess_nodes(nodes, asked(question)))
 
     async def arerank(question: str, passages: Sequence[Passage]) -> list[Reranked]:
         nodes = [_copy(passage) for passage in passages]
-        given = [_given(node) for node in nodes]
-        return _recognised(name, given, await thing.apostprocess_nodes(nodes, asked(question)))
+        given = [_host_object(node) for node in nodes]
+        return _recognise(name, given, await thing.apostprocess_nodes(nodes, asked(question)))
 
     return HostReranker(name, rerank, arerank)
 
@@ -92,16 +92,16 @@ def _copy(passage: Passage) -> NodeWithScore:
     return NodeWithScore(node=scored.node.model_copy(deep=True), score=scored.score)
 
 
-def _recognised(name: str, given: Sequence[Given], returned: Any) -> list[Reranked]:
+def _recognise(name: str, given: Sequence[HostObject], returned: Any) -> list[Reranked]:
     if not isinstance(returned, Sequence) or not all(isinstance(each, NodeWithScore) for each in returned):
         raise InvalidArgument(f"{name} must return a list of NodeWithScore, got {shown(returned)}")
-    scored = [(_given(each), None if each.score is None else float(each.score)) for each in returned]
-    return recognised(name, "nodes", given, scored)
+    scored = [(_host_object(each), None if each.score is None else float(each.score)) for each in returned]
+    return recognise(name, "nodes", given, scored)
 
 
-def _given(scored: NodeWithScore) -> Given:
+def _host_object(scored: NodeWithScore) -> HostObject:
     node = scored.node
-    return Given(node, node.node_id, node.get_content(), dict(node.metadata))
+    return HostObject(node, node.node_id, node.get_content(), dict(node.metadata))
 
 
 def as_generate(llm: Any) -> GenerateOptions:

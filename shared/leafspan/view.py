@@ -115,10 +115,10 @@ class View:
             TypeError: behind a client, or if names are pseudonyms: connections and keys belong to one process.
         """
         if self._sources.reopen is None or self.is_private:
-            why = "its key" if self.is_private else "its client"
+            why = "with a key, since a key" if self.is_private else "over a client, since a connection"
             raise TypeError(
-                f"this {type(self).__name__} cannot be pickled or copied, nor what holds it, since {why} belongs to one "
-                "process: open the index again where it is needed"
+                f"cannot pickle or copy a {type(self).__name__} {why} belongs to one process: open the index again where "
+                "it is needed"
             )
         return _opened_again, (self._sources.reopen, self._scope)
 

@@ -132,7 +132,7 @@ _PLACE = ("doc_id", "start", "end")
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class HostObject:
     """A Document or node of a host."""
 
     thing: object
@@ -141,12 +141,12 @@ class Given:
     metadata: Mapping[str, object]
 
 
-def place_among(given: Sequence[Given], returned: Given) -> int | None:
+def place_among(given: Sequence[HostObject], returned: HostObject) -> int | None:
     """The place in ``given``, from 0, of a returned thing, which may be a copy with more metadata or another text.
 
     It is the same object, or has the same id, place in a document, text or metadata. None if ``given`` does not have it.
     """
-    same: list[Callable[[Given], bool]] = [
+    same: list[Callable[[HostObject], bool]] = [
         lambda each: each.thing is returned.thing,
         lambda each: each.id is not None and each.id == returned.id,
         lambda each: (place := _place(each)) is not None and place == _place(returned),
@@ -156,15 +156,15 @@ def place_among(given: Sequence[Given], returned: Given) -> int | None:
     return next((place for is_same in same for place, each in enumerate(given) if is_same(each)), None)
 
 
-def _place(given: Given) -> tuple[object, ...] | None:
+def _place(given: HostObject) -> tuple[object, ...] | None:
     """Its place in a document of an index, or None without one."""
     if not all(key in given.metadata for key in _PLACE):
         return None
     return tuple(given.metadata[key] for key in _PLACE)
 
 
-def recognised(
-    name: str, things: str, given: Sequence[Given], returned: Iterable[tuple[Given, float | None]]
+def recognise(
+    name: str, things: str, given: Sequence[HostObject], returned: Iterable[tuple[HostObject, float | None]]
 ) -> list[Reranked]:
     """The results of a host's reranker called ``name``, with its scores, as places among the given ``things``."""
     results = []
