@@ -36,8 +36,8 @@ ALLOWED = {
     ("shared/leafspan/segments/_segment_folder.py", "OSError"),
     ("shared/leafspan/embedding/_cache.py", "OSError"),
     # caught as what opening the file gives
-    ("shared/leafspan/engines/local/_descriptors.py", "IsADirectoryError"),
-    ("shared/leafspan/engines/local/_descriptors.py", "OSError"),
+    ("shared/leafspan/engines/local/_disk.py", "IsADirectoryError"),
+    ("shared/leafspan/engines/local/_disk.py", "OSError"),
     # caught by the router, to which it is a failure of the selector
     ("llamaindex_ext/host_objects.py", "IndexError"),
     # caught as what starting a process gives: files are read without one

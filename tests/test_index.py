@@ -639,7 +639,7 @@ def test_views_are_equal_where_they_show_the_same_of_the_same_index(index: Index
 def test_a_forked_process_must_open_an_index_in_memory_again(monkeypatch: pytest.MonkeyPatch):
     index = Index.open(client=chromadb.EphemeralClient(Settings(anonymized_telemetry=False)), name="forked")
     child = os.getpid() + 1
-    monkeypatch.setattr("leafspan.engines.chroma._forks.os.getpid", lambda: child)
+    monkeypatch.setattr("leafspan.engines.chroma._chroma.os.getpid", lambda: child)
     with pytest.raises(ForkedProcess, match="cannot be used in a forked process, this one was opened in process"):
         index.count()
 

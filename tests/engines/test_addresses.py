@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from leafspan import Index, adopt
 from leafspan.cli import app
 from leafspan.engines import is_address
-from leafspan.engines.postgres import _address as of_postgres
+from leafspan.engines.postgres import _database as of_postgres
 from leafspan.errors import InvalidArgument, LeafspanError
 from tests.profiles import paired
 

@@ -22,7 +22,8 @@ class Records:
     """
 
     def __init__(self, name: str, happened: Callable[[str, str, list[str]], None] = lambda *_: None) -> None:
-        self.name = name
+        self.id = self.name = name
+        self.metadata: dict[str, Any] | None = None
         self.records: dict[str, dict[str, Any]] = {}
         self._happened = happened
 

@@ -12,8 +12,8 @@ import pytest
 from chromadb.config import Settings
 
 from leafspan.engines import Caller
-from leafspan.engines.chroma._caller import caller_of
 from leafspan.engines.chroma._chroma import _with_timeout
+from leafspan.engines.chroma._failures import caller_of
 from leafspan.errors import ServerTimeout
 
 

@@ -23,7 +23,7 @@ from leafspan import DamagedIndex, Document, Finding, Index, InvalidArgument, Le
 from leafspan.engines import Caller, StaleRead
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._failures import CollectionGone, LeafGone, translated
-from leafspan.engines.local._disk_errors import chroma_disk_error
+from leafspan.engines.local._disk import chroma_disk_error
 from leafspan.errors import ConcurrentUpdate, ServerTimeout, StorageFull, StorageReadOnly
 from leafspan.flows import arun, run
 from tests.corpus import DOCUMENTS, SPLITTER
@@ -145,7 +145,7 @@ def test_a_write_that_fails_in_a_folder_says_what_it_was():
         def call(self, function: Any, **options: Any) -> None:
             raise internal("the cause")
 
-    handle = SimpleNamespace(name="kb.leaves", delete=None)
+    handle = SimpleNamespace(id="1", name="kb.leaves", metadata=None, delete=None)
     with pytest.raises(StorageFailed, match=r"^could not delete records of 'kb.leaves' in the folder 'kb': the cause; "):
         run(Collection(handle, 5, caller=FOLDER, files=Use()).delete(["a"]))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import Document, Index
-from leafspan.engines.local._open_files import too_many_files
+from leafspan.engines.local._disk import too_many_files
 from tests import warm
 from tests.durability.versions import EMBEDDER
 from tests.profiles import THOROUGH, quick

@@ -10,8 +10,7 @@ from chromadb.api.models.Collection import Collection as ChromaCollection
 
 from leafspan import Document, Index
 from leafspan.engines import Caller, Record
-from leafspan.engines.chroma._collection import Collection
-from leafspan.engines.chroma._portions import Portions
+from leafspan.engines.chroma._collection import Collection, Portions
 from leafspan.flows import arun, run
 from tests.store.memory import Records
 

@@ -38,20 +38,12 @@ def failure(error: BaseException, doing: str, place: str, *, server: bool, writi
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Calls an engine's methods.
+    """Calls an engine's methods."""
 
-    Attributes:
-        place: Where the engine is, for errors.
-        native: Whether its methods are coroutine functions.
-        timeout: Seconds in which it must answer. None for an engine in this process.
-        late_writes: Write requests that timed out and have not ended yet.
-        translate: Turns the engine's exceptions into leafspan's errors.
-    """
-
-    place: str
-    native: bool = False
-    timeout: float | None = None
-    late_writes: set[Future[Any]] = field(default_factory=set, compare=False)
+    place: str  # of the engine, for errors
+    native: bool = False  # whether the methods are coroutine functions
+    timeout: float | None = None  # seconds; None for an engine in this process
+    late_writes: set[Future[Any]] = field(default_factory=set, compare=False)  # timed out, and not ended yet
     translate: Translate = field(default=failure, compare=False)
 
     @property

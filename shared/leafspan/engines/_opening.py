@@ -52,14 +52,7 @@ def is_address(path: object) -> bool:
 
 
 def connect(address: str, timeout: float) -> Flow[tuple[Any, str | None]]:
-    """Connect to an address. Return the client or engine, and the index name in the address, or None if it names no index.
-
-    Raises:
-        InvalidArgument: if the address is not valid.
-        MissingExtra: if a required package is not installed.
-        ServerTimeout: if the server does not answer within the timeout.
-        StorageFailed: if the server cannot be reached.
-    """
+    """Connect to an address. Return the client or engine, and the name of the index in the address, if any."""
     if database := _POSTGRES.match(address):
         from leafspan.engines.postgres import connect as connect_to_database
 

@@ -20,33 +20,13 @@ STEP = 1_000
 
 
 class FlowTable(Protocol):
-    """A table: see ``Table``. Each method takes any number of records, and the engine divides them into calls.
+    """A table: see ``Table``. Each method takes any number of records, and the engine divides them into calls."""
 
-    Attributes:
-        step: Records to put by one call, a step of a progress bar.
-    """
-
-    step: int
-
-    @property
-    def searches_among(self) -> bool:
-        """Whether ``nearest`` takes ``among``."""
-        ...
-
-    @property
-    def id(self) -> str:
-        """The table's id, different from all others."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """The table's name."""
-        ...
-
-    @property
-    def notes(self) -> Notes:
-        """The table's notes at the time when it was opened."""
-        ...
+    step: int  # records to put by one call, a step of a progress bar
+    searches_among: bool  # whether ``nearest`` takes ``among``
+    id: str
+    name: str
+    notes: Notes  # when the table was opened
 
     def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
         """Return the records with these ids, by id."""
@@ -92,24 +72,14 @@ class FlowTable(Protocol):
 
 
 class FlowEngine(Protocol):
-    """An engine: see ``Engine``.
+    """An engine: see ``Engine``."""
 
-    Attributes:
-        batch: Most records of one call.
-        is_local: Whether the data end with the process.
-        thing: The engine or the client, as the user passed it.
-        described: Where it is, in a few words, such as ``"behind a client"``.
-        kind: The store's word for a table, for errors.
-        product: The store's name, such as ``"Chroma"``.
-        caller: Calls its methods.
-    """
-
-    batch: int
-    is_local: bool
-    thing: Any
-    described: str
-    kind: str
-    product: str
+    batch: int  # most records of one call
+    is_local: bool  # whether the data end with the process
+    thing: Any  # the engine or the client, as the user passed it
+    described: str  # where it is, such as "behind a client"
+    kind: str  # the store's word for a table, for errors
+    product: str  # the store's name, such as "Chroma"
     caller: Caller
 
     def tables(self) -> Flow[Mapping[str, Notes]]:
@@ -136,9 +106,6 @@ class FlowEngine(Protocol):
         """Lock these documents of an index, or all of them, against other processes. Call the result to unlock them.
 
         Engines without locks do not lock anything.
-
-        Raises:
-            WriterBusy: if another writer holds the lock for longer than the timeout. ``what`` names the locked thing.
         """
         ...
 
@@ -179,7 +146,20 @@ def _nothing() -> None:
     pass
 
 
-class CalledTable:
+class PlainTable:
+    """The defaults that most tables share: a search finds every stored vector."""
+
+    def without_vectors(self: FlowTable, ids: Sequence[str]) -> Flow[set[str]]:
+        """See FlowTable."""
+        return {id_ for id_, record in (yield from self.get(ids, ["vector"])).items() if record.vector is None}
+
+    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
+        """See FlowTable."""
+        yield from ()
+        return set()
+
+
+class CalledTable(PlainTable):
     """A table of an engine whose methods are functions, or coroutine functions."""
 
     searches_among = False
@@ -235,15 +215,6 @@ class CalledTable:
         """See FlowTable."""
         yield from self._call("annotate", self._table.annotate, notes, writes=True)
 
-    def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """See FlowTable."""
-        return {id_ for id_, record in (yield from self.get(ids, ["vector"])).items() if record.vector is None}
-
-    def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """See FlowTable. Such an engine's search finds every stored vector."""
-        yield from ()
-        return set()
-
     def _call(
         self, doing: str, method: Callable[..., Any], *arguments: Any, writes: bool = False, read: Any = None
     ) -> Flow[Any]:
@@ -286,12 +257,7 @@ class CalledEngine(PlainEngine):
 
 
 def checked(records: Iterable[Record], ids: Collection[str] | None = None) -> dict[str, Record]:
-    """Return an engine's records by id. With ``ids``, leave out others.
-
-    Raises:
-        TypeError: if a field of a record is of a wrong type.
-        ValueError: if a vector is not a list of numbers.
-    """
+    """Return an engine's records by id. With ``ids``, leave out others."""
     import numpy as np
 
     wanted = None if ids is None else set(ids)
@@ -309,12 +275,7 @@ def checked(records: Iterable[Record], ids: Collection[str] | None = None) -> di
 
 
 def checked_rows(rows: Sequence[Sequence[Near]], vectors: Any) -> list[list[Near]]:
-    """Return what an engine has found for each vector, with similarities in [-1, 1], and 0 for a vector of zeros.
-
-    Raises:
-        TypeError: if a field of a record is of a wrong type.
-        ValueError: if there is not one row for each vector.
-    """
+    """Return what an engine has found for each vector, with similarities in [-1, 1], and 0 for a vector of zeros."""
     if len(rows) != len(vectors):
         raise ValueError(f"{len(vectors)} vectors must have as many rows, got {len(rows)}")
     found = []

@@ -1,13 +1,21 @@
 """Chroma: clients, collections, failures, and files in a folder. Only this package uses chromadb."""
 
-from leafspan.engines.chroma._address import connect
-from leafspan.engines.chroma._chroma import MADE_BY_LEAFSPAN, NODE_KEY, Chroma, folder_of, fresh_client, how_to_make
+from leafspan.engines.chroma._chroma import (
+    MADE_BY_LEAFSPAN,
+    NODE_KEY,
+    Chroma,
+    check_process,
+    connect,
+    folder_of,
+    fresh_client,
+    how_to_make,
+    use_embedded_chroma,
+)
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._database import RESTORE, check_pages, check_there
 from leafspan.engines.chroma._failures import CollectionGone, chroma_failure, refused_database
 from leafspan.engines.chroma._files import FileDamage, Files
 from leafspan.engines.chroma._foreign import ForeignCollection, find_collection, open_chroma
-from leafspan.engines.chroma._forks import check_process, use_embedded_chroma
 from leafspan.engines.chroma._opened import Opened
 
 __all__ = [

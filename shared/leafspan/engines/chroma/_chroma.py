@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import copy
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from leafspan.checks import STRUCTURE_KEY
+from leafspan.checks import STRUCTURE_KEY, check_number, shown
+from leafspan.engines._caller import LEAST_SECONDS, Caller
 from leafspan.engines._port import Notes
 from leafspan.engines._tables import PlainEngine
-from leafspan.engines.chroma._caller import caller_of, server_of
 from leafspan.engines.chroma._collection import Collection
-from leafspan.engines.chroma._failures import CollectionGone
-from leafspan.engines.chroma._forks import use_embedded_chroma
+from leafspan.engines.chroma._failures import CollectionGone, caller_of, server_of, translated
+from leafspan.errors import ForkedProcess, InvalidArgument
 from leafspan.flows import Call, Flow
 
 NODE_KEY = "_node_content"
@@ -180,3 +183,84 @@ class _Session:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._session, name)
+
+
+_SCHEMES = {"http": 8000, "https": 443}  # with each scheme's default port
+
+
+def connect(address: str, timeout: float) -> Flow[tuple[Any, str | None]]:
+    """Connect to an address. Return the client, and the index name in the address, or None if it names no index.
+
+    Chroma reads everything else, such as credentials, from its own environment variables.
+    """
+    check_number("timeout", timeout, at_least=0, unit="seconds")
+    try:
+        parts = urlsplit(address)
+        name = unquote(parts.path.strip("/"))
+        port = parts.port or _SCHEMES[parts.scheme]
+    except ValueError:
+        parts, name, port = urlsplit(""), "", 0
+    if not port or not parts.hostname or "/" in name or parts.query or parts.fragment or parts.username is not None:
+        raise InvalidArgument(
+            f"the address of an index must be http://host:port/name, got {shown(address)}; credentials come from Chroma's "
+            "environment variables, or pass a client that chromadb makes"
+        )
+    place = f"the Chroma server at {parts.scheme}://{parts.hostname}:{port}"
+    caller = Caller(place, timeout=max(timeout, LEAST_SECONDS), translate=translated)
+    client = yield caller.call("connect", _client, (parts.hostname, port, parts.scheme == "https"))
+    return client, name or None
+
+
+def _client(host: str, port: int, ssl: bool) -> Any:
+    import chromadb
+    from chromadb.config import Settings
+
+    return chromadb.HttpClient(host, port, ssl, settings=Settings(anonymized_telemetry=False))
+
+
+_REMEDY = (
+    "open indexes after the fork only (gunicorn without --preload), or start processes that are not forked "
+    '(multiprocessing.set_start_method("spawn")), or let a server of Chroma hold the index; an index in a folder can be '
+    "read here, but not written, as long as what is derived from it is complete: index.warm() in another process sees to it"
+)
+_users: list[int] = []  # the first process that used an embedded Chroma
+
+
+def use_embedded_chroma() -> None:
+    """Register this process as a user of an embedded Chroma."""
+    if _users and _users[0] != os.getpid():
+        raise ForkedProcess(
+            f"this process was forked from process {_users[0]}, which had used Chroma in a folder or in memory: {_REMEDY}"
+        )
+    _users[:] = [os.getpid()]
+
+
+def check_process(process: int) -> None:
+    """Check that an index is used in the process that opened it."""
+    if os.getpid() != process:
+        raise ForkedProcess(
+            f"an index cannot be used in a forked process, this one was opened in process {process}: {_REMEDY}"
+        )
+
+
+def _note_what_the_parent_used() -> None:
+    """In a forked process: register the parent's embedded Chromas, including those that leafspan did not open."""
+    shared = getattr(sys.modules.get("chromadb.api.shared_system_client"), "SharedSystemClient", None)
+    systems = list(getattr(shared, "_identifier_to_system", {}).values())
+    embedded = [system for system in systems if "fastapi" not in str(system.settings.chroma_api_impl)]
+    if not _users and embedded:
+        _users[:] = [os.getppid()]
+    for system in embedded:
+        for component in list(getattr(system, "_instances", {}).values()):
+            _keep_for_ever(getattr(component, "bindings", None))
+
+
+def _keep_for_ever(thing: object) -> None:
+    """Never delete an object. Chroma's objects wait for their threads when Python deletes them at exit."""
+    import ctypes
+
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_what_the_parent_used)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Collection as Collected
 from copy import copy
-from functools import partial
+from dataclasses import replace
+from functools import partial, wraps
 from itertools import groupby, zip_longest
 from typing import Any
 
@@ -14,9 +16,8 @@ from leafspan.embedding import without_extremes
 from leafspan.engines._caller import Caller
 from leafspan.engines._port import MOST_RESULTS, Field, Near, Notes, Record
 from leafspan.engines._tables import STEP, checked, checked_rows, in_batches
-from leafspan.engines.chroma._caller import caller_of
+from leafspan.engines.chroma._failures import caller_of
 from leafspan.engines.chroma._files import Use
-from leafspan.engines.chroma._portions import Portions
 from leafspan.errors import DamagedIndex, ServerTimeout
 from leafspan.flows import Call, Flow, asked_whether_awaited
 
@@ -41,6 +42,8 @@ class Collection:
     searches_among = False
 
     def __init__(self, handle: Any, batch: int, *, caller: Caller | None = None, files: Use | None = None) -> None:
+        self.id, self.name = str(handle.id), str(handle.name)
+        self.notes: Notes = dict(handle.metadata or {})  # when the handle was made
         self._handle = handle
         self._caller = caller or caller_of(handle)
         self._files = files
@@ -60,21 +63,6 @@ class Collection:
         twin = copy(self)
         twin._lacking = why
         return twin
-
-    @property
-    def id(self) -> str:
-        """The id that Chroma assigned."""
-        return str(self._handle.id)
-
-    @property
-    def name(self) -> str:
-        """The collection's name in Chroma."""
-        return str(self._handle.name)
-
-    @property
-    def notes(self) -> Notes:
-        """The collection's own metadata at the time when the handle was made."""
-        return dict(self._handle.metadata or {})
 
     def nearest(
         self, vectors: Any, count: int, fields: Collected[Field] = (), *, among: Collected[str] | None = None
@@ -238,3 +226,45 @@ def _columns(records: Sequence[Record]) -> tuple[list[str], dict[str, Any]]:
     if records[0].metadata is not None:
         columns["metadatas"] = [each.metadata for each in records]
     return [each.id for each in records], columns
+
+
+_SECONDS = 0.055  # target for one write; some take twice as long, when Chroma merges parts of its word index
+_FEWEST = 100  # records. Below that, the fixed cost of a write dominates
+
+
+class Portions:
+    """The size of the next write, so that each takes about the same time.
+
+    Chroma in this process blocks all other Python code while it writes. The time depends on the texts, on the number of
+    vectors that are not in its files yet, and on the machine. So leafspan measures each write, and uses the faster one of
+    the last two: the slower one may have waited for another process, or for other work of the machine.
+    """
+
+    def __init__(self) -> None:
+        self._size = _FEWEST
+        self._rates: tuple[float, ...] = ()  # records a second, of the last writes
+
+    def next(self, remaining: int) -> int:
+        """Return the number of records of the next write."""
+        return -(-remaining // max(round(remaining / self._size), 1))
+
+    def measured(self, call: Call, records: int) -> Call:
+        """Return the same call, with its time measured."""
+        function = call.function
+        assert function is not None
+
+        @wraps(function)
+        def measured(*arguments: Any, **options: Any) -> Any:
+            begun = time.perf_counter()
+            result = function(*arguments, **options)
+            self.note(records, time.perf_counter() - begun)
+            return result
+
+        return replace(call, function=measured)
+
+    def note(self, records: int, seconds: float) -> None:
+        """Note how long a write of this many records took."""
+        if records < _FEWEST:
+            return  # too small to predict larger ones
+        self._rates = (*self._rates[-1:], records / max(seconds, 1e-6))
+        self._size = int(min(max(max(self._rates) * _SECONDS, _FEWEST), 2 * self._size))

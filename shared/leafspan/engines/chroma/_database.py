@@ -17,9 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leafspan.engines.local._descriptors import open_file, read_at
-from leafspan.engines.local._disk_errors import disk_error
-from leafspan.engines.local._open_files import check_not_too_many
+from leafspan.engines.local._disk import check_not_too_many, disk_error, open_file, read_at
 from leafspan.errors import DamagedIndex
 
 DATABASE = "chroma.sqlite3"

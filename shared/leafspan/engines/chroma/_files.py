@@ -22,9 +22,8 @@ from leafspan.engines.chroma._database import (
 from leafspan.engines.chroma._failures import is_refused
 from leafspan.engines.chroma._vector_files import IDS, VECTORS, Note, VectorFiles
 from leafspan.engines.local._change_file import ChangeFile
-from leafspan.engines.local._disk_errors import chroma_disk_error, disk_error
-from leafspan.engines.local._file_lock import FileLock
-from leafspan.engines.local._waiting import deadline_after
+from leafspan.engines.local._disk import chroma_disk_error, disk_error
+from leafspan.engines.local._file_lock import FileLock, deadline_after
 from leafspan.errors import StorageFailed, WriterBusy
 
 _NOTES = "leafspan.vectors"

@@ -8,10 +8,9 @@ from typing import Any
 
 from leafspan.checks import shown
 from leafspan.engines._port import Field, Record
-from leafspan.engines.chroma._caller import caller_of
 from leafspan.engines.chroma._chroma import MADE_BY_LEAFSPAN, Chroma, foreign_names, fresh_client, maker_of, with_notes
 from leafspan.engines.chroma._collection import Collection
-from leafspan.engines.chroma._failures import CollectionGone
+from leafspan.engines.chroma._failures import CollectionGone, caller_of
 from leafspan.errors import IndexNotFound, InvalidArgument
 from leafspan.flows import Flow
 
@@ -65,11 +64,7 @@ class ForeignCollection:
 def find_collection(
     client: Any, name: str | None, *, place: str = "behind this client", timeout: float = 30.0
 ) -> Flow[ForeignCollection]:
-    """Return a client's collection.
-
-    Raises:
-        IndexNotFound: if no collection has that name, or no name was given and there is not exactly one collection.
-    """
+    """Return a client's collection."""
     chroma = Chroma(client, timeout)
     every = yield from chroma.tables()
     names = foreign_names(every)
@@ -88,12 +83,7 @@ def find_collection(
 
 
 def open_chroma(folder: str | Path) -> Any:
-    """Return a client of the Chroma in a folder. leafspan itself writes no file there. Close the client when done.
-
-    Raises:
-        IndexNotFound: if the folder has no Chroma database.
-        InvalidArgument: if the database cannot be opened.
-    """
+    """Return a client of the Chroma in a folder. leafspan itself writes no file there. Close the client when done."""
     from chromadb.errors import ChromaError
 
     path = Path(folder).expanduser().resolve()

@@ -10,7 +10,7 @@ from typing import Any
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._failures import CollectionGone, not_opened
 from leafspan.engines.chroma._files import ClientState, Files, Use
-from leafspan.engines.local._waiting import held
+from leafspan.engines.local._file_lock import held
 
 
 class Opened:
@@ -30,13 +30,7 @@ class Opened:
         self._close = weakref.finalize(self, _close, client if owned else None, self._state, self.process)
 
     def collection(self, name: str, deadline: float) -> Collection:
-        """Return the collection with this name. Loading takes a while if ``collections`` does not have it yet.
-
-        Raises:
-            CollectionGone: if the collection does not exist.
-            DamagedIndex: if Chroma cannot open it.
-            WriterBusy: if other processes do not release the files in time.
-        """
+        """Return the collection with this name. Loading takes a while if ``collections`` does not have it yet."""
         with held(self._loading, deadline, f"loading {name!r}"):
             if name not in self.collections:
                 with self._files.locked(deadline, opening=True):

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from leafspan.engines.local._descriptors import open_file
-from leafspan.engines.local._open_files import check_not_too_many
+from leafspan.engines.local._disk import check_not_too_many, open_file
 
 VECTORS = ("header.bin", "data_level0.bin", "length.bin", "link_lists.bin")
 IDS = "index_metadata.pickle"

@@ -8,8 +8,7 @@ import weakref
 import zlib
 from pathlib import Path
 
-from leafspan.engines.local._descriptors import NO_FOLLOW, open_file, read_at, write_at
-from leafspan.engines.local._disk_errors import disk_error
+from leafspan.engines.local._disk import NO_FOLLOW, disk_error, open_file, read_at, write_at
 from leafspan.errors import StorageReadOnly
 
 _SIZE = 32
@@ -26,9 +25,6 @@ class ChangeFile:
 
     SQLite's own ``PRAGMA data_version`` is no alternative. It needs a second copy of SQLite on Chroma's file. When that
     copy closes the file, the locks of Chroma's copy are dropped (sqlite.org/howtocorrupt.html, section 2.2.1).
-
-    Raises:
-        StorageFailed: if the file cannot be opened.
     """
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
@@ -39,11 +35,7 @@ class ChangeFile:
         self._open()
 
     def follow(self) -> None:
-        """Open the file again if it was deleted, replaced or shortened. Its count differs then.
-
-        Raises:
-            StorageFailed: if it cannot be opened.
-        """
+        """Open the file again if it was deleted, replaced or shortened. Its count differs then."""
         try:
             there = os.lstat(self.path)
         except OSError:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from leafspan.engines.local._descriptors import NO_FOLLOW, open_file
-from leafspan.engines.local._disk_errors import disk_error
-from leafspan.errors import StorageFailed
+from leafspan.engines.local._disk import NO_FOLLOW, disk_error, open_file
+from leafspan.errors import StorageFailed, WriterBusy
+from leafspan.flows import Call, Flow
 
-_POLL_SECONDS = 0.005  # short enough to acquire the lock between two calls of a writer
+_LOCK_POLL_SECONDS = 0.005  # short enough to acquire the lock between two calls of a writer
 
 
 class FileLock:
@@ -39,11 +43,7 @@ class FileLock:
         return self._held[0] < 0 or _is_at(self._held[0], self.path)
 
     def try_acquire(self) -> bool:
-        """Try to acquire the lock without waiting. Return whether that succeeded.
-
-        Raises:
-            StorageFailed: if the file cannot be opened, or is a link.
-        """
+        """Try to acquire the lock without waiting. Return whether that succeeded."""
         try:
             import fcntl
         except ImportError:
@@ -68,7 +68,7 @@ class FileLock:
         while not self.try_acquire():
             if time.monotonic() >= deadline:
                 return False
-            time.sleep(_POLL_SECONDS)
+            time.sleep(_LOCK_POLL_SECONDS)
         return True
 
     def release(self) -> None:
@@ -121,3 +121,50 @@ def _is_at(descriptor: int, path: Path) -> bool:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except OSError:
         return False
+
+
+WAITS = "leafspan.waits"
+"""The logger that reports a wait for another writer, as INFO."""
+
+_logger = logging.getLogger(WAITS)
+
+_POLL_SECONDS = 0.02
+_SILENT_SECONDS = 1.0  # shorter waits are not reported
+_LEAST_SECONDS = 0.5  # a timeout of 0 is for other writers; a process that opens the files needs a moment, too
+
+
+def wait_for_lock(
+    try_acquire: Callable[[], bool], timeout: float, what: str, *, holder: Callable[[], str] = lambda: ""
+) -> Flow[None]:
+    """Try to acquire a lock again and again until that succeeds. After a second, log the wait to ``leafspan.waits``.
+
+    No thread blocks meanwhile. In an event loop, blocked threads could use up the pool that the lock's holder needs.
+    """
+    began = time.monotonic()
+    deadline, is_told = began + timeout, False
+    while not (yield Call(try_acquire, finish=True)):
+        if time.monotonic() >= deadline:
+            raise WriterBusy(
+                f"another writer{holder()} has held {what} for more than the timeout of {timeout:g} seconds: wait for it, "
+                "or open the index with a longer timeout; if it was stopped or hangs, end it"
+            )
+        if not is_told and time.monotonic() >= began + _SILENT_SECONDS:
+            is_told = True
+            _logger.info("another writer%s holds %s; waiting for it, up to %g seconds", holder(), what, timeout)
+        yield Call(time.sleep, (_POLL_SECONDS,), native=asyncio.sleep)
+
+
+def deadline_after(timeout: float) -> float:
+    """Return when a wait of ``timeout`` seconds, but at least half a second, ends: in seconds of ``time.monotonic``."""
+    return time.monotonic() + max(float(timeout), _LEAST_SECONDS)  # locks do not accept numbers of numpy
+
+
+@contextmanager
+def held(mutex: threading.Lock, deadline: float, what: str) -> Iterator[None]:
+    """A context that holds a mutex of this process."""
+    if not mutex.acquire(timeout=max(0.0, deadline - time.monotonic())):
+        raise WriterBusy(f"another thread of this process is {what}, and has not done so within the timeout: try later")
+    try:
+        yield
+    finally:
+        mutex.release()

@@ -1,4 +1,4 @@
-"""The statements that make an index's tables, for an administrator, if the index's own role may not create tables."""
+"""The SQL with which an administrator makes the tables of an index, for a role that may not make tables."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from uuid import uuid4
 
 from leafspan.checks import check_text, check_whole
 from leafspan.engines.postgres._database import Postgres, check_installed
-from leafspan.engines.postgres._engine import REGISTRY, PostgresEngine
+from leafspan.engines.postgres._engine import REGISTRY, PostgresEngine, PostgresTable
 from leafspan.engines.postgres._sessions import Ask, statement
-from leafspan.engines.postgres._table import PostgresTable
 
 _PARTS = {"leaves": True, "manifest": False, "texts": False, "segments": False}  # whether each part has vectors
 

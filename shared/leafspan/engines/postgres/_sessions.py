@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+import hashlib
+import threading
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import Future
 from contextlib import nullcontext
 from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 from weakref import WeakSet
 
-from leafspan.errors import InvalidArgument
+from leafspan.errors import InvalidArgument, WriterBusy
+from leafspan.flows import in_thread
 
 T = TypeVar("T")
 
@@ -21,17 +25,11 @@ _ENDED = {"57P01", "57P02", "57P03", "08000", "08003", "08006"}  # SQLSTATEs of 
 
 
 class Ask(NamedTuple):
-    """A statement. Its answer is a list of rows.
-
-    Attributes:
-        statement: The statement.
-        values: The values for its placeholders.
-        many: Whether ``values`` has several sequences of values, and the statement runs once for each.
-    """
+    """A statement. Its answer is a list of rows."""
 
     statement: Any
-    values: Any = ()
-    many: bool = False
+    values: Any = ()  # for its placeholders
+    many: bool = False  # whether it runs once for each sequence in ``values``
 
 
 Steps: TypeAlias = Generator[Ask | list[Ask], list[Any], T]
@@ -42,14 +40,10 @@ class Sessions:
     """A pool's connections.
 
     If a connection is lost, the steps run once more on another one: all operations of an engine can be repeated.
-
-    Attributes:
-        native: Whether the pool is asynchronous.
-        vectors: The prefix of pgvector's names, such as ``"public."``. Empty as long as the database has no pgvector.
     """
 
     def __init__(self, pool: Any) -> None:
-        self.vectors = ""
+        self.vectors = ""  # the prefix of pgvector's names, such as "public."; empty while the database has no pgvector
         self.native = iscoroutinefunction(pool.getconn)
         self._pool = pool
         self._readied: WeakSet[Any] = WeakSet()  # connections that can read and write vectors
@@ -186,3 +180,89 @@ def is_lost(error: Exception) -> bool:
     if not isinstance(error, OperationalError) or isinstance(error, PoolClosed | PoolTimeout | TooManyRequests):
         return False
     return error.sqlstate is None or error.sqlstate in _ENDED
+
+
+_MOST = 1_000  # documents that are locked one by one. A server has room for about 6,000 locks of all its writers
+
+
+class Locks:
+    """Advisory locks of one connection. The server releases them when the connection ends, also after a kill.
+
+    Every writer shares a lock on the whole index, and holds one on each of its documents. A writer of unknown documents,
+    or of very many, holds the whole index alone.
+    """
+
+    def __init__(self, pool: Any) -> None:
+        self._pool = pool
+        self._connection: Any = None
+        self._mutex = threading.Lock()
+        self._released: Future[None] | None = None
+
+    def acquire(self, index: str, documents: Sequence[str] | None, timeout: float, what: str) -> Callable[[], None]:
+        """Lock documents of an index, or all of them without ``documents``. Call the result to unlock them."""
+        from psycopg import Error
+        from psycopg.errors import LockNotAvailable
+
+        with self._mutex:
+            if self._released is not None:
+                self._released.result()
+            for is_last in (False, True):
+                try:
+                    self._lock(index, documents, timeout)
+                    break
+                except LockNotAvailable as error:
+                    self._release()
+                    raise WriterBusy(
+                        f"another writer has held {what} for more than the timeout of {timeout:g} seconds: wait for it, or "
+                        "open the index with a longer timeout; if it hangs, end it"
+                    ) from error
+                except Error as error:
+                    self._drop()
+                    if is_last or not is_lost(error):
+                        raise
+        return self.release
+
+    def _lock(self, index: str, documents: Sequence[str] | None, timeout: float) -> None:
+        connection = self._connected()
+        connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{max(1, round(timeout * 1000))}ms",))
+        if documents is None or len(documents) > _MOST:
+            connection.execute("SELECT pg_advisory_lock(%s)", (_number(index, 8),))
+            return
+        connection.execute("SELECT pg_advisory_lock_shared(%s)", (_number(index, 8),))
+        # Sorted, so that two writers never wait for each other.
+        numbers = sorted({_number(each, 4) for each in documents})
+        statement = "SELECT pg_advisory_lock(%s, each) FROM unnest(%s::int[]) AS each"
+        connection.execute(statement, (_number(index, 4), numbers))
+
+    def release(self) -> None:
+        """Release the locks without waiting for the server: the next ``acquire`` waits."""
+        self._released = in_thread(self._release)
+
+    def _release(self) -> None:
+        try:
+            self._connection.execute("SELECT pg_advisory_unlock_all()")
+        except Exception:  # the server releases them with the connection
+            self._drop()
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._mutex:
+            self._drop()
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _connected(self) -> Any:
+        import psycopg
+
+        if self._connection is None or self._connection.closed:
+            address, options = (each() if callable(each) else each for each in (self._pool.conninfo, self._pool.kwargs))
+            self._connection = psycopg.connect(address or "", **{**(options or {}), "autocommit": True})
+        return self._connection
+
+
+def _number(text: str, size: int) -> int:
+    """Hash a text to a whole number of ``size`` bytes."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=size).digest(), "big", signed=True)
