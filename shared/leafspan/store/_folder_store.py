@@ -229,14 +229,14 @@ class FolderStore:
         lacking = 0
         try:
             for start in range(0, len(ids), _AT_ONCE):
-                some = list((yield from leaves.get(ids[start : start + _AT_ONCE], [])))  # writing others would make records
+                missing = yield from leaves.without_vectors(ids[start : start + _AT_ONCE])
+                missing = set((yield from leaves.get(missing, [])))  # writing others would make records
                 try:
-                    records, _ = yield from copied(catalogue, some, ["vector"])
+                    records, _ = yield from copied(catalogue, missing, ["vector"])
                 except StaleRead:  # a file of the copy is damaged
                     records = {}
                 yield from leaves.put_vectors({id_: record.vector for id_, record in records.items()})
-                if rest := [id_ for id_ in some if id_ not in records]:  # Chroma's log may have them
-                    lacking += len((yield from leaves.without_vectors(rest)))
+                lacking += len(missing) - len(records)
                 progress.advance(_AT_ONCE)
         finally:
             progress.close()
