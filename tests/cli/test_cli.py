@@ -161,8 +161,8 @@ def test_ctrl_c_ends_the_whole_program_with_one_line(tmp_path):
     # The embedder is interrupted by the signal that Ctrl-C sends, once it is at work.
     code = """
 import os, signal, sys
-from leafspan.embedding import _wordllama
-_wordllama._embed.__code__ = (lambda texts: __import__("os").kill(__import__("os").getpid(), 2)).__code__
+from leafspan.embedding import _named
+_named._word_llama_vectors.__code__ = (lambda texts: __import__("os").kill(__import__("os").getpid(), 2)).__code__
 from leafspan.cli import app
 app(sys.argv[1:])
 """
@@ -781,7 +781,7 @@ def test_a_query_can_have_a_timeout(kb, monkeypatch):
     def search(*_):
         yield Call(never, what="a search")
 
-    monkeypatch.setattr("leafspan.retrieval._index_answers.LeafReader.loaded_vector_search", search)
+    monkeypatch.setattr("leafspan.retrieval._index_answers.IndexAnswers._loaded_vector_search", search)
     for timeout in longer_and_longer(0.2):
         failed = fails(leafspan("query", "volcano", "--kb", kb, "--strategy", "vector", "--timeout", timeout))
         if searching.is_set():
