@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from leafspan import Document
 from leafspan.errors import InvalidDocument
-from leafspan.private.pseudonyms import Disguise, Found, Place, Restoring, Unmasking, find_all, mask_document, pseudonyms_in
+from leafspan.private.pseudonyms import (
+    Disguise,
+    Found,
+    MaskedPlace,
+    Restoring,
+    Unmasking,
+    find_all,
+    mask_document,
+    pseudonyms_in,
+)
 from leafspan.private.pseudonyms._found import pseudonym
 from leafspan.values import Chunk
 from tests.profiles import examples
@@ -180,13 +189,13 @@ def test_what_only_looks_like_a_pseudonym_stays_where_it_is():
     text = "the part PERSON0ABCDEFGHIJKLMNOP0 of Ann"
     masked = Disguise((lambda text: [(37, 40, "PERSON")] if text.endswith("Ann") else [],), name).text(text)
     assert masked.text == f"the part PERSON0ABCDEFGHIJKLMNOP0 of {name('PERSON', 'Ann')}"
-    assert masked.places == (Place(37, name("PERSON", "Ann"), "Ann"),)
+    assert masked.places == (MaskedPlace(37, name("PERSON", "Ann"), "Ann"),)
     assert Restoring(masked.places).text(masked.text) == text
 
 
 def test_a_count_up_to_many_positions_reads_each_original_once():
     read: list[str] = []
-    restoring = Restoring(Place(20 * number, "EMAIL0AAAAAAAAAAAAAAAA0", "a\nb" * number) for number in range(50))
+    restoring = Restoring(MaskedPlace(20 * number, "EMAIL0AAAAAAAAAAAAAAAA0", "a\nb" * number) for number in range(50))
 
     def count(original: str) -> int:
         read.append(original)

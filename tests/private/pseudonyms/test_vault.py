@@ -24,16 +24,18 @@ import pytest
 from leafspan import InvalidArgument, LeafspanError, MissingExtra, WriterBusy
 from leafspan.errors import DamagedVault, VaultNotFound, WrongKey
 from leafspan.private import Key, Vault
-from leafspan.private.pseudonyms import Record
+from leafspan.private.pseudonyms import VaultRecord
 from tests.lateness import ends_within
 
 ONE, TWO = "first-key-0123456789-abcdefghijklmnop", "second-key-9876543210-zyxwvutsrqponml"
 FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded, use of fork:DeprecationWarning")
 
 
-def record(number: int, home: str = "home", person: str = "Alice Smith", word: str = "PERSON0AAAAAAAAAAAAAAAA0") -> Record:
+def record(
+    number: int, home: str = "home", person: str = "Alice Smith", word: str = "PERSON0AAAAAAAAAAAAAAAA0"
+) -> VaultRecord:
     notes = {"text": [[number, word, person]]}
-    return Record(
+    return VaultRecord(
         f"record{number}", home, (f"doc{number}", f"doc{number}@x"), notes, {word: person}, f"doc{number}", "alias"
     )
 
@@ -512,7 +514,7 @@ def test_what_no_document_needs_any_more_is_forgotten(vault: Vault, path: Path):
 
 def test_a_new_record_of_a_document_puts_the_others_of_it_in_question(vault: Vault):
     vault.settle(["record1", "record2"], [])
-    vault.save([Record("new", "home", ("doc1",), {"text": []}, {}), Record("", "home", ("doc2",), {}, {})])
+    vault.save([VaultRecord("new", "home", ("doc1",), {"text": []}, {}), VaultRecord("", "home", ("doc2",), {}, {})])
     assert vault.unsettled("home").keys() == {"new", "record1", "record2"}
     assert vault.unsettled("another index") == {}
 

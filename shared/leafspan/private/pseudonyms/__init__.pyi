@@ -2,11 +2,11 @@
 
 from ._disguise import Disguise, Notes, places_of
 from ._documents import RECORD_KEY, Unmasking, mask_document
-from ._found import PSEUDONYM, Finder, Found, Masked, Place, Restoring, find_all, pseudonyms_in, shown_kind
+from ._found import PSEUDONYM, Finder, Found, Masked, MaskedPlace, Restoring, find_all, pseudonyms_in, shown_kind
 from ._known_terms import KnownTerms
 from ._patterns import DEFAULT_KINDS, Analyzed, Patterns, to_finders
 from ._seal import Key
-from ._vault import Record, Vault
+from ._vault import Vault, VaultRecord
 from ._vault_file import WritersLock
 
 __all__ = [
@@ -22,8 +22,8 @@ __all__ = [
     "Masked",
     "Notes",
     "Patterns",
-    "Place",
-    "Record",
+    "MaskedPlace",
+    "VaultRecord",
     "Restoring",
     "Unmasking",
     "Vault",

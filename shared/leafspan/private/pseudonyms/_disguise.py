@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from leafspan.errors import InvalidDocument
-from leafspan.private.pseudonyms._found import Finder, Masked, Place, find_all, pseudonyms_in
+from leafspan.private.pseudonyms._found import Finder, Masked, MaskedPlace, find_all, pseudonyms_in
 
 Note = list[list[Any]]
 """The places in one text, as plain values for JSON."""
@@ -25,7 +25,7 @@ class Notes:
     parts: dict[str, Any] = field(default_factory=dict)
     originals: dict[str, str] = field(default_factory=dict)
 
-    def met(self, places: Collection[Place]) -> Note:
+    def met(self, places: Collection[MaskedPlace]) -> Note:
         """Remember the originals at these places."""
         for each in places:
             if each.kind:
@@ -45,14 +45,14 @@ class Disguise:
         """Replace the entities in a text by pseudonyms. Pseudonyms that are already in the text stay."""
         kept = [(each.start, each.end) for each in pseudonyms_in(text)]
         parts: list[str] = []
-        places: list[Place] = []
+        places: list[MaskedPlace] = []
         length = done = 0
         last = ""  # the character before the piece
 
         def put(part: str, original: str | None = None) -> None:
             nonlocal length, last
             if original is not None:
-                places.append(Place(length, part, original))
+                places.append(MaskedPlace(length, part, original))
             parts.append(part)
             length += len(part)
             last = part[-1:] or last
@@ -73,7 +73,7 @@ class Disguise:
         """The masked text of an id, a file's name or a metadata key."""
         return self.text(text).text
 
-    def value(self, value: Any) -> tuple[Any, list[tuple[Place, ...]]]:
+    def value(self, value: Any) -> tuple[Any, list[tuple[MaskedPlace, ...]]]:
         """Mask a metadata value. Return it with the places in it, listed for each member of a list, or for a single value.
 
         If a whole number is one entity, it becomes a pseudonym, which is a text. Then all whole numbers of the same list
@@ -85,24 +85,24 @@ class Disguise:
         members = [self._scalar(each) for each in value]
         if any(places for _, places in members):
             members = [
-                (str(masked), (Place(0, str(masked), masked),)) if type(masked) is int else (masked, places)
+                (str(masked), (MaskedPlace(0, str(masked), masked),)) if type(masked) is int else (masked, places)
                 for masked, places in members
             ]
         return [masked for masked, _ in members], [places for _, places in members]
 
-    def _scalar(self, value: Any) -> tuple[Any, tuple[Place, ...]]:
+    def _scalar(self, value: Any) -> tuple[Any, tuple[MaskedPlace, ...]]:
         if isinstance(value, str):
             return self.text(str.__str__(value))
         if type(value) is int and (places := self._number(value)):
             return places[0].pseudonym, places
         return value, ()
 
-    def _number(self, value: int) -> tuple[Place, ...]:
+    def _number(self, value: int) -> tuple[MaskedPlace, ...]:
         text = str(value)
         found = find_all(self.finders, text)
         if len(found) != 1 or (found[0].start, found[0].end) != (0, len(text)):
             return ()
-        return (Place(0, self.pseudonym(found[0].kind, found[0].value or text), value),)
+        return (MaskedPlace(0, self.pseudonym(found[0].kind, found[0].value or text), value),)
 
     def metadata(self, metadata: Mapping[Any, Any], notes: Notes) -> tuple[dict[Any, Any], dict[str, Any]]:
         """Mask the keys and values of metadata. Return them with the places in each value, by masked key."""
@@ -121,6 +121,6 @@ class Disguise:
         return masked, noted
 
 
-def places_of(note: Sequence[Sequence[Any]]) -> tuple[Place, ...]:
+def places_of(note: Sequence[Sequence[Any]]) -> tuple[MaskedPlace, ...]:
     """Restore the places from the values that ``Notes.met`` stored."""
-    return tuple(Place(*each) for each in note)
+    return tuple(MaskedPlace(*each) for each in note)

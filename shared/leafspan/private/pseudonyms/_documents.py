@@ -9,7 +9,7 @@ from typing import Any
 from leafspan.documents import ForeignDocument, check_document, copy_metadata, made_id
 from leafspan.errors import InvalidDocument
 from leafspan.private.pseudonyms._disguise import Disguise, Note, Notes, places_of
-from leafspan.private.pseudonyms._found import PSEUDONYM, Place, Restoring, pseudonyms_in
+from leafspan.private.pseudonyms._found import PSEUDONYM, MaskedPlace, Restoring, pseudonyms_in
 from leafspan.values import Chunk, Document
 
 RECORD_KEY = "vault_record"
@@ -78,7 +78,7 @@ def _mask_id(
         source = None if given.source is None else disguise.name(given.source)
         id_ = made_id(text, metadata, source=source, position=given.position, volatile_keys=volatile_keys)
         known = (each for each in pseudonyms_in(id_) if each.word in notes.originals)
-        places: Sequence[Place] = [Place(each.start, each.word, notes.originals[each.word]) for each in known]
+        places: Sequence[MaskedPlace] = [MaskedPlace(each.start, each.word, notes.originals[each.word]) for each in known]
     else:
         id_, places = disguise.text(clear.id)
     _note(notes, "id", notes.met(places))
@@ -130,11 +130,11 @@ class Unmasking:
 
     def heading(self, heading: str) -> str:
         """One of its headings. An original appears as the document first spells it."""
-        first: dict[str, Place] = {}
+        first: dict[str, MaskedPlace] = {}
         for each in places_of(self._notes.get("text", [])):
             first.setdefault(each.pseudonym, each)
         met = [each for each in pseudonyms_in(heading) if each.word in first and self._reveals(first[each.word])]
-        return Restoring(Place(each.start, each.word, first[each.word].original) for each in met).text(heading)
+        return Restoring(MaskedPlace(each.start, each.word, first[each.word].original) for each in met).text(heading)
 
     def metadata(self, metadata: Mapping[str, Any], chunk: int | None = None) -> dict[str, Any]:
         """The metadata of the document, or of a leaf that is one of its chunks, given by number.

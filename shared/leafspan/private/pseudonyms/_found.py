@@ -223,7 +223,7 @@ def _to_found(given: Any, length: int) -> Found:
     return found
 
 
-class Place(NamedTuple):
+class MaskedPlace(NamedTuple):
     """A pseudonym in a masked text."""
 
     start: int
@@ -246,7 +246,7 @@ class Masked(NamedTuple):
     """A text in which pseudonyms replace entities, with the places in order."""
 
     text: str
-    places: tuple[Place, ...]
+    places: tuple[MaskedPlace, ...]
 
 
 class Restoring:
@@ -256,7 +256,7 @@ class Restoring:
     and pieces that partition the masked text partition the restored text, wherever the cuts are.
     """
 
-    def __init__(self, places: Iterable[Place]) -> None:
+    def __init__(self, places: Iterable[MaskedPlace]) -> None:
         self._places = list(places)
         self._starts = [each.start for each in self._places]
         self._shifts = [0]  # how much longer the restored text is, before each place and at the end

@@ -26,7 +26,7 @@ _AT_ONCE = 500  # parameters of one statement
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class VaultRecord:
     """The notes on what was masked in one version of a document.
 
     Attributes:
@@ -173,7 +173,7 @@ class Vault:
         """
         return WritersLock(self.path)
 
-    def save(self, records: Iterable[Record]) -> None:
+    def save(self, records: Iterable[VaultRecord]) -> None:
         """Save records before an index has their documents. Existing records, and records without notes, are skipped.
 
         They are unsettled until the index has their documents; so are other records of the same documents from now on.

@@ -24,7 +24,16 @@ from leafspan.filters import (
     with_conditions,
 )
 from leafspan.indexing import FILE_KEY, IngestRules
-from leafspan.private.pseudonyms import RECORD_KEY, Disguise, Notes, Place, Record, Restoring, mask_document, places_of
+from leafspan.private.pseudonyms import (
+    RECORD_KEY,
+    Disguise,
+    MaskedPlace,
+    Notes,
+    Restoring,
+    VaultRecord,
+    mask_document,
+    places_of,
+)
 from leafspan.private.views._privacy import Privacy
 from leafspan.store import Row
 from leafspan.values import Document
@@ -84,7 +93,7 @@ class PrivateIntake:
                 self._privacy.vault.save(record for _, record in group)
             yield from (document for document, _ in group)
 
-    def _noted(self, document: Document) -> tuple[Document, Record]:
+    def _noted(self, document: Document) -> tuple[Document, VaultRecord]:
         notes = self._masked.pop(document.id)
         if isinstance(document, FileDocument) and self._file_names[document.file] != document.file:
             notes.parts["file"] = self._file_names[document.file]
@@ -95,13 +104,13 @@ class PrivateIntake:
             notes.originals.update(self._originals)
         stored_ids = tuple(self._stored_ids(document.id))
         if not notes.parts:
-            return document, Record("", self._home, stored_ids, {}, {})
+            return document, VaultRecord("", self._home, stored_ids, {}, {})
         vault = self._privacy.vault
         id_ = vault.record_id([self._home, stored_ids[0], notes.parts])
         alias = ""
         if note := notes.parts.get("id"):
             alias = vault.alias(Restoring(places_of(note)).text(document.id))
-        record = Record(id_, self._home, stored_ids, notes.parts, notes.originals, document.id, alias)
+        record = VaultRecord(id_, self._home, stored_ids, notes.parts, notes.originals, document.id, alias)
         return replace(document, metadata={**document.metadata, RECORD_KEY: id_}), record
 
     def _known(self, rows: Sequence[Row]) -> list[Row]:
@@ -119,7 +128,7 @@ def masked_filter(
     where: Where | None,
     disguise: Disguise,
     masked_id: Callable[[str], str],
-    met: Callable[[tuple[Place, ...]], object] = lambda _: None,
+    met: Callable[[tuple[MaskedPlace, ...]], object] = lambda _: None,
 ) -> Where | None:
     """Replace entities in the filter's keys and values by pseudonyms. Masking twice gives the same filter."""
 

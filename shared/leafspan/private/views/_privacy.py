@@ -27,8 +27,8 @@ from leafspan.private.pseudonyms import (
     Disguise,
     Finder,
     KnownTerms,
+    MaskedPlace,
     Patterns,
-    Place,
     Vault,
     shown_kind,
     to_finders,
@@ -84,7 +84,7 @@ class Privacy:
         """Whether the view shows everything masked."""
         return self.reveals is not None and not self.reveals
 
-    def shows(self, place: Place) -> bool:
+    def shows(self, place: MaskedPlace) -> bool:
         """Whether the view shows a pseudonym's original. Blanks that were added around pseudonyms follow the first one."""
         return self.reveals is None or (bool(self.reveals) and (not place.kind or place.kind in self.reveals))
 

@@ -10,7 +10,7 @@ from typing import Any
 from leafspan.documents import copy_metadata
 from leafspan.flows import Call, Flow
 from leafspan.indexing import DocumentInfo
-from leafspan.private.pseudonyms import RECORD_KEY, Place, Restoring, Unmasking, pseudonyms_in
+from leafspan.private.pseudonyms import RECORD_KEY, MaskedPlace, Restoring, Unmasking, pseudonyms_in
 from leafspan.private.views._privacy import Privacy
 from leafspan.splitting import LINE_END
 from leafspan.store import Reader, Scope, Store, read_consistently
@@ -72,7 +72,7 @@ class Showing:
     def words(self, text: str) -> str:
         """Restore a text whose places of pseudonyms are not known."""
         met = (
-            Place(each.start, each.word, self._originals[each.word])
+            MaskedPlace(each.start, each.word, self._originals[each.word])
             for each in pseudonyms_in(text)
             if each.word in self._originals
         )
