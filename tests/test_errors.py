@@ -31,7 +31,7 @@ ALLOWED = {
     ("shared/leafspan/store/_manifest.py", "ValueError"),
     ("shared/leafspan/trees/_records.py", "ValueError"),
     # caught in the module, as what yaml raises for numbers and dates: that field is left out
-    ("shared/leafspan/files/_front_matter.py", "ValueError"),
+    ("shared/leafspan/files/_text.py", "ValueError"),
     # caught as any other failure of the file system: the segment stays in memory, and texts are embedded without the cache
     ("shared/leafspan/segments/_segment_folder.py", "OSError"),
     ("shared/leafspan/embedding/_cache.py", "OSError"),

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from leafspan import HierarchicalSplitter
 from leafspan.splitting._headings import find_headings
-from leafspan.splitting._unwrapping import unwrapped, with_marks
+from leafspan.splitting._sentences import unwrapped, with_marks
 from leafspan.text import count_words
 from tests.profiles import examples
 
