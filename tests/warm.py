@@ -167,7 +167,7 @@ def _entered(request: dict[str, Any], streams: list[int]) -> Callable[[], object
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         errors = "backslashreplace" if name == "stderr" else "strict"
         stream = open(number, mode, encoding="utf-8", errors=errors, closefd=False)  # noqa: SIM115 (until the end)
-        stream.reconfigure(line_buffering=name == "stderr" or stream.isatty())
+        stream.reconfigure(line_buffering=True)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     os.chdir(request["cwd"])

@@ -163,7 +163,7 @@ for lock in locks:  # as held by threads that open, read and follow at the momen
 child = os.fork()
 if not child:
     os._exit(0 if index.count() == 1 and Index.open(sys.argv[1]).retrieve("text", Hybrid()) == expected else 3)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 os._exit(0)
 """
 

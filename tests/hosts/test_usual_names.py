@@ -10,6 +10,7 @@ import pytest
 
 import langchain_ext
 import llamaindex_ext
+from tests.profiles import quick
 
 NAMES = {"langchain_leafspan": langchain_ext, "llama_index.retrievers.leafspan": llamaindex_ext}
 
@@ -26,7 +27,7 @@ def test_the_usual_name_has_what_the_adapter_has(name: str):
         usual.Nothing  # noqa: B018
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", quick(1, NAMES))
 def test_importing_it_loads_no_strategy(name: str):
     """As the adapter itself: a name is loaded when it is first asked for."""
     code = f"import sys, {name}; print('leafspan.strategies._vector' in sys.modules)"
