@@ -169,12 +169,12 @@ def test_a_model_that_finds_two_spellings_gives_them_one_pseudonym(one: str, oth
 
 
 def test_many_names_in_a_long_text_take_time_in_proportion():
-    names = [f"First{number} Läst{number}" for number in range(20_000)]
+    names = [f"First{number} Läst{number}" for number in range(10_000)]
     known = KnownTerms({"PERSON": names})
-    text = " ".join(f"{name} ə" for name in names[:10_000]) + "\u200bAnn" * 50_000
+    text = " ".join(f"{name} ə" for name in names[:5_000]) + "\u200bAnn" * 25_000
     before = time.process_time()
-    assert len(known(text)) == 10_000
-    assert time.process_time() - before < 10
+    assert len(known(text)) == 5_000
+    assert time.process_time() - before < 5
 
 
 def test_masked_text_has_pseudonyms_as_words_of_their_own_within_scripts_without_spaces():
