@@ -153,6 +153,11 @@ def exists(name: str) -> bool:
     return True  # an expression, a command, a sample of text
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _words_are_read_once() -> None:
+    known_words()
+
+
 @every_page
 def test_what_a_page_names_exists(page: str):
     assert [name for name in named(page) if not exists(name)] == []
