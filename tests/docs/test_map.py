@@ -156,6 +156,7 @@ def exists(name: str) -> bool:
 @pytest.fixture(scope="module", autouse=True)
 def _words_are_read_once() -> None:
     known_words()
+    classes()
 
 
 @every_page
