@@ -29,7 +29,7 @@ from leafspan.engines.chroma import _files, _foreign, _vector_files
 from leafspan.engines.chroma._database import StoredVectors
 from leafspan.engines.local._change_file import ChangeFile
 from leafspan.engines.local._file_lock import FileLock
-from leafspan.flows import Call, _concurrent
+from leafspan.flows import Call, _concurrent, _flow
 from leafspan.search import _indexes, _vectors
 from leafspan.segments import _segment
 from leafspan.store import Copied, _folder, _folder_store
@@ -192,7 +192,7 @@ def replaced(
 
     put(_vector_files, "_checksum", checksum_at_a_point)
     driver = Driver(world)
-    for module in (leafspan.view, leafspan.index):
+    for module in (_flow, leafspan.index):
         put(module, "run", driver.run)
         put(module, "arun", driver.arun)
     put(leafspan.view, "run_within", driver.run)
