@@ -68,7 +68,7 @@ def test_other_commands_work_over_any_index_with_any_embedder(place: str, texts:
     assert "dance" in Path("report.html").read_text()
     printed("questions", "questions.jsonl", "--count", "2", *where)
     printed("eval", "questions.jsonl", *where)
-    assert "at least 20 questions to fit on" in leafspan("tune", "questions.jsonl", *where).stderr
+    assert "at least 20 questions to choose by" in leafspan("tune", "questions.jsonl", *where).stderr
     printed("check", "--kb", place)
     printed("repair", *where)
     with Index.open(place) as index:
