@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
-MARGIN = 2.0
-"""A test fails at twice its budget: other work on the same core has made tests take up to 1.6 times as long."""
+MARGIN = 3.0
+"""A test fails at three times its budget: other work on the machine has made tests take up to 1.6 times as long, and the first
+import of a large library counts for the test that needs it."""
 REFERENCE_SECONDS = 0.0095
 """What ``fixed_work`` takes on the machine that the budget was chosen on."""
 FIGURES = "LEAFSPAN_TEST_FIGURES"
