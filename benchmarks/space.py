@@ -60,10 +60,11 @@ def parts_of(path: Path, home: Path) -> Iterator[tuple[str, int]]:
     """The contents and size of a file of an index."""
     names = path.relative_to(home).parts
     if names[0] == "leafspan.segments":
-        kind = names[2].partition("-")[0] if len(names) > 3 else "catalogue"
-        yield f"segments: {kind}", path.stat().st_size
+        yield f"segments: {names[2].partition('-')[0]}", path.stat().st_size
     elif path.name == "chroma.sqlite3":
         yield from tables_of(path)
+    elif path.name == "leafspan.sqlite3":
+        yield "rows of documents", path.stat().st_size
     elif len(names) > 1:
         yield "Chroma: its own vector index, which no question of leafspan asks in a folder", path.stat().st_size
     else:

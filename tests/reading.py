@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from leafspan import Index
+from leafspan.engines.local import ChangeFile
 from leafspan.store import Copied
 
 
@@ -21,9 +22,11 @@ def reading_from_chroma() -> Iterator[None]:
         yield
 
 
-def forget_catalogue(folder: Path) -> None:
-    """Remove what says what the indexes of a folder hold, so that Chroma must be opened to know."""
-    (folder / "leafspan.segments" / "catalogue").unlink(missing_ok=True)
+def distrust_chroma(folder: Path) -> None:
+    """Make leafspan believe that another program has changed the database, so that opening an index opens Chroma."""
+    changes = ChangeFile(folder / "leafspan.changes")
+    assert changes.database
+    changes.database -= 1
 
 
 @contextmanager

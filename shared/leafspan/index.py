@@ -109,8 +109,8 @@ class Index(View):
                 PostgreSQL database, ``"postgresql://user@host/database"``. Give either this or ``client``.
             client: A client of chromadb or Qdrant, a pool of psycopg, or an engine of your own (see
                 docs/write-an-engine.md).
-            name: Name of the index, which has the Chroma collections ``{name}.leaves`` and ``{name}.manifest``, so that a
-                folder can hold several. Default: ``"kb"``.
+            name: Name of the index, whose leaves are the Chroma collection ``{name}.leaves``, so that a folder can hold
+                several. Default: ``"kb"``.
             embedder: A LangChain Embeddings, a LlamaIndex BaseEmbedding, a Chroma EmbeddingFunction, a
                 ``SentenceTransformer`` (or another model with ``encode``), a function from texts to vectors, an
                 ``Embedder``, or a name: ``"minilm"``, ``"e5"``, ``"wordllama"``, or ``"package.module:attribute"``,

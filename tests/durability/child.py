@@ -19,7 +19,8 @@ from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.local._change_file import ChangeFile
 from leafspan.flows import run
 from leafspan.segments import _mirror, _segment
-from leafspan.store import _catalogue_file
+from leafspan.store import _rows_file
+from leafspan.store._rows_file import RowsFile
 from tests.durability.versions import ALL, adopt_collection, broken, document, open_index, text_of
 
 _SHOWN = 5
@@ -35,14 +36,14 @@ def hear() -> str:
 
 
 def die_before_step(number: int) -> None:
-    """Kill this process before the step of that number: a writing call to Chroma, or a count of the changes."""
+    """Kill this process before the step of that number: a writing call to Chroma, rows, or a count of the changes."""
     steps = iter(range(number))
 
     def step() -> None:
         if next(steps, None) is None:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    call, advance = Collection._call, ChangeFile.advance
+    call, advance, write = Collection._call, ChangeFile.advance, RowsFile.write
 
     def counted_call(self: Collection, method: str, options: dict[str, Any], **how: Any) -> Any:
         made = call(self, method, options, **how)
@@ -64,6 +65,11 @@ def die_before_step(number: int) -> None:
         step()
         return advance(self)
 
+    def counted_write(self: RowsFile, name: str, rows: Any) -> None:
+        step()
+        write(self, name, rows)
+
+    RowsFile.write = counted_write  # type: ignore[method-assign]
     Collection._call = counted_call  # type: ignore[method-assign]
     ChangeFile.advance = counted_advance  # type: ignore[method-assign]
 
@@ -167,7 +173,7 @@ def write(job: dict[str, Any]) -> None:
         return
     index = open_index(job["place"])
     if job.get("often"):
-        _mirror._MOST_APPENDED, _mirror.MOST_SEGMENTS, _catalogue_file._SMALL = 0, 1, 0
+        _mirror._MOST_APPENDED, _mirror.MOST_SEGMENTS, _rows_file._FEW = 0, 1, 0
     if "batch" in job:
         index._store.batch = job["batch"]
     if job.get("handshake"):

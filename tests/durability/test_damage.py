@@ -17,7 +17,7 @@ from leafspan.engines.chroma import _chroma
 from tests import warm
 from tests.durability.damage_child import DOCUMENTS, build
 from tests.profiles import quick
-from tests.reading import forget_catalogue
+from tests.reading import distrust_chroma
 
 _ROOT = Path(__file__).parents[2]
 _SECONDS = 120
@@ -65,7 +65,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         shutil.copytree(place / "kb", place / "old")
         build(place / "kb", range(DOCUMENTS // 2, DOCUMENTS))
     for each in (place / "kb", place / "old"):
-        forget_catalogue(each)  # so that opening the index opens Chroma
+        distrust_chroma(each)  # so that opening the index opens Chroma
     return place / "kb", place / "old"
 
 

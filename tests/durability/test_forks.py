@@ -156,7 +156,7 @@ from leafspan.store import _folder
 index = Index.open(sys.argv[1])
 expected = index.retrieve("text", Hybrid())
 folder, indexes = index._store._folder, index._sources.indexes
-locks = [*_folder._mutexes.values(), folder._mutex, folder._catalogue_file._mutex]
+locks = [*_folder._mutexes.values(), folder._mutex]
 locks += [each._mutex for each in (indexes.words.mirror, indexes.vectors, indexes.records)]
 for lock in locks:  # as held by threads that open, read and follow at the moment of the fork
     assert lock.acquire(blocking=False)

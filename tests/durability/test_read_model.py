@@ -39,7 +39,7 @@ from leafspan.store import _folder
 from tests import warm
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.profiles import THOROUGH, paired, quick
-from tests.reading import forget_catalogue
+from tests.reading import distrust_chroma
 
 _ROOT = Path(__file__).parents[2]
 QUESTIONS_HERE = QUESTIONS if THOROUGH else QUESTIONS[:2]
@@ -103,31 +103,16 @@ def test_what_is_missing_is_made_again_so_that_the_next_process_needs_no_chroma(
         assert everything(index) == expected
 
 
-def test_a_process_of_an_earlier_version_that_writes_is_noticed(folder: Path):
-    """It counts its change, and writes no catalogue and no copy of the texts."""
-    kept = (folder / "leafspan.segments" / "catalogue").read_bytes()
-    with Index.open(folder) as index:
-        index.add(Document("late", "A document that was added late."))
-    (folder / "leafspan.segments" / "catalogue").write_bytes(kept)
-    for copied in folder.glob("leafspan.segments/*/records"):
-        shutil.rmtree(copied)
-    with Index.open(folder) as index:
-        assert index.get("late").text == "A document that was added late."
-        assert "late" in [each.document_id for each in index.retrieve("document added late", Hybrid(), k=3)]
-
-
 def test_what_others_have_written_with_chroma_alone_is_noticed_when_the_folder_is_opened(folder: Path):
     with Index.open(folder) as index:
         before = index.count()
     client = chromadb.PersistentClient(str(folder), settings=Settings(anonymized_telemetry=False))
-    manifest = client.get_collection("kb.manifest", embedding_function=None)
-    manifest.delete(manifest.get(limit=1)["ids"])
+    client.delete_collection("kb.leaves")
     client.close()
+    with pytest.raises(leafspan.IndexNotFound):
+        Index.open(folder, create=False)
     with Index.open(folder) as index:
-        assert index.count() == before - 1
-        index.add(Document("more", "And one more."))
-    with Index.open(folder) as index:
-        assert index.count() == before
+        assert (before, index.count()) == (len(DOCUMENTS), 0)
 
 
 def test_a_reader_sees_the_next_change_of_another_process_without_opening_chroma(
@@ -146,7 +131,7 @@ def test_a_reader_sees_the_next_change_of_another_process_without_opening_chroma
 def test_a_writer_that_embeds_nothing_leaves_the_embedder_in_the_catalogue(
     folder: Path, without_chroma: Callable[[], None]
 ):
-    forget_catalogue(folder)
+    distrust_chroma(folder)
     with Index.open(folder) as index:
         index.delete([DOCUMENTS[0].id])
     without_chroma()
@@ -181,7 +166,7 @@ def test_an_open_index_whose_collections_were_deleted_says_so_at_the_next_questi
         for collection in index.client.list_collections():
             index.client.delete_collection(collection.name)
         if made_again:
-            for name in ("kb.leaves", "kb.manifest"):
+            for name in ("kb.leaves",):
                 index.client.create_collection(name)
         for ask in (index.count, index.documents, lambda: index.retrieve(QUESTIONS[0], Vector(), k=1)):
             with pytest.raises(leafspan.DamagedIndex, match=r"made again meanwhile: open it again|no longer there"):
@@ -202,7 +187,7 @@ def test_what_others_write_beside_an_open_index_is_no_matter(
             assert not calls  # of what is stored, nothing is read again
 
 
-@pytest.mark.parametrize("pattern", ["catalogue", "*/records/*", "*/vectors/*", "*/words-*/*"])
+@pytest.mark.parametrize("pattern", ["*/records/*", "*/vectors/*", "*/words-*/*"])
 @pytest.mark.filterwarnings("ignore:.*leafspan rebuilds it:RuntimeWarning")
 def test_a_byte_that_has_changed_in_any_of_its_files_changes_no_answer(folder: Path, pattern: str):
     with Index.open(folder) as index:
@@ -216,9 +201,7 @@ def test_a_byte_that_has_changed_in_any_of_its_files_changes_no_answer(folder: P
                 assert everything(index) == expected, (path.name, place)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "read_only"), paired(["catalogue", "*/records/*", "*/vectors/*", "*/words-*/*"], [True, False])
-)
+@pytest.mark.parametrize(("pattern", "read_only"), paired(["*/records/*", "*/vectors/*", "*/words-*/*"], [True, False]))
 @pytest.mark.filterwarnings("ignore:.*leafspan rebuilds it:RuntimeWarning")
 def test_bytes_that_change_behind_an_index_that_is_open_change_no_answer(folder: Path, pattern: str, read_only: bool):
     """They are compared when they are first read. If nothing can be rebuilt, an error says so."""

@@ -15,6 +15,7 @@ from leafspan.store._manifest import unpack_rows
 from leafspan.store._reader import Reader
 from leafspan.values import LeafId
 from tests.durability.versions import document, open_index, records, text_of
+from tests.rows import collection as stored_collection
 from tests.store.columns import columns
 
 
@@ -34,7 +35,7 @@ def index(place: dict[str, Any]) -> Iterator[Index]:
 
 
 def raw(index: Index, place: dict[str, Any], collection: str) -> Any:
-    return index.client.get_collection(f"{place['name']}.{collection}", embedding_function=None)
+    return stored_collection(index, f"{place['name']}.{collection}")
 
 
 def check(index: Index, place: dict[str, Any], expected: list[tuple[str, str]], *, mendable: bool = True) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import pytest
 from leafspan import Index, WriterBusy
 from leafspan.engines.chroma._collection import Collection
 from leafspan.flows import Call, run
+from leafspan.store._rows_file import RowsInFile
 from tests.durability.children import Child, child
 from tests.durability.versions import document, open_index, records, text_of
 
@@ -139,7 +140,9 @@ async def test_a_task_cancelled_at_any_call_of_an_add_leaves_no_lock_and_whole_d
         new = [document("first", version), document("second", version)]
         with monkeypatch.context() as patched:
             task = asyncio.create_task(index.aadd(new))
-            patched.setattr(Collection, "_call", cancelling(task, cancelled_at))
+            numbers = itertools.count()
+            patched.setattr(Collection, "_call", cancelling(task, cancelled_at, numbers))
+            patched.setattr(RowsInFile, "put", cancelling_rows(task, cancelled_at, numbers))
             (outcome,) = await asyncio.gather(task, return_exceptions=True)
         texts = [text_of(index, name) for name in ("first", "second")]
         assert texts[0] in (document("first", version).text, document("first", version - 1).text)
@@ -153,15 +156,26 @@ async def test_a_task_cancelled_at_any_call_of_an_add_leaves_no_lock_and_whole_d
     assert cancelled_at == 5  # its rows, leaves, rows again, the old leaves, rows once more
 
 
-def cancelling(task: asyncio.Task[Any], number: int) -> Callable[..., Call]:
+def cancelling(task: asyncio.Task[Any], number: int, numbers: Iterator[int]) -> Callable[..., Call]:
     """``Collection._call``, but the writing call of that number finds its task cancelled."""
     call = Collection._call
-    numbers = itertools.count()
 
     def counted(self: Collection, method: str, options: dict[str, Any], **how: Any) -> Call:
         if how.get("finish") and next(numbers) == number:
             task.cancel()
         return call(self, method, options, **how)
+
+    return counted
+
+
+def cancelling_rows(task: asyncio.Task[Any], number: int, numbers: Iterator[int]) -> Callable[..., Any]:
+    """``RowsInFile.put``, but the call of that number finds its task cancelled."""
+    put = RowsInFile.put
+
+    def counted(self: RowsInFile, records: Any) -> Any:
+        if next(numbers) == number:
+            task.cancel()
+        return put(self, records)
 
     return counted
 

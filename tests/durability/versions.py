@@ -15,6 +15,7 @@ import leafspan
 from leafspan import Document, DocumentNotFound, Embedder, HierarchicalSplitter, Index, Passage, Strategy
 from leafspan.indexing.adopting import Adopted, _adopt
 from leafspan.store._manifest import CHANGES_ID
+from tests.rows import collection as stored_collection
 
 SPLITTER = HierarchicalSplitter(leaf_words=12, parent_words=(40,))
 ALL = 1_000  # more than the leaves of any index here
@@ -57,7 +58,7 @@ def records(index: Index, name: str = "kb") -> dict[str, dict[str, Any]]:
     """All that lies in Chroma: leaves with texts, metadata and vectors, and the rows of the manifest."""
     found: dict[str, dict[str, Any]] = {}
     for collection in ("leaves", "manifest"):
-        handle = index.client.get_collection(f"{name}.{collection}", embedding_function=None)
+        handle = stored_collection(index, f"{name}.{collection}")
         answer = handle.get(include=["documents", "metadatas", "embeddings"])
         columns = zip(answer["ids"], answer["documents"], answer["metadatas"], answer["embeddings"], strict=True)
         found[collection] = {id_: (text, metadata, list(map(float, vector))) for id_, text, metadata, vector in columns}

@@ -22,7 +22,7 @@ from leafspan.engines.chroma._files import Files
 from leafspan.flows import Flow
 from leafspan.indexing import Finding
 from tests.profiles import paired, quick
-from tests.reading import forget_catalogue
+from tests.reading import distrust_chroma
 
 ALL = 10_000
 SETTINGS = Settings(anonymized_telemetry=False)
@@ -75,7 +75,7 @@ def lose_vectors(folder: Path) -> None:
     for ids in folder.glob("*/index_metadata.pickle"):
         shutil.rmtree(ids.parent)
     shutil.rmtree(folder / "leafspan.vectors")
-    forget_catalogue(folder)
+    distrust_chroma(folder)
 
 
 def found(index: Index) -> dict[str, float]:

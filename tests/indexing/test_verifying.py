@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +15,9 @@ from chromadb.config import Settings
 
 from leafspan import BM25, Embedder, F, Finding, Hybrid, Index, InvalidArgument, Vector
 from leafspan.embedding import default_embedder
-from leafspan.engines.local._change_file import ChangeFile
 from leafspan.errors import StorageReadOnly
 from leafspan.indexing import _verifying
 from leafspan.segments._segment import Segment, read_segment, write_segment
-from leafspan.store._catalogue_file import CatalogueFile
 from tests.corpus import DOCUMENTS, QUESTIONS, SPLITTER
 from tests.profiles import quick
 
@@ -191,40 +188,6 @@ def test_a_file_that_is_damaged_while_it_is_open_is_named_and_made_again(folder:
         assert (found.document_id, found.repaired) == (named, True)
         assert index.repair(verify=True) == []
         assert everything(index) == expected
-
-
-def test_a_row_of_the_catalogue_that_is_damaged_is_named_and_the_file_written_again(folder: Path):
-    path = folder / "leafspan.segments" / "catalogue"
-    content = path.read_bytes()
-    path.write_bytes(content.replace(b'"words":', b'"wordz":', 1))
-    said = "the checksum of a row in the catalogue does not match its content"
-    with Index.open(folder) as index:
-        for repair in (False, True):
-            assert (index.repair if repair else index.check)(verify=True) == [
-                Finding("leafspan.segments/catalogue", said, repaired=repair)
-            ]
-        assert index.repair(verify=True) == []
-
-
-def test_a_row_that_the_catalogue_has_otherwise_is_named_and_written_again(folder: Path):
-    file = CatalogueFile(folder / "leafspan.segments" / "catalogue")
-    count = ChangeFile(folder / "leafspan.changes").count
-    known = file.read("kb", count)
-    assert known is not None
-    changed, gone = sorted(known.catalogue.rows)[:2]
-    rows = {id_: row for id_, row in known.catalogue.rows.items() if id_ != gone}
-    rows[changed] = replace(rows[changed], title="Another title")
-    file.forget()
-    file.keep("kb", count, known._replace(catalogue=type(known.catalogue)(rows)), ["kb", "kb.tree"])
-    with Index.open(folder) as index:
-        assert index.repair() == []
-        wanted = [(changed, "its row in the catalogue is not what is stored"), (gone, "the catalogue does not have it")]
-        assert index.check(verify=True) == [Finding(*each, repaired=False) for each in wanted]
-        assert index.repair(verify=True) == [Finding(*each, repaired=True) for each in wanted]
-        assert index.repair(verify=True) == []
-    with Index.open(folder) as index:
-        assert index.count() == len(DOCUMENTS)
-        assert "Another title" not in [each.title for each in index.documents()]
 
 
 class Counting:

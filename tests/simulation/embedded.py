@@ -15,14 +15,15 @@ import os
 import pickle
 import struct
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from chromadb.errors import InternalError, NotFoundError
 
-from tests.simulation.records import LINKS, Records, Vector, are_refused
+from leafspan.store._rows_file import RowsFile
+from tests.simulation.records import LINKS, Record, Records, Vector, are_refused
 from tests.simulation.server import Watch
 from tests.simulation.world import READS, WRITES, World
 
@@ -348,6 +349,37 @@ class EmbeddedHandle:
         if world.current is not None:
             world.current.process.memory["failed"] = world.step
         return _failure()
+
+
+def watched_writing(disk: Disk, write: Callable[..., None]) -> Callable[..., None]:
+    """What writes rows into the file of the folder, with all that can come in between, and watched."""
+
+    def written(file: Any, name: str, rows: Mapping[str, str | None]) -> None:
+        handle = EmbeddedHandle(EmbeddedClient.__new__(EmbeddedClient), Table(f"{name}.manifest", 0, None, 0))
+        handle._client.disk = disk
+        what = f"rows of {name} {' '.join(rows)}"
+        action, number = handle._before(what)
+        write(file, name, rows)
+        disk.world.tick()
+        there = {id_: {"row": row} for id_, row in rows.items() if row is not None}
+        gone = [id_ for id_, row in rows.items() if row is None]
+        if there:
+            disk.watch(f"{name}.manifest", "upsert", {"ids": list(there), "metadatas": list(there.values())})
+        if gone:
+            disk.watch(f"{name}.manifest", "delete", {"ids": gone})
+        handle._after(action, number, what)
+
+    return written
+
+
+def stored_rows(folder: Path, name: str) -> Records:
+    """The rows of an index in the file of the folder."""
+    file = RowsFile(folder, "default_tenant", "default_database", read_only=True)
+    found, rows = Records(), file.read(name)
+    for id_, packed in file.get(name, list(rows or ())).items():
+        found.by_id[id_] = Record(None, {"row": packed.decode()}, (0.0,))
+    file.close()
+    return found
 
 
 def _refusal(*, simulated: bool = False) -> Exception:

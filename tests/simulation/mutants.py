@@ -126,7 +126,7 @@ MUTANTS = (
     Mutant(
         "what a killed writer left is not finished",
         "store._writer",
-        "        yield from self.clear([row for row in self.rows.values() if row.is_half_done])\n",
+        "        yield from self.clear(half_done)\n",
         "        yield from ()\n",
     ),
     Mutant(
@@ -186,16 +186,15 @@ MUTANTS = (
     Mutant(
         "the count is read after the catalogue",
         "store._folder_store",
-        "        folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)\n        return",
-        "        count = folder.changes.count\n"
-        "        folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)\n        return",
+        "        folder.catalogues[self._name] = Found(count, catalogue)\n",
+        "        count = folder.changes.count\n        folder.catalogues[self._name] = Found(count, catalogue)\n",
         "folder",
     ),
     Mutant(
         "the catalogue is not read again",
         "store._folder_store",
-        "            and found.change == count\n",
-        "",
+        "        if found is not None and found.change == count and not found.catalogue.is_stale:\n",
+        "        if found is not None and not found.catalogue.is_stale:\n",
         "folder",
     ),
     Mutant(
@@ -206,17 +205,17 @@ MUTANTS = (
         "folder",
     ),
     Mutant(
-        "the file of catalogues is believed at any count",
-        "store._catalogue_file",
-        "        return self.is_begun and self.count == count\n",
-        "        return self.is_begun\n",
+        "the first newer row is not read",
+        "store._rows_file",
+        "            newer = database.execute(query, (owner, earlier.upto)).fetchall()\n",
+        "            newer = database.execute(query, (owner, earlier.upto + 1)).fetchall()\n",
         "folder",
     ),
     Mutant(
         "rows that have changed do not count in the catalogue of others",
         "store._stored_rows",
-        "                changes[block.documents.id(number)] = _Place(block, number)\n",
-        "                changes.setdefault(block.documents.id(number), _Place(block, number))\n",
+        "            changes[decoded(document)] = None if is_gone else Place(number, version, leaves, bool(is_open))\n",
+        "            changes.setdefault(decoded(document), None if is_gone else Place(number, version, leaves, bool(is_open)))\n",
         "folder",
     ),
     Mutant(
@@ -406,8 +405,8 @@ MUTANTS = (
     Mutant(
         "dead leaves of segments are found",
         "store._stored_rows",
-        "(row := rows.get(id_)) is not None and row.version == version and row.leaves == leaves\n",
-        "(row := rows.get(id_)) is not None\n",
+        "[known.get(id_) == (version, leaves) for id_, version, leaves in documents]",
+        "[id_ in known for id_, version, leaves in documents]",
     ),
     Mutant(
         "a document in two segments counts twice",

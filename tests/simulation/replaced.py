@@ -33,7 +33,8 @@ from leafspan.flows import Call, _concurrent, _flow
 from leafspan.search import _indexes, _vectors
 from leafspan.segments import _segment
 from leafspan.store import Copied, _folder, _folder_store
-from tests.simulation.embedded import Disk, EmbeddedClient
+from leafspan.store._rows_file import RowsFile
+from tests.simulation.embedded import Disk, EmbeddedClient, watched_writing
 from tests.simulation.history import History
 from tests.simulation.locks import FileLocks, Threading
 from tests.simulation.records import LINKS
@@ -181,7 +182,6 @@ def replaced(
     put(_segment, "os", OsWithPoints(world))
     if not copies:
         put(_indexes, "records_in", lambda *_: Copied({}, set()))
-        put(_folder.Folder, "known", lambda folder, name: None)
     put(_vectors, "_LINKS", LINKS)
     put(_vectors, "_FEW_FETCHED", 5)  # so that the small documents here are searched in either way
     checksum = _vector_files._checksum
@@ -213,6 +213,7 @@ def replaced(
 
     put(ChangeFile, "advance", counted_advance)
     if disk is not None:
+        put(RowsFile, "write", watched_writing(disk, RowsFile.write))
         for module in (_folder, _foreign):
             put(module, "fresh_client", lambda path, **database: EmbeddedClient(disk))
         for module in (_files, _folder_store):

@@ -18,7 +18,7 @@ from leafspan import Index
 from leafspan.engines.chroma import _chroma
 from tests.simulation.choices import Choices, Point
 from tests.simulation.documents import OPTIONS, VERSIONS, expected
-from tests.simulation.embedded import Disk
+from tests.simulation.embedded import Disk, stored_rows
 from tests.simulation.history import History
 from tests.simulation.locks import FileLocks
 from tests.simulation.operations import Actor, Outcome, allowed_versions
@@ -347,6 +347,8 @@ class _Run:
         tables: Mapping[str, Any] = {}
         if self._server is not None:
             tables = self._server.collections
+        elif self._disk is not None and name.endswith(".manifest"):
+            return stored_rows(self._disk.path, name.removesuffix(".manifest"))
         elif self._disk is not None:
             tables = self._disk.tables
         return tables[name].records if name in tables else None

@@ -27,6 +27,7 @@ from leafspan import (
 )
 from tests.corpus import DOCUMENTS, SPLITTER, TEXTS
 from tests.durability.versions import EMBEDDER
+from tests.rows import collection
 
 QUESTION = "When did the old pier burn down, and who decoded the dance of the bees?"
 STRATEGIES = [
@@ -119,7 +120,7 @@ class Tampered:
         self.notice()
 
     def _collection(self, name: str) -> Any:
-        return self.strict.client.get_collection(f"kb.{name}", embedding_function=None)
+        return collection(self.strict, f"kb.{name}")
 
 
 _COLUMNS = ["documents", "metadatas", "embeddings"]

@@ -15,6 +15,7 @@ from leafspan import BM25, DamagedIndex, Document, F, Hybrid, Index, Vector
 from leafspan.private import Vault, private_view
 from leafspan.store import Met, Row
 from leafspan.store._manifest import CHANGES_ID
+from tests import rows
 from tests.durability.versions import EMBEDDER, SPLITTER, document, records
 from tests.private.views.people import KEY
 from tests.store.columns import token_columns
@@ -47,7 +48,7 @@ def index(place: dict[str, Any]) -> Index:
 
 
 def raw(index: Index, place: dict[str, Any], collection: str) -> Any:
-    return index.client.get_collection(f"{place.get('name', 'kb')}.{collection}", embedding_function=None)
+    return rows.collection(index, f"{place.get('name', 'kb')}.{collection}")
 
 
 def break_row(index: Index, place: dict[str, Any], id_: str) -> None:

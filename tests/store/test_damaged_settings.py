@@ -10,6 +10,7 @@ import pytest
 
 from leafspan import DamagedIndex, Document, Index
 from tests.durability.versions import EMBEDDER
+from tests.rows import collection
 
 
 @pytest.fixture
@@ -21,13 +22,13 @@ def folder(tmp_path: Path) -> Path:
 
 def alter(folder: Path, key: str, value: Any) -> None:
     with Index.open(folder, embedder=EMBEDDER) as index:
-        manifest = index.client.get_collection("kb.manifest", embedding_function=None)
+        manifest = collection(index, "kb.manifest")
         manifest.modify(metadata={**manifest.metadata, key: value})
 
 
 def stored(folder: Path, key: str) -> dict[str, Any]:
     with Index.open(folder, embedder=EMBEDDER) as index:
-        return dict(json.loads(index.client.get_collection("kb.manifest", embedding_function=None).metadata[key]))
+        return dict(json.loads(collection(index, "kb.manifest").metadata[key]))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", '"x"', "{}", "[" * 5000])

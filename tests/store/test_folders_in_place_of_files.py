@@ -141,23 +141,13 @@ def test_a_folder_in_the_place_of_the_counter_is_named(whole: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("use", [read, only_read, write])
-def test_a_folder_in_the_place_of_the_catalogue_is_told_of_once(
+def test_a_folder_in_the_place_of_the_rows_is_an_error_that_names_it(
     whole: Path, tmp_path: Path, use: Callable[[Path], list[str]]
 ):
     path = copied(whole, tmp_path / "kb")
-    put_a_folder(path / "leafspan.segments" / "catalogue")
-    with pytest.warns(RuntimeWarning, match="catalogue' must be a file, and is a folder: the database is read") as told:
-        assert rebuilt(use, path) == list(COLOURS)
-    assert len(told) == 1
-
-
-def test_an_empty_folder_in_the_place_of_the_catalogue_makes_room_for_it(whole: Path, tmp_path: Path):
-    path = copied(whole, tmp_path / "kb")
-    catalogue = path / "leafspan.segments" / "catalogue"
-    catalogue.unlink()
-    catalogue.mkdir()
-    assert read(path) == list(COLOURS)
-    assert catalogue.is_file()
+    put_a_folder(path / "leafspan.sqlite3")
+    with pytest.raises(StorageFailed, match=r"leafspan\.sqlite3"):
+        use(path)
 
 
 def segments(path: Path) -> list[Path]:

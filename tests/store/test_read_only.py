@@ -106,9 +106,11 @@ def test_a_reader_is_told_of_a_database_older_than_what_lies_beside_it(tmp_path:
         Index.open(tmp_path / "kb", read_only=True)
     (tmp_path / "kb" / "leafspan.changes").unlink()  # as the error says
     with Index.open(tmp_path / "kb") as index:
-        index.warm()
+        assert [(each.document_id, each.repaired) for each in index.repair()] == [("b", False)]
+        index.add(Document("b", "The second text."))
+        assert index.repair() == []
     with Index.open(tmp_path / "kb", read_only=True) as reader:
-        assert [document.id for document in reader.documents()] == ["a"]
+        assert [reader.get(document.id).text for document in reader.documents()] == ["The first text.", "The second text."]
 
 
 def test_a_reader_on_a_read_only_mount_is_told_of_a_database_older_than_what_lies_beside_it(places: tuple[Path, Path]):
@@ -151,8 +153,11 @@ def test_where_only_chroma_has_what_is_asked_for_a_reader_says_what_to_do(tmp_pa
                 read()
     shutil.rmtree(tmp_path / "kb" / "leafspan.segments")
     before = sorted(tmp_path.rglob("*"))
-    with pytest.raises(StorageReadOnly, match=r"only Chroma has what is asked for.*warm\(\)"):
-        Index.open(tmp_path / "kb", read_only=True)
+    with Index.open(tmp_path / "kb", read_only=True) as reader:
+        assert reader.count() == 1
+        for strategy in STRATEGIES:
+            with pytest.raises(StorageReadOnly, match=r"only Chroma has what is asked for.*warm\(\)"):
+                reader.retrieve("text", strategy)
     assert sorted(tmp_path.rglob("*")) == before
     with Index.open(tmp_path / "kb") as index:
         index.warm()

@@ -10,6 +10,7 @@ import pytest
 
 from leafspan import Document, Index
 from leafspan.errors import IndexMismatch
+from tests.rows import collection
 
 STORES = pytest.mark.parametrize("store", ["folder", "server"])
 
@@ -26,7 +27,7 @@ def opening(request: pytest.FixtureRequest, tmp_path: Path, store: str):
 
 
 def manifest(index: Index, tmp_path: Path):
-    return index.client.get_collection(f"kb-{tmp_path.name}.manifest", embedding_function=None)
+    return collection(index, f"kb-{tmp_path.name}.manifest")
 
 
 @STORES
@@ -44,7 +45,12 @@ def test_an_index_in_another_format_is_refused(opening, tmp_path, format_):
 @STORES
 def test_a_collection_that_leafspan_did_not_make_is_refused(opening, tmp_path):
     with opening() as index:
-        manifest(index, tmp_path).modify(metadata={"made": "by somebody else"})
+        if getattr(index._store, "_folder", None) is None:
+            manifest(index, tmp_path).modify(metadata={"made": "by somebody else"})
+        else:
+            leaves = index.client.get_collection(f"kb-{tmp_path.name}.leaves", embedding_function=None)
+            leaves.modify(metadata={"made": "by somebody else"})
+            manifest(index, tmp_path).forget()
     with pytest.raises(
         IndexMismatch, match=r"the Chroma collection '.*' was not made by leafspan \(it is empty\): choose another name"
     ):

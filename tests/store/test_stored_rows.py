@@ -1,8 +1,12 @@
-"""Rows in the catalogue file equal a dict's rows after any change, and are unpacked only when they are needed."""
+"""Rows in the rows' file equal a dict's rows after any change, and are unpacked only when they are needed."""
 
 from __future__ import annotations
 
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,20 +15,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leafspan.engines import StaleRead
+from leafspan.errors import DamagedIndex, StorageFailed, StorageReadOnly
 from leafspan.filters import F
 from leafspan.store import Catalogue, DocumentTable, Row, RowHead
 from leafspan.store import _document_table as document_table
-from leafspan.store import _row_block as row_block
 from leafspan.store import _stored_rows as stored_rows
-from leafspan.store._catalogue_file import CatalogueFile
-from leafspan.store._catalogue_records import KnownIndex
+from leafspan.store._document_table import encoded
 from leafspan.store._manifest import Damage
-from leafspan.store._row_block import DamagedCatalogue
-from leafspan.store._stored_rows import StoredRows
+from leafspan.store._rows_file import RowsFile
+from leafspan.store._stored_rows import DamagedRow, StoredRows
 from leafspan.values import Section
 from tests.profiles import examples
 
-EMPTY = KnownIndex("id", {"format": "1"}, None, Catalogue({}))
 IDS = ["a", "b", "c", "an id\twith\nodd ☃", "d/e", "f#g", "\udc80"]
 VERSIONS = ["00000000", "11111111", "t2222222"]
 
@@ -47,36 +50,42 @@ def head_of(row: Row | RowHead) -> RowHead:
     return RowHead(row.document_id, row.version, row.leaves, row.title, row.metadata, row.language)
 
 
+def rows_file(folder: Path, *, read_only: bool = False) -> RowsFile:
+    return RowsFile(folder, "default_tenant", "default_database", read_only=read_only)
+
+
 class Written:
     """A file that a writer keeps up to date, and what it should say."""
 
-    def __init__(self, path: Path, first: Mapping[str, Row]) -> None:
-        self.path = path
-        self.file = CatalogueFile(path)
-        self.count = 0
+    def __init__(self, folder: Path, first: Mapping[str, Row]) -> None:
+        self.folder = folder
+        self.file = rows_file(folder)
         self.expected = dict(first)
-        self.file.keep("kb", 0, self.known, ["kb"])
-
-    @property
-    def known(self) -> KnownIndex:
-        return EMPTY._replace(catalogue=Catalogue(dict(self.expected)))
+        self.file.make("kb", "leaves", {"leafspan": "{}"})
+        self.file.write("kb", {id_: row.packed for id_, row in first.items()})
 
     def change(self, change: list[Row | str]) -> None:
-        changed = set()
+        packed: dict[str, str | None] = {}
         for each in change:
-            changed.add(each if isinstance(each, str) else each.document_id)
+            id_ = each if isinstance(each, str) else each.document_id
+            packed.pop(id_, None)
+            packed[id_] = None if isinstance(each, str) else each.packed
             if isinstance(each, str):
                 self.expected.pop(each, None)
             else:
-                self.expected[each.document_id] = each
-        self.file.append("kb", (self.count, self.count + 1), self.known, changed)
-        self.count += 1
+                self.expected[id_] = each
+        self.file.write("kb", packed)
 
-    def read(self, file: CatalogueFile | None = None) -> StoredRows:
-        known = (file or CatalogueFile(self.path)).read("kb", self.count)
-        assert known is not None
-        assert isinstance(known.catalogue.rows, StoredRows)
-        return known.catalogue.rows
+    def read(self, earlier: StoredRows | None = None) -> StoredRows:
+        rows = rows_file(self.folder, read_only=True).read("kb", earlier)
+        assert rows is not None
+        return rows
+
+    def alter(self, id_: str, old: bytes, new: bytes) -> None:
+        """Change a row behind leafspan's back."""
+        with closing(sqlite3.connect(self.file.path)) as database, database:
+            query = "update rows set packed = cast(replace(packed, ?, ?) as blob) where document = ?"
+            database.execute(query, (old, new, encoded(id_)))
 
 
 @pytest.fixture
@@ -103,19 +112,20 @@ def keys(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.mark.usefixtures("keys")
 @examples(200, fast=40)
-@given(st.dictionaries(st.sampled_from(IDS), rows), st.lists(changes, max_size=5), st.integers(0, 600))
+@given(st.dictionaries(st.sampled_from(IDS), rows), st.lists(changes, max_size=5), st.integers(0, 6))
 def test_after_any_changes_they_are_those_of_a_dict(tmp_path_factory, first, several, small):
-    path = tmp_path_factory.mktemp("rows") / "catalogue"
+    folder = tmp_path_factory.mktemp("rows")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("leafspan.store._catalogue_file._SMALL", small)  # so that the file is rewritten now and then
+        patch.setattr("leafspan.store._rows_file._FEW", small)  # so that the columns are written again now and then
         patch.setattr(stored_rows, "_CACHED", 2)
-        patch.setattr(row_block, "_PORTION", 300)
-        written = Written(path, {id_: replace(row, document_id=id_) for id_, row in first.items()})
-        following = CatalogueFile(path)
+        patch.setattr(stored_rows, "_AT_ONCE", 2)
+        written = Written(folder, {id_: replace(row, document_id=id_) for id_, row in first.items()})
+        following = written.read()
         for change in [[], *several]:
             written.change(change)
             expected = written.expected
-            for found in (written.read(), written.read(following)):
+            following = written.read(following)
+            for found in (written.read(), following):
                 assert dict(found) == dict(found.items()) == expected
                 assert len(found) == len(expected)
                 assert sorted(found) == sorted(expected)
@@ -141,14 +151,13 @@ def test_after_any_changes_they_are_those_of_a_dict(tmp_path_factory, first, sev
 
 
 def test_reading_an_index_unpacks_no_row_but_those_that_are_asked_for(tmp_path: Path, unpacked: list[str]):
-    written = Written(tmp_path / "catalogue", {f"d{n}": Row(f"d{n}", "hash", VERSIONS[0], 2) for n in range(50)})
+    written = Written(tmp_path, {f"d{n}": Row(f"d{n}", "hash", VERSIONS[0], 2) for n in range(50)})
     written.change([Row("new", "hash", VERSIONS[1], 3), "d7"])
     rows = written.read()
     catalogue = Catalogue(rows)
     assert (len(rows), catalogue.leaves, catalogue.damaged) == (50, 2 * 49 + 3, {})
     assert len(catalogue.select(None).ids) == 50
-    assert sum(head.leaves for head in catalogue.heads() if isinstance(head, RowHead)) == 2 * 49
-    unpacked.remove("new")  # what has changed since is unpacked
+    assert sum(head.leaves for head in catalogue.heads() if isinstance(head, RowHead)) == 2 * 49 + 3
     table = DocumentTable.of([("d1", VERSIONS[0], 2), ("d7", VERSIONS[0], 2), ("new", VERSIONS[1], 3)])
     assert catalogue.current(table).tolist() == [True, False, True]
     assert unpacked == []
@@ -160,26 +169,17 @@ def test_reading_an_index_unpacks_no_row_but_those_that_are_asked_for(tmp_path: 
 def test_a_writer_unpacks_no_row_to_write_a_change_or_the_whole_again(
     tmp_path: Path, unpacked: list[str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("leafspan.store._catalogue_file._SMALL", 0)
-    written = Written(tmp_path / "catalogue", {f"d{n}": Row(f"d{n}", "hash", VERSIONS[0], 2) for n in range(50)})
+    monkeypatch.setattr("leafspan.store._rows_file._FEW", 0)
+    written = Written(tmp_path, {f"d{n}": Row(f"d{n}", "hash", VERSIONS[0], 2) for n in range(50)})
     for n in range(30):
         written.change([Row(f"d{n}", "hash", VERSIONS[1], 3)])
     assert unpacked == []
     assert dict(written.read()) == written.expected
 
 
-def test_a_change_of_one_document_among_many_writes_little(tmp_path: Path):
-    written = Written(tmp_path / "catalogue", {f"d{n}": Row(f"d{n}", "hash", VERSIONS[0], 2) for n in range(5_000)})
-    before = written.path.stat()
-    written.change([Row("d7", "hash", VERSIONS[1], 2)])
-    after = written.path.stat()
-    assert after.st_ino == before.st_ino
-    assert 0 < after.st_size - before.st_size < 1_000
-
-
 def test_not_more_rows_are_kept_than_so_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(stored_rows, "_CACHED", 10)
-    rows = Written(tmp_path / "catalogue", {f"d{n}": Row(f"d{n}", "hash", VERSIONS[0], 2) for n in range(50)}).read()
+    rows = Written(tmp_path, {f"d{n}": Row(f"d{n}", "hash", VERSIONS[0], 2) for n in range(50)}).read()
     for n in range(50):
         assert rows[f"d{n}"].document_id == f"d{n}"
         assert len(rows._kept) <= 10
@@ -187,64 +187,191 @@ def test_not_more_rows_are_kept_than_so_many(tmp_path: Path, monkeypatch: pytest
     assert len(rows._kept) <= 10
 
 
-def test_a_row_that_is_not_as_it_was_written_is_an_error_once_and_from_then_on_the_file_does_not_count(tmp_path: Path):
-    written = Written(tmp_path / "catalogue", {id_: Row(id_, "hash", VERSIONS[0], 2, title="A title") for id_ in "ab"})
-    content = written.path.read_bytes()
-    written.path.write_bytes(content[::-1].replace(b"eltit A", b"eltit B", 1)[::-1])  # the last one's
-    file = CatalogueFile(written.path)
-    known = file.read("kb", 0)
-    assert known is not None
-    assert known.catalogue.rows["a"].title == "A title"
-    assert not known.catalogue.is_damaged
-    heads = iter(known.catalogue.heads())
+@pytest.mark.parametrize("few", [0, 100])
+def test_a_damaged_row_starts_reading_again_and_all_damaged_rows_are_known_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+):
+    monkeypatch.setattr("leafspan.store._rows_file._FEW", few)
+    written = Written(tmp_path, {id_: Row(id_, "hash", VERSIONS[0], 2, title="A title") for id_ in "abcd"})
+    for id_ in "bc":
+        written.alter(id_, b"A title", b"B title")
+    rows = written.read()
+    catalogue = Catalogue(rows)
+    assert catalogue.rows["a"].title == "A title"
+    assert not catalogue.is_stale
+    heads = iter(catalogue.heads())
     assert next(heads).title == "A title"
-    with pytest.raises(DamagedCatalogue):
+    with pytest.raises(DamagedRow):
         next(heads)
-    with pytest.raises(DamagedCatalogue):
-        known.catalogue.rows["b"]
-    assert known.catalogue.is_damaged
-    assert file.read("kb", 0) is None
-    file.append("kb", (0, 1), written.known, ["a"])
-    assert file.read("kb", 1) is None
-    file.keep("kb", 1, written.known, ["kb"])
-    assert dict(written.file.read("kb", 1).catalogue.rows) == written.expected  # type: ignore[union-attr]
-    assert dict(file.read("kb", 1).catalogue.rows) == written.expected  # type: ignore[union-attr]
+    with pytest.raises(DamagedRow):
+        catalogue.rows["b"]
+    assert catalogue.is_stale
+    checked = written.file.read("kb", rows, checked=True)
+    assert checked is not None
+    again = Catalogue(checked)
+    assert not again.is_stale
+    assert {id_: damage.in_row for id_, damage in again.damaged.items()} == {"b": True, "c": True}
+    assert again.select(None).ids == {"a", "d"}
+    assert again.leaves == 4
+    written.change([written.expected["b"]])  # what repair does
+    later = written.file.read("kb", checked)
+    assert later is not None
+    assert later["b"] == written.expected["b"]
+    assert set(later.damaged) <= {"c"}
 
 
-def test_a_damaged_row_is_not_taken_over_when_the_file_is_rewritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("leafspan.store._catalogue_file._SMALL", 0)
-    written = Written(tmp_path / "catalogue", {id_: Row(id_, "hash", VERSIONS[0], 2, title="A title") for id_ in "abc"})
-    other = CatalogueFile(written.path)
-    other.keep("other", 0, written.known, ["kb", "other"])
-    content = written.path.read_bytes()
-    written.path.write_bytes(content.replace(b"A title", b"B title", 1))
-    for n in range(3):
-        written.change([Row("c", "hash", VERSIONS[n], 2)])
-    for name in ("kb", "other"):
-        known = CatalogueFile(written.path).read(name, written.count)
-        assert known is None or all(row.title != "B title" for row in known.catalogue.rows.values())
+def test_a_writer_gets_a_damaged_row_with_its_damage(tmp_path: Path):
+    written = Written(tmp_path, {id_: Row(id_, "hash", VERSIONS[0], 2, title="A title") for id_ in "ab"})
+    written.alter("b", b"A title", b"B title")
+    rows = written.read().for_writer()
+    assert (rows["a"].damage, rows["b"].version) == (None, None)
+    assert rows["b"].damage is not None
+    assert not rows.is_stale
 
 
-@pytest.mark.parametrize("cut", [1, 60, 10_000])
-def test_a_file_that_is_cut_off_while_it_is_open_is_noticed(tmp_path: Path, cut: int):
-    """Nothing is mapped, so that the process does not end."""
-    written = Written(tmp_path / "catalogue", {f"d{n}": Row(f"d{n}", "hash", VERSIONS[0], 2) for n in range(99)})
+def test_columns_that_contradict_the_row_are_damage(tmp_path: Path):
+    written = Written(tmp_path, {"a": Row("a", "hash", VERSIONS[0], 2)})
+    with closing(sqlite3.connect(written.file.path)) as database, database:
+        database.execute("update rows set leaves = 3")
+    with pytest.raises(DamagedRow):
+        written.read()["a"]
+
+
+def test_damaged_columns_are_read_from_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("leafspan.store._rows_file._FEW", 0)
+    written = Written(tmp_path, {f"d{n}": Row(f"d{n}", "hash", VERSIONS[0], 2) for n in range(20)})
+    with closing(sqlite3.connect(written.file.path)) as database, database:
+        (content,) = database.execute("select content from columns").fetchone()
+        database.execute("update columns set content = ?", (content[:100] + bytes([content[100] ^ 1]) + content[101:],))
+    assert dict(written.read()) == written.expected
+
+
+def test_a_row_that_was_replaced_and_cleared_starts_reading_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    written = Written(tmp_path, {id_: Row(id_, "hash", VERSIONS[0], 2) for id_ in "ab"})
     rows = written.read()
-    with written.path.open("r+b") as file:
-        file.truncate(max(0, written.path.stat().st_size - cut))
-    with pytest.raises(DamagedCatalogue, match=r"cut off|checksum"):
-        list(rows.values())
-
-
-def test_one_that_has_replaced_the_file_leaves_the_rows_of_those_who_read_the_old_one(tmp_path: Path):
-    written = Written(tmp_path / "catalogue", {"a": Row("a", "hash", VERSIONS[0], 2)})
+    written.change([Row("a", "hash", VERSIONS[1], 3)])
+    assert rows["a"].version == VERSIONS[0]
     rows = written.read()
-    written.path.unlink()
-    assert rows["a"] == written.expected["a"]
+    monkeypatch.setattr("leafspan.store._rows_file._FEW", 0)
+    written.change([Row("a", "hash", VERSIONS[2], 4)])
+    with pytest.raises(StaleRead):
+        rows["a"]
+    assert rows.is_stale
+    assert dict(written.read(rows)) == written.expected
 
 
-def test_documents_that_are_left_out_are_suspect_and_the_others_as_they_were(tmp_path: Path, unpacked: list[str]):
-    written = Written(tmp_path / "catalogue", {id_: Row(id_, "hash", VERSIONS[0], 2) for id_ in "abc"})
+def test_nothing_of_a_deleted_document_is_kept(tmp_path: Path):
+    written = Written(
+        tmp_path, {"a": Row("a", "hash", VERSIONS[0], 2, title="Secret"), "b": Row("b", "hash", VERSIONS[0], 1)}
+    )
+    written.change([Row("a", "hash", VERSIONS[1], 2, title="Secret")])
+    written.change(["a"])
+    with closing(sqlite3.connect(written.file.path)) as database:
+        assert not [1 for (row,) in database.execute("select packed from rows") if row and b"Secret" in row]
+    assert dict(written.read()) == written.expected
+
+
+def test_documents_in_progress_are_found_without_unpacking_the_others(
+    tmp_path: Path, unpacked: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    def open_rows() -> list[str]:
+        return [row.document_id for row in written.read().half_done]
+
+    written = Written(tmp_path, {f"d{n}": Row(f"d{n}", "hash", VERSIONS[0], 2) for n in range(20)})
+    written.change([Row("d3", "hash", VERSIONS[0], 2, leftovers=((VERSIONS[1], 4),)), Row("new", "", None, 0)])
+    assert sorted(open_rows()) == ["d3", "new"]
+    monkeypatch.setattr("leafspan.store._rows_file._FEW", 0)
+    written.change([Row("other", "hash", VERSIONS[0], 2)])
+    assert sorted(open_rows()) == ["d3", "new"]
+    written.change([Row("d3", "hash", VERSIONS[0], 2), "new"])
+    assert open_rows() == []
+    assert sorted(set(unpacked)) == ["d3", "new"]
+
+
+def test_indexes_and_databases_share_the_file(tmp_path: Path):
+    one, other = rows_file(tmp_path), RowsFile(tmp_path, "acme", "default_database", read_only=False)
+    assert (one.names(), one.find("kb"), one.read("kb")) == ([], None, None)
+    for file, title in ((one, "One"), (other, "Other")):
+        for name in ("kb", "kb.tree"):
+            file.make(name, f"leaves of {title}", {"leafspan": "{}"})
+            file.write(name, {"a": Row("a", "hash", VERSIONS[0], 2, title=f"{title} {name}").packed})
+    for file, title in ((one, "One"), (other, "Other")):
+        assert file.names() == ["kb", "kb.tree"]
+        for name in file.names():
+            rows = file.read(name)
+            assert rows is not None
+            assert rows["a"].title == f"{title} {name}"
+    one.forget("kb")
+    assert (one.names(), one.find("kb"), one.read("kb")) == (["kb.tree"], None, None)
+    assert other.find("kb") is not None
+
+
+@pytest.mark.parametrize("cut", [0, 1, 50, 5_000])
+def test_a_file_that_was_cut_off_is_damage(tmp_path: Path, cut: int):
+    written = Written(tmp_path, {f"d{n}": Row(f"d{n}", "hash", VERSIONS[0], 2) for n in range(99)})
+    with written.file.path.open("r+b") as file:
+        file.truncate(cut)
+    if not cut:
+        assert rows_file(tmp_path).find("kb") is None
+        return
+    with pytest.raises(DamagedIndex, match=r"leafspan\.sqlite3' cannot be read .* put the whole folder back"):
+        rows_file(tmp_path).read("kb")
+
+
+def test_a_file_that_is_no_database_is_damage(tmp_path: Path):
+    (tmp_path / "leafspan.sqlite3").write_bytes(b"something else" * 100)
+    with pytest.raises(DamagedIndex, match=r"leafspan\.sqlite3' cannot be read .* put the whole folder back"):
+        rows_file(tmp_path).find("kb")
+
+
+def test_a_link_in_its_place_is_not_followed(tmp_path: Path):
+    (tmp_path / "there").mkdir()
+    written = Written(tmp_path / "there", {"a": Row("a", "hash", VERSIONS[0], 2)})
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "leafspan.sqlite3").symlink_to(written.file.path)
+    with pytest.raises(StorageFailed, match="symbolic link"):
+        rows_file(tmp_path / "here").find("kb")
+
+
+def test_a_file_that_was_deleted_or_replaced_while_it_is_open_is_noticed(tmp_path: Path):
+    written = Written(tmp_path, {"a": Row("a", "hash", VERSIONS[0], 2)})
+    assert not written.file.is_replaced
+    content = written.file.path.read_bytes()
+    written.file.path.unlink()
+    assert written.file.is_replaced
+    with pytest.raises(DamagedIndex, match=r"leafspan\.sqlite3' is missing"):
+        written.file.check_there()
+    written.file.path.write_bytes(content)
+    assert written.file.is_replaced
+
+
+_KILLED = """
+import os, signal, sqlite3, sys
+database = sqlite3.connect(sys.argv[1], isolation_level=None)
+database.execute("pragma journal_mode = truncate")
+database.execute("pragma cache_size = 1")  # so that pages are written before the commit
+database.execute("begin immediate")
+for number in range(200):
+    database.execute("update rows set packed = zeroblob(2000) where number = ?", (number,))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_writer_had_begun_to_write_is_rolled_back_by_who_may_write(tmp_path: Path):
+    written = Written(tmp_path, {f"d{n}": Row(f"d{n}", "hash", VERSIONS[0], 2) for n in range(150)})
+    before = written.read()
+    subprocess.run([sys.executable, "-c", _KILLED, str(written.file.path)], check=False, timeout=60)
+    assert written.file.path.with_name("leafspan.sqlite3-journal").stat().st_size > 0
+    with pytest.raises(StorageReadOnly, match="if a writer was killed, open the index once where it can be written"):
+        written.read(before)
+    rows = rows_file(tmp_path).read("kb")
+    assert rows is not None
+    assert dict(rows) == written.expected
+    assert dict(written.read()) == written.expected
+
+
+def test_documents_that_are_left_out_are_in_doubt_and_the_others_as_they_were(tmp_path: Path, unpacked: list[str]):
+    written = Written(tmp_path, {id_: Row(id_, "hash", VERSIONS[0], 2) for id_ in "abc"})
     catalogue = Catalogue(written.read())
     damage = Damage("a text is missing", in_row=False)
     left = catalogue.without({("a", VERSIONS[0]): damage, ("b", VERSIONS[1]): damage, ("z", VERSIONS[0]): damage})
@@ -258,23 +385,13 @@ def test_documents_that_are_left_out_are_suspect_and_the_others_as_they_were(tmp
 
 def test_filters_match_their_metadata(tmp_path: Path):
     written = Written(
-        tmp_path / "catalogue",
+        tmp_path,
         {id_: Row(id_, "hash", VERSIONS[n], 2, metadata={"n": n}) for n, id_ in enumerate("abc")},
     )
     written.change([Row("d", "hash", None, 0, metadata={"n": 9}), Row("a", "hash", VERSIONS[0], 5, metadata={"n": 7})])
     catalogue = Catalogue(written.read())
     found = catalogue.select(F("n") >= 2)
     assert (found.ids, found.leaves) == ({"a", "c"}, 7)
-
-
-def test_the_file_of_an_earlier_version_is_not_read_and_made_again(tmp_path: Path):
-    path = tmp_path / "catalogue"
-    path.write_bytes(b"lsc1" + bytes(60))
-    file = CatalogueFile(path)
-    assert file.read("kb", 0) is None
-    expected = {"a": Row("a", "hash", VERSIONS[0], 2)}
-    file.keep("kb", 0, EMPTY._replace(catalogue=Catalogue(expected)), ["kb"])
-    assert dict(CatalogueFile(path).read("kb", 0).catalogue.rows) == expected  # type: ignore[union-attr]
 
 
 documents = st.lists(
@@ -290,31 +407,29 @@ def test_a_table_finds_each_of_its_documents_and_no_other(several):
     table = DocumentTable.of(several)
     assert list(table) == several
     assert [table.find(id_) for id_, _, _ in several] == list(range(len(several)))
-    assert table.find("an id that no document has") is None
+    assert table.find("an unknown id") is None
     assert np.array_equal(table.sizes, [leaves for _, _, leaves in several])
     assert sum(each.nbytes for each in table.columns.values()) <= sum(4 * len(id_) + 32 for id_, _, _ in several)
 
 
 @given(first=st.lists(rows, max_size=5), steps=st.lists(changes, min_size=1, max_size=5), since=st.integers(0, 4))
 def test_what_has_changed_since_is_among_what_is_said_to_have(tmp_path_factory, first, steps, since):
-    written = Written(tmp_path_factory.mktemp("changed") / "catalogue", {row.document_id: row for row in first})
-    reader = CatalogueFile(written.path)
-    states = [(written.read(reader), dict(written.expected))]
+    written = Written(tmp_path_factory.mktemp("changed"), {row.document_id: row for row in first})
+    states = [(written.read(), dict(written.expected))]
     for change in steps:
         written.change(change)
-        states.append((written.read(reader), dict(written.expected)))
+        states.append((written.read(states[-1][0]), dict(written.expected)))
     earlier, before = states[min(since, len(states) - 2)]
     now, after = states[-1]
     said = now.changed_since(earlier)
-    if said is not None:  # or the file was rewritten meanwhile
+    if said is not None:  # or the columns were written again meanwhile
         assert {id_ for id_ in before.keys() | after.keys() if before.get(id_) != after.get(id_)} <= said
     assert now.changed_since(now) == set()
 
 
 def test_after_one_change_only_that_one_is_said(tmp_path: Path):
-    written = Written(tmp_path / "catalogue", {f"d{number}": Row(f"d{number}", "", VERSIONS[0], 1) for number in range(40)})
-    reader = CatalogueFile(written.path)
-    earlier = written.read(reader)
+    written = Written(tmp_path, {f"d{number}": Row(f"d{number}", "", VERSIONS[0], 1) for number in range(40)})
+    earlier = written.read()
     written.change([Row("d3", "", VERSIONS[1], 1), "d5"])
-    assert written.read(reader).changed_since(earlier) == {"d3", "d5"}
-    assert CatalogueFile(written.path).read("kb", written.count).catalogue.rows.changed_since(earlier) is None
+    assert written.read(earlier).changed_since(earlier) == {"d3", "d5"}
+    assert written.read().changed_since(earlier) is None

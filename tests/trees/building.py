@@ -16,6 +16,7 @@ from leafspan import Document, Embedder, HierarchicalSplitter, Index
 from leafspan.engines import Record
 from leafspan.store._manifest import unpack_rows
 from leafspan.trees import Abstractive
+from tests.rows import collection as stored_collection
 
 SPLITTER = HierarchicalSplitter(leaf_words=12, parent_words=(40,))
 NAMES = itertools.count()
@@ -84,7 +85,7 @@ def name_of(index):
 
 def records(index, collection="tree.leaves"):
     """What lies in a collection of Chroma: text, metadata and vector by id."""
-    handle = index.client.get_collection(f"{name_of(index)}.{collection}")
+    handle = stored_collection(index, f"{name_of(index)}.{collection}")
     answer = handle.get(include=["documents", "metadatas", "embeddings"])
     return {
         id_: (text, metadata, np.asarray(vector))

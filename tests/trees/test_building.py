@@ -25,6 +25,7 @@ from leafspan.trees import Abstractive, Bisecting, Extractive
 from leafspan.trees._building import DocumentTrees
 from tests.event_loop import wait_for_the_loop
 from tests.profiles import examples, quick
+from tests.rows import collection as stored_collection
 from tests.store.columns import columns
 from tests.trees.building import (
     EMBEDDER,
@@ -847,7 +848,7 @@ def test_records_that_belong_to_no_tree_and_half_written_trees_are_removed(index
     building(index, asked)
     before = records(index)
     name = name_of(index)
-    leaves, manifest = (index.client.get_collection(f"{name}.tree.{each}") for each in ("leaves", "manifest"))
+    leaves, manifest = (stored_collection(index, f"{name}.tree.{each}") for each in ("leaves", "manifest"))
     some = next(iter(before.values()))
     leaves.add(
         ids=["a#t0000000#0", "gone#t0000000#0", "half#t1111111#0"],

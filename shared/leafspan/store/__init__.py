@@ -18,7 +18,6 @@ from leafspan.store._row_head import RowHead
 from leafspan.store._scope import Scope
 from leafspan.store._store import Store
 from leafspan.store._texts import Texts
-from leafspan.store._verified_rows import VerifiedRows
 from leafspan.store._writer import Derived, DocumentToWrite, Writer
 
 __all__ = [
@@ -48,7 +47,6 @@ __all__ = [
     "Totals",
     "StoredLeaf",
     "Texts",
-    "VerifiedRows",
     "Visibility",
     "bytes_are_as_written",
     "Writer",

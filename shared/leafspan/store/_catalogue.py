@@ -176,9 +176,9 @@ class Catalogue:
         return Catalogue(dict(self.rows.items())) if isinstance(self.rows, StoredRows) else self
 
     @property
-    def is_damaged(self) -> bool:
-        """Whether a row can no longer be read, so that the catalogue must be read again."""
-        return isinstance(self.rows, StoredRows) and self.rows.is_damaged
+    def is_stale(self) -> bool:
+        """Whether a row could not be read, so that the catalogue must be read again."""
+        return isinstance(self.rows, StoredRows) and self.rows.is_stale
 
     def versions(self) -> Iterable[tuple[str, str | None, int]]:
         """Each document's shown id, current version and number of leaves."""
@@ -196,7 +196,9 @@ class Catalogue:
 
     def current(self, documents: DocumentTable) -> NDArray[np.bool_]:
         """Whether each of these documents (by shown id) is the current version with the same number of leaves."""
-        return self.rows.current(documents) if isinstance(self.rows, StoredRows) else are_current(self.rows, documents)
+        return (
+            self.rows.current(documents) if isinstance(self.rows, StoredRows) else are_current(self.versions(), documents)
+        )
 
     def stored_id(self, shown: str) -> str | None:
         """The stored id of the document with this shown id, or None if the view shows no such document."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,14 @@ from leafspan.engines.chroma import RESTORE, Chroma, check_there, folder_of, how
 from leafspan.engines.local import deadline_after, disk_error, wait_for_lock
 from leafspan.errors import DamagedIndex, IndexMismatch, IndexNotFound, InvalidArgument
 from leafspan.flows import Call, Flow
-from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._change_log import last_position
-from leafspan.store._damage import DamageRule, Met
+from leafspan.store._damage import DamageRule
 from leafspan.store._engine_store import EngineStore
-from leafspan.store._folder import Folder, folder_at
-from leafspan.store._folder_store import FolderStore, known_without_chroma
+from leafspan.store._folder import DEFAULT_DATABASE, Folder, folder_at
+from leafspan.store._folder_store import FolderStore
 from leafspan.store._naming import LEAVES_NOTES, leaves_name, manifest_name, read_settings, settings_with
 from leafspan.store._ownership import adoptable, find_manifest, warn_of_namesake
+from leafspan.store._rows_file import RowsFile, StoredIndex
 from leafspan.store._store import Store
 
 
@@ -83,6 +83,8 @@ def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -
         return (yield from find_manifest(to_engine(client, timeout), name)) is not None
     if not check_there(_folder_path(path, create=True)):
         return False
+    if name in RowsFile(_folder_path(path, create=True), *DEFAULT_DATABASE, read_only=True).names():
+        return True
     opened = yield Call(open_chroma, (path,))
     try:
         return (yield from find_manifest(Chroma(opened), name)) is not None
@@ -147,63 +149,100 @@ def _in_folder(
     deadline = deadline_after(timeout)
     folder = yield Call(folder_at, (folder_path, client, deadline), {"read_only": read_only})
     folder.check()
-    if (kept := (yield from _known(folder, name, timeout))) is not None:
-        _check_format(kept.settings)
-        return FolderStore(folder, name, kept.settings, kept.id, timeout, kept.embedder, damage=damage)
-    if (yield Call(folder.lacks, (name,))):
-        if not create and not suggest:
-            raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}")
-        if create:
-            folder.check_writable()
+    # Another program that has changed the database may have deleted the leaves.
+    is_as_left = (yield Call(folder.is_as_left)) or folder.read_only
+    index = yield Call(folder.rows.find, (name,))
+    if index is not None and is_as_left:
+        return _store_of(folder, name, index, timeout, damage)
+    if index is None and not create and not suggest and _is_of(name, (yield Call(folder.rows.names))):
+        raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}")
+    if index is None and create:
+        folder.check_writable()
     opened = yield Call(folder.reopened_reader, (deadline,))
     try:
-        known = yield from _stored_settings(opened.client, name)
-        if known is None and not create:
-            others = (yield from adoptable(Chroma(opened.client))) if suggest else ""
+        engine = Chroma(opened.client)
+        leaves = yield from engine.table(leaves_name(name))
+        if index is not None and leaves is not None and leaves.id == index.leaves:
+            return _store_of(folder, name, index, timeout, damage)
+        if index is not None and not folder.read_only:
+            yield from _forget(folder, name, index, timeout)
+        manifest = yield from find_manifest(engine, name)
+        if manifest is not None and leaves is not None:
+            settings = read_settings(manifest.notes)
+            _check_format(settings)
+            return FolderStore(folder, name, settings, leaves.id, timeout, damage=damage, was_served=True)
+        if not create:
+            others = (yield from adoptable(engine, folder.rows.names())) if suggest else ""
             raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}{others}")
-        if known is None and suggest:
-            yield from warn_of_namesake(Chroma(opened.client), name)
+        if suggest:
+            yield from warn_of_namesake(engine, name)
     finally:
         opened.leave()
-    stored_settings = known if known is not None else (yield from _make_in_folder(folder, name, settings, timeout))
-    # Another thread may have replaced and closed the first client.
-    opened = yield Call(folder.reopened_reader, (deadline_after(timeout),))
+    index = yield from _make_in_folder(folder, name, settings, timeout)
+    return _store_of(folder, name, index, timeout, damage)
+
+
+def _forget(folder: Folder, name: str, index: StoredIndex, timeout: float) -> Flow[None]:
+    """Remove an index whose leaves another program has deleted, since no later process may look for them."""
+    lock = folder.writer_lock()
     try:
-        leaves = yield Chroma(opened.client).call("get_collection", leaves_name(name), embedding_function=None)
+        yield from wait_for_lock(lock.try_acquire, timeout, repr(str(folder.path)), holder=lock.holder)
+        if (yield Call(folder.rows.find, (name,))) == index:
+            yield Call(folder.rows.forget, (name,), finish=True)
     finally:
-        opened.leave()
-    _check_format(stored_settings)
-    store = FolderStore(folder, name, stored_settings, str(leaves.id), timeout, damage=damage)
-    if known is None:
-        yield from store.reader(Met())  # keeps the catalogue, so that processes that only read need no Chroma
-    return store
+        lock.release()
 
 
-def _known(folder: Folder, name: str, timeout: float) -> Flow[KnownIndex | None]:
-    """The index as known without Chroma, or None if somebody other than leafspan wrote the database: it may be deleted."""
-    if not (yield Call(folder.is_as_left)):
-        return None
-    found = yield from known_without_chroma(folder, name, timeout)
-    return None if found is None else found[1]
+def _store_of(folder: Folder, name: str, index: StoredIndex, timeout: float, damage: DamageRule) -> FolderStore:
+    settings = read_settings(index.notes)
+    _check_format(settings)
+    return FolderStore(folder, name, settings, index.leaves, timeout, damage=damage)
 
 
-def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], timeout: float) -> Flow[Mapping[str, Any]]:
-    """Make the collections of an index under the writer's lock, and return the index's settings."""
+def _is_of(name: str, names: Sequence[str]) -> bool:
+    """Whether a name belongs to the trees of one of these indexes, whose rows are in the same file."""
+    return name.rpartition(".")[0] in names
+
+
+def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], timeout: float) -> Flow[StoredIndex]:
+    """Make the leaves' collection and then the index, under the writer's lock."""
     lock = folder.writer_lock()
     try:
         try_writing = partial(folder.try_writing, lock, deadline_after(timeout))
         yield from wait_for_lock(try_writing, timeout, repr(str(folder.path)), holder=lock.holder)
         opened = folder.opened(deadline_after(timeout))
         make, use = opened.client.get_or_create_collection, opened.use(timeout)
+        how = how_to_make(leaves_name(name), LEAVES_NOTES, searched=True)
+        leaves = yield Call(use.call, (make, leaves_name(name)), how, finish=True)
         # Another process may have made the index while this process waited.
-        stored_settings: Mapping[str, Any] | None = yield from _stored_settings(opened.client, name)
-        if stored_settings is None:
-            for table, notes, searched in _tables_of(name, settings):
-                yield Call(use.call, (make, table), how_to_make(table, notes, searched=searched), finish=True)
+        index: StoredIndex | None = yield Call(folder.rows.find, (name,))
+        if index is None or index.leaves != str(leaves.id):
+            yield from _check_empty(Chroma(opened.client), name, folder.rows.path)
+            notes = settings_with(settings, None)
+            yield Call(folder.rows.make, (name, str(leaves.id), notes), finish=True)
             folder.advance(lock, deadline_after(timeout))
-        return settings if stored_settings is None else stored_settings
+            index = yield Call(folder.rows.find, (name,))
+        assert index is not None
+        return index
     finally:
         folder.stop_writing(lock)
+
+
+def _check_empty(engine: FlowEngine, name: str, where: Path | None = None) -> Flow[None]:
+    """Check that an index that is about to be made has no leaves yet.
+
+    Raises:
+        DamagedIndex: if it has: its rows are lost, or in a folder.
+    """
+    leaves = yield from engine.table(leaves_name(name))
+    if leaves is None or not (yield from leaves.scan([])):
+        return
+    if where is not None:
+        raise DamagedIndex(f"{str(where)!r} has no rows of the index {name!r}, but the index has leaves: {RESTORE}")
+    raise DamagedIndex(
+        f"the index {name!r} has leaves, but no rows {engine.described}: if it was made in a folder, copy it "
+        f"(leafspan copy), or else restore a backup"
+    )
 
 
 _NAME = re.compile(r"(?!.*\.\.)[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}(?<!\.)")
@@ -213,12 +252,6 @@ def _tables_of(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, No
     """The name, notes and searchability of each table of an index. The index exists once its last table exists."""
     yield leaves_name(name), LEAVES_NOTES, True
     yield manifest_name(name), settings_with(settings, None), False
-
-
-def _stored_settings(client: Any, name: str) -> Flow[dict[str, Any] | None]:
-    """The index's settings, or None if there is no index. They are in the manifest, since it is made last."""
-    manifest = yield from find_manifest(Chroma(client), name)
-    return None if manifest is None else read_settings(manifest.notes)
 
 
 def _in_engine(
@@ -244,6 +277,7 @@ def _in_engine(
             raise IndexNotFound(f"there is no index {name!r} {engine.described}{others}")
         if suggest:
             yield from warn_of_namesake(engine, name)
+        yield from _check_empty(engine, name)
         made: list[FlowTable | None] = []
         for table, notes, searched in _tables_of(name, settings):
             made.append((yield from engine.create(table, notes, searched=searched)))

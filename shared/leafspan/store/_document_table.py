@@ -61,8 +61,8 @@ class DocumentTable:
     @classmethod
     def of(cls, documents: Sequence[tuple[str, str | None, int]]) -> DocumentTable:
         """Make a table of (id, version, number of leaves) tuples."""
-        ids = [_encoded(id_) for id_, _, _ in documents]
-        versions = [_encoded(version or "") for _, version, _ in documents]
+        ids = [encoded(id_) for id_, _, _ in documents]
+        versions = [encoded(version or "") for _, version, _ in documents]
         width = max(map(len, versions), default=0) or 1
         keyed = sorted(zip(map(_key, ids), range(len(ids)), strict=True))
         return cls(
@@ -95,13 +95,13 @@ class DocumentTable:
 
     def find(self, document_id: str) -> int | None:
         """The number of the document with this id, or None if the table does not have it."""
-        encoded = _encoded(document_id)
-        key = _key(encoded)
+        id_ = encoded(document_id)
+        key = _key(id_)
         keys = self._keys
         at = bisect_left(keys, key)
         while at < len(keys) and keys[at] == key:
             number: int = self._order[at]
-            if self._id(number) == encoded:
+            if self._id(number) == id_:
                 return number
             at += 1
         return None
@@ -149,11 +149,17 @@ def keyed_versions(documents: Iterable[tuple[str, str | None, int]]) -> KeyedVer
 
 def document_key(document_id: str) -> int:
     """The key of a document."""
-    return _key(_encoded(document_id))
+    return _key(encoded(document_id))
 
 
-def _encoded(document_id: str) -> bytes:
+def encoded(document_id: str) -> bytes:
+    """A document's id as bytes."""
     return document_id.encode("utf-8", _SURROGATES)
+
+
+def decoded(document_id: bytes) -> str:
+    """A document's id, from its bytes."""
+    return str(document_id, "utf-8", _SURROGATES)
 
 
 def _key(encoded: bytes) -> int:

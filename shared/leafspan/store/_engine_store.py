@@ -23,11 +23,10 @@ from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._change_log import LogWriter, Position, changed_since, last_position
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._last_change import LastChange
-from leafspan.store._manifest import unpack_rows
+from leafspan.store._manifest import Row, unpack_rows
 from leafspan.store._naming import manifest_name, read_embedder, segments_name, settings_with, texts_name
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import TableLease, Texts
-from leafspan.store._verified_rows import VerifiedRows
 from leafspan.store._writer import Follower, Writer
 
 
@@ -171,9 +170,9 @@ class EngineStore:
         yield from ()
         return {}
 
-    def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
-        """See ``Store``. A server's rows have no copy to compare with."""
-        return VerifiedRows(unpack_rows((yield from self._manifest.scan(["metadata"]))), {})
+    def rows(self) -> Flow[Mapping[str, Row]]:
+        """See ``Store``."""
+        return unpack_rows((yield from self._manifest.scan(["metadata"])))
 
     def vectors_found(self, catalogue: Catalogue) -> Flow[None]:
         """See ``Store``."""

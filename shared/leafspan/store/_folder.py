@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import threading
 import time
 import weakref
-from collections.abc import Collection, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,11 +20,9 @@ from leafspan.engines.chroma import (
 from leafspan.engines.local import ChangeFile, FileLock, disk_error, held
 from leafspan.errors import StorageFailed, StorageReadOnly
 from leafspan.store._catalogue import Catalogue
-from leafspan.store._catalogue_file import CatalogueFile
-from leafspan.store._catalogue_records import KnownIndex
+from leafspan.store._rows_file import ROWS, RowsFile
 
-_DEFAULT = "default_tenant", "default_database"  # Chroma's defaults
-_ATTEMPTS = 3  # to read an index at one change count while others write
+DEFAULT_DATABASE = "default_tenant", "default_database"  # Chroma's default tenant and database
 _CHECK_SECONDS = 0.1
 _folders: weakref.WeakValueDictionary[tuple[Path, str, str, bool], Folder] = weakref.WeakValueDictionary()
 _mutexes: dict[tuple[Path, str, str, bool], threading.Lock] = {}
@@ -37,7 +31,7 @@ _mutexes: dict[tuple[Path, str, str, bool], threading.Lock] = {}
 class Folder:
     """The embedded Chroma in a folder. ``folder_at`` returns the only instance in this process.
 
-    Chroma is opened when it is first needed. As long as only leafspan has written the database, a file lists the documents.
+    Chroma is opened when it is first needed. The rows of the indexes are in a file of their own.
 
     An open embedded Chroma never sees vectors that another process adds. So leafspan compares the change counter before
     each use, and opens Chroma again if another process has changed it.
@@ -45,7 +39,8 @@ class Folder:
     Attributes:
         read_only: Whether this process cannot, or must not, write the folder.
         only_to_read: Whether this process could write the folder, but must not.
-        catalogues: The catalogue of each manifest, by the manifest's name. All indexes of this process share them.
+        rows: The file with the rows of the folder's indexes.
+        catalogues: The catalogue of each index, by name. All indexes of this process share them.
         changes_of_others: The database's own change count at the last ``check``, if Chroma is open in this process and
             others than leafspan have changed the database; or None.
 
@@ -74,10 +69,8 @@ class Folder:
         self.changes_of_others: int | None = None
         self._mutex = threading.Lock()
         self._synced = self.changes.count
-        self._catalogue_file = CatalogueFile(path / "leafspan.segments" / _catalogue_name(tenant, database))
-        self.files.forget = self._catalogue_file.forget
-        self._read_up_to: dict[str, int] = {}
-        self._is_trusted = self.is_as_left()
+        self.rows = RowsFile(path, tenant, database, read_only=self.read_only)
+        weakref.finalize(self, self.rows.close).atexit = False  # catalogues may live longer
         self._opened = None if client is None else self._open(deadline, client)
 
     def is_as_left(self) -> bool:
@@ -94,7 +87,7 @@ class Folder:
     @property
     def is_replaced(self) -> bool:
         """Whether the folder was deleted, or replaced by a backup."""
-        return self.files.is_replaced
+        return self.files.is_replaced or self.rows.is_replaced
 
     def check(self) -> None:
         """Check that the folder is still the one that was opened, and notice a replaced change counter.
@@ -109,54 +102,21 @@ class Folder:
         if now < self._next_check:
             return
         self._next_check = now + _CHECK_SECONDS
-        if self.files.is_replaced:
+        if self.is_replaced:
             self._next_check = 0.0
             check_there(self.path)
+            if not self.files.is_replaced:
+                self.rows.check_there()
             raise StorageFailed(f"what was opened in {str(self.path)!r} was deleted or replaced meanwhile: open it again")
         self.changes.follow()
         self.changes_of_others = None if self._opened is None else self.files.changes_of_others
-
-    def known(self, name: str) -> tuple[int, KnownIndex] | None:
-        """The index as it is now with its change count, or None if only Chroma can tell."""
-        for _ in range(_ATTEMPTS if self._is_trusted else 0):
-            count = self.changes.count
-            if self._read_up_to.get(name) == count:
-                return None
-            if (known := self._catalogue_file.read(name, count)) is not None:
-                return count, known
-        return None
-
-    def has_read(self, name: str) -> None:
-        """Record that this process has just read an index from Chroma. It may have seen what a writer has not counted yet.
-
-        From then on, only a later change count is believed, so that no document goes back to an older version.
-        """
-        self._read_up_to[name] = self.changes.count
-
-    def lacks(self, name: str) -> bool:
-        """Whether the file says that no index of this name exists."""
-        return self._is_trusted and self._catalogue_file.lacks(name, self.changes.count)
-
-    def kept(self, name: str, count: int) -> KnownIndex | None:
-        """Read the file again, and return the index at this change count, or None if the file does not have it."""
-        return self._catalogue_file.anew().read(name, count)
-
-    def keep(self, name: str, count: int, known: KnownIndex, names: Iterable[str], *, anew: bool = False) -> None:
-        """Keep an index that was read from Chroma at a change count, so that others need not open Chroma for it."""
-        if self.read_only or self.changes.count != count:
-            return
-        if anew or not self._is_trusted:
-            self._catalogue_file.forget()
-        with suppress(OSError):  # readers then read Chroma
-            self._catalogue_file.keep(name, count, known, names)
-            self._is_trusted = True
 
     def reader(self) -> Opened | None:
         """Enter the open client as a reader, or return None if it is out of date or being reopened."""
         return self._entered(up_to_date=True)
 
-    def manifest_reader(self) -> Opened | None:
-        """Like ``reader``, but a client that is out of date will do, since it still reads the current manifest."""
+    def late_reader(self) -> Opened | None:
+        """Like ``reader``, but a client that is out of date will do, since it still reads what is not a vector."""
         return self._entered(up_to_date=False)
 
     def _entered(self, *, up_to_date: bool) -> Opened | None:
@@ -254,7 +214,7 @@ class Folder:
             finally:
                 lock.release()
 
-    def advance(self, lock: FileLock, deadline: float, change: Change | None = None) -> int:
+    def advance(self, lock: FileLock, deadline: float) -> int:
         """Count a change, so that all readers notice it, and return the new count. Only the writer may call this.
 
         Raises:
@@ -264,18 +224,13 @@ class Folder:
             raise StorageFailed(f"{str(lock.path)!r} was deleted while a writer held it: do not delete it; write again")
         with held(self._mutex, deadline, self._what):
             self.changes.follow()
-            if change is not None and self._is_trusted:
-                # Before the change is counted, so that the file has it when readers look for it.
-                with suppress(OSError):
-                    self._catalogue_file.append(*change.at(self.changes.count))
             count = self.changes.advance()
             self._synced = count
             return count
 
     def begin_anew(self) -> None:
-        """Reset the mutexes in a forked process: it does not have the parent's threads."""
+        """Reset the mutex in a forked process: it does not have the parent's threads."""
         self._mutex = threading.Lock()
-        self._catalogue_file.begin_anew()
 
     @property
     def _what(self) -> str:
@@ -317,54 +272,22 @@ class Folder:
 
 
 class Found(NamedTuple):
-    """A catalogue as this process found it.
-
-    Attributes:
-        change: The catalogue's change count.
-        catalogue: The catalogue.
-        is_of_chroma: Whether this process read it from Chroma, or wrote it.
-    """
+    """A catalogue, and the change count at which this process has read it."""
 
     change: int
     catalogue: Catalogue
-    is_of_chroma: bool
-
-
-class Change(NamedTuple):
-    """A change of an index.
-
-    Attributes:
-        name: Name of the index.
-        known: The index after the change.
-        documents: Ids of the documents whose rows were changed or deleted.
-    """
-
-    name: str
-    known: KnownIndex
-    documents: Collection[str]
-
-    def at(self, count: int) -> tuple[str, tuple[int, int], KnownIndex, Collection[str]]:
-        """The arguments to append this change to the catalogue file after a change count."""
-        return self.name, (count, (count + 1) % 2**64), self.known, self.documents
-
-
-def _catalogue_name(tenant: str, database: str) -> str:
-    """The name of the file with the catalogues of one Chroma database. A folder may have several."""
-    if (tenant, database) == _DEFAULT:
-        return "catalogue"
-    return f"catalogue-{hashlib.sha256(json.dumps([tenant, database]).encode()).hexdigest()[:16]}"
 
 
 def _can_be_written(path: Path) -> bool:
     """Whether this process can write a folder and leafspan's files in it."""
-    needed = (path, path / "chroma.sqlite3", path / "leafspan.changes", path / "leafspan.files")
+    needed = (path, path / "chroma.sqlite3", path / ROWS, path / "leafspan.changes", path / "leafspan.files")
     return all(os.access(each, os.W_OK) for each in needed if each.exists())
 
 
 def folder_at(path: Path, client: Any, deadline: float, *, read_only: bool = False) -> Folder:
     """Return this process's only ``Folder`` for a path."""
     tenant, database = (client.tenant, client.database) if client else (None, None)
-    key = (path.resolve(), tenant or _DEFAULT[0], database or _DEFAULT[1], read_only)
+    key = (path.resolve(), tenant or DEFAULT_DATABASE[0], database or DEFAULT_DATABASE[1], read_only)
     mutex = _mutexes.setdefault(key, threading.Lock())  # atomic
     with held(mutex, deadline, f"opening {str(path)!r}"):
         folder = _folders.get(key)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
@@ -16,21 +14,23 @@ from leafspan.engines.local import FileLock, deadline_after, wait_for_lock
 from leafspan.errors import LeafspanError
 from leafspan.flows import Call, Flow, Progress
 from leafspan.store._catalogue import Catalogue, Visibility
-from leafspan.store._catalogue_records import KnownIndex
 from leafspan.store._damage import DamageRule, Met
-from leafspan.store._folder import Change, Folder, Found
+from leafspan.store._folder import Folder, Found
 from leafspan.store._late_collection import LateChroma, LateCollection
-from leafspan.store._manifest import unpack_rows
+from leafspan.store._manifest import Row, unpack_rows
 from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
-from leafspan.store._ownership import index_names
 from leafspan.store._reader import CopiedRecords, Reader
+from leafspan.store._rows_file import RowsInFile
+from leafspan.store._stored_rows import StoredRows
 from leafspan.store._texts import TableLease, Texts
-from leafspan.store._verified_rows import VerifiedRows, differences_of
 from leafspan.store._writer import Follower, Writer
 
 
 class FolderStore:
-    """The store of an index in a folder. The manifest is in memory, and read again when the change counter changes."""
+    """The store of an index in a folder. The catalogue is in memory, and read again when the change counter changes.
+
+    The rows are in the folder's own file. If a client of a Chroma server made the index, they are in a collection.
+    """
 
     def __init__(
         self,
@@ -39,9 +39,9 @@ class FolderStore:
         settings: Mapping[str, Any],
         id_: str,
         timeout: float,
-        embedder: str | None = None,
         *,
         damage: DamageRule,
+        was_served: bool = False,
     ) -> None:
         self._folder: Folder | None = folder
         self._name = name
@@ -54,7 +54,8 @@ class FolderStore:
         self._leaves_name = leaves_name(name)
         self._manifest_name = manifest_name(name)
         self._texts_name = texts_name(name)
-        self._embedder = embedder
+        self._was_served = was_served  # whether the rows are in a collection
+        self._rows = RowsInFile(folder.rows, name)
         self._checked_at: int | None = None  # changes of others at which the collections still existed
         self.settings = settings
         self.batch = _BATCH
@@ -87,7 +88,7 @@ class FolderStore:
 
         return Reader(
             LateCollection(partial(collection, self._leaves_name)),
-            LateCollection(partial(collection, self._manifest_name)),
+            LateCollection(partial(collection, self._manifest_name)) if self._was_served else self._rows,
             known=catalogue,
             load=_never_called,
             has_changed=lambda: folder.changes.count != count,
@@ -99,28 +100,45 @@ class FolderStore:
             copied=self.copied,
         )
 
-    def _catalogue(self, folder: Folder, *, of_chroma: bool = False) -> Flow[tuple[int, Catalogue]]:
+    def _catalogue(self, folder: Folder) -> Flow[tuple[int, Catalogue]]:
         """The current catalogue and its change count."""
         count = folder.changes.count  # first, so that everything read below is at least as new
-        found = folder.catalogues.get(self._manifest_name)  # read once: another thread may replace it at any time
-        if (
-            found is not None
-            and found.change == count
-            and (found.is_of_chroma or not of_chroma)
-            and not found.catalogue.is_damaged
-        ):
+        found = folder.catalogues.get(self._name)  # read once: another thread may replace it at any time
+        if found is not None and found.change == count and not found.catalogue.is_stale:
             return count, found.catalogue
-        known = None if of_chroma else (yield from known_without_chroma(folder, self._name, self._timeout))
-        if known is not None:
-            count, index = known
-            self._embedder = self._embedder or index.embedder
-            folder.catalogues[self._manifest_name] = Found(count, index.catalogue, is_of_chroma=False)
-            return count, index.catalogue
-        # Read the catalogue before Chroma is opened again: an open client does not see vectors that other processes add, so
-        # it could miss leaves of a version that has become current since.
-        catalogue = yield from self._read_catalogue(folder)
-        folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
+        catalogue = yield from self._read_catalogue(folder, None if found is None else found.catalogue)
+        folder.catalogues[self._name] = Found(count, catalogue)
         return count, catalogue
+
+    def _read_catalogue(self, folder: Folder, earlier: Catalogue | None) -> Flow[Catalogue]:
+        """Read what has changed, or all if a row could not be read."""
+        if self._was_served:
+            return Catalogue((yield from self._collected_rows(folder)))
+        known = earlier.rows if earlier is not None and isinstance(earlier.rows, StoredRows) else None
+        checked = known is not None and known.block.is_damaged
+        if known is not None and known.is_stale:
+            known = None
+        rows = yield Call(folder.rows.read, (self._name, known), {"checked": checked})
+        if rows is None:
+            raise CollectionGone(f"{self.described} was deleted meanwhile: open it again")
+        if earlier is not None and rows is known and not earlier.met:
+            return earlier  # with its caches
+        return Catalogue(rows)
+
+    def _collected_rows(self, folder: Folder) -> Flow[dict[str, Row]]:
+        """The rows in Chroma's collection.
+
+        They are read before Chroma is opened again: an open client does not see vectors that other processes add, so it
+        could miss leaves of a version that has become current since.
+        """
+        opened = folder.late_reader()
+        if opened is None:
+            opened = yield Call(folder.reopened_reader, (deadline_after(self._timeout),))
+        try:
+            manifest = yield Call(opened.collection, (self._manifest_name, deadline_after(self._timeout)))
+            return unpack_rows((yield from manifest.scan(["metadata"])))
+        finally:
+            opened.leave()
 
     def _check_there(self, folder: Folder) -> Flow[None]:
         """Check that the opened collections still exist, since others have changed the database.
@@ -129,40 +147,16 @@ class FolderStore:
             CollectionGone: if the collections were deleted or replaced.
         """
         count = folder.changes_of_others
-        opened = folder.manifest_reader()
+        opened = folder.late_reader()
         if opened is None:
             return  # another thread is opening it: the next reader checks
         try:
             leaves = yield Chroma(opened.client).call("get_collection", self._leaves_name, embedding_function=None)
-            yield Chroma(opened.client).call("get_collection", self._manifest_name, embedding_function=None)
         finally:
             opened.leave()
         if str(leaves.id) != self.id:
             raise CollectionGone(f"{self.described} was deleted and made again meanwhile: open it again")
         self._checked_at = count
-
-    def _read_catalogue(self, folder: Folder) -> Flow[Catalogue]:
-        """Read the current catalogue from Chroma, and keep it for other readers."""
-        count = folder.changes.count
-        known, names = yield from self.read_of_chroma(folder)
-        folder.has_read(self._name)
-        yield Call(folder.keep, (self._name, count, known, names))
-        return known.catalogue
-
-    def read_of_chroma(self, folder: Folder) -> Flow[tuple[KnownIndex, Sequence[str]]]:
-        """Read the index from Chroma, and the names of all indexes of the folder."""
-        opened = folder.manifest_reader()
-        if opened is None:
-            opened = yield Call(folder.reopened_reader, (deadline_after(self._timeout),))
-        try:
-            manifest = yield Call(opened.collection, (self._manifest_name, deadline_after(self._timeout)))
-            catalogue = Catalogue(unpack_rows((yield from manifest.scan(["metadata"]))))
-            folder.has_read(self._name)
-            names = index_names((yield from Chroma(opened.client).tables()))
-            embedder = (yield from self._stored_metadata(opened)).get("embedder")
-            return KnownIndex(self.id, self.settings, embedder, catalogue), names
-        finally:
-            opened.leave()
 
     def _stored_metadata(self, opened: Opened) -> Flow[Mapping[str, Any]]:
         """The metadata of the manifest's collection."""
@@ -180,36 +174,32 @@ class FolderStore:
         try:
             deadline = deadline_after(timeout)
             yield from self._wait_for(lock, partial(folder.try_writing, lock, deadline), timeout)
-            _, catalogue = yield from self._catalogue(folder, of_chroma=True)
-            rows = dict(catalogue.rows)
+            found = folder.catalogues.get(self._name)
+            catalogue = yield from self._read_catalogue(folder, None if found is None else found.catalogue)
             opened = yield Call(folder.opened, (deadline,))
             leaves = yield self._to_write(opened, self._leaves_name)
-            manifest = yield self._to_write(opened, self._manifest_name)
+            manifest = (yield self._to_write(opened, self._manifest_name)) if self._was_served else self._rows
         except BaseException:
             stop(False)
             raise
 
         def advance(changed: Set[str], *, settled: bool) -> Flow[None]:
-            # A new catalogue each time, since readers keep using the old one.
-            catalogue = Catalogue(dict(rows))
-            change = Change(self._name, KnownIndex(self.id, self.settings, self._embedder, catalogue), changed)
-            count = folder.advance(lock, deadline_after(self._timeout), change)
-            folder.catalogues[self._manifest_name] = Found(count, catalogue, is_of_chroma=True)
+            folder.advance(lock, deadline_after(self._timeout))
             yield from ()
 
         def latest() -> Flow[Catalogue]:
-            yield from ()
-            return folder.catalogues[self._manifest_name].catalogue
+            return (yield from self._catalogue(folder))[1]
 
+        rows = catalogue.rows
         writer = Writer(
             leaves,
             manifest,
-            rows=rows,
+            rows=rows.for_writer() if isinstance(rows, StoredRows) else rows,
             advance=advance,
             stop=stop,
             follower=self.follower,
             catalogue=latest,
-            notes_changes=True,
+            notes_changes=self._was_served,
         )
         if folder.files.to_rebuild.get(self._leaves_name, 0) is None and self.copied is not None:
             try:
@@ -244,26 +234,23 @@ class FolderStore:
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         """See ``Store``."""
-        folder, known = self._open_folder(), None
-        if self._embedder is None and folder.read_only:  # then Chroma cannot be opened
-            known = yield from known_without_chroma(folder, self._name, self._timeout)
-        if known is not None:
-            self._embedder = known[1].embedder
-        elif self._embedder is None:
-            opened = yield from self._opened_reader()
-            try:
-                self._embedder = (yield from self._stored_metadata(opened)).get("embedder")
-            finally:
-                opened.leave()
-        return read_embedder({} if self._embedder is None else {"embedder": self._embedder})
+        folder = self._open_folder()
+        if not self._was_served:
+            index = yield Call(folder.rows.find, (self._name,))
+            return None if index is None else read_embedder(index.notes)
+        opened = yield from self._opened_reader()
+        try:
+            return read_embedder((yield from self._stored_metadata(opened)))
+        finally:
+            opened.leave()
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
         """See ``Store``."""
-        opened = yield Call(self._open_folder().opened, (deadline_after(self._timeout),))
-        manifest = yield self._to_write(opened, self._manifest_name)
-        metadata = settings_with(self.settings, identity)
-        yield from manifest.annotate(metadata)
-        self._embedder = metadata["embedder"]
+        manifest: Collection | RowsInFile = self._rows
+        if self._was_served:
+            opened = yield Call(self._open_folder().opened, (deadline_after(self._timeout),))
+            manifest = yield self._to_write(opened, self._manifest_name)
+        yield from manifest.annotate(settings_with(self.settings, identity))
 
     @property
     def has_lost(self) -> bool:
@@ -285,7 +272,9 @@ class FolderStore:
 
     def check_database(self) -> Flow[str | None]:
         """See ``Store``."""
-        return (yield Call(check_pages, (self._open_folder().path,)))  # type: ignore[no-any-return]
+        folder = self._open_folder()
+        problem: str | None = yield Call(check_pages, (folder.path,))
+        return problem or (yield Call(folder.rows.check))
 
     def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
         """See ``Store``."""
@@ -311,23 +300,13 @@ class FolderStore:
             },
         }
 
-    def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
+    def rows(self) -> Flow[Mapping[str, Row]]:
         """See ``Store``."""
         folder = self._open_folder()
-        # A change between counting and reading would look like a difference: read again then.
-        for _ in range(_ATTEMPTS):
-            count = folder.changes.count
-            known, names = yield from self.read_of_chroma(folder)
-            kept = yield Call(folder.kept, (self._name, count))
-            if folder.changes.count == count or folder.changes.writing:
-                break
-        if folder.changes.count != count or folder.changes.writing:
-            kept = None  # a writer is at work or was killed, so nobody uses the file
-        differences = {} if kept is None else differences_of(kept, known)
-        if differences and repair:
-            folder.catalogues[self._manifest_name] = Found(count, known.catalogue, is_of_chroma=True)
-            yield Call(folder.keep, (self._name, count, known, names), {"anew": True})
-        return VerifiedRows(known.catalogue.rows, differences)
+        if self._was_served:
+            return (yield from self._collected_rows(folder))
+        rows = yield Call(folder.rows.read, (self._name, None), {"checked": True})
+        return {} if rows is None else dict(rows.for_writer().items())
 
     def vectors_found(self, catalogue: Catalogue) -> Flow[None]:
         """See ``Store``."""
@@ -420,21 +399,6 @@ class FolderStore:
         return self._folder
 
 
-def known_without_chroma(folder: Folder, name: str, timeout: float) -> Flow[tuple[int, KnownIndex] | None]:
-    """The index as known without Chroma: see ``Folder.known``.
-
-    If this process cannot open Chroma, wait for a writer at work: after a kill, the next writer is about to note the state.
-    """
-    deadline = deadline_after(timeout)
-    while (known := (yield Call(folder.known, (name,)))) is None and folder.read_only and folder.changes.is_in_use:
-        if time.monotonic() >= deadline:
-            break
-        yield Call(time.sleep, (_POLL_SECONDS,), native=asyncio.sleep)
-    return known  # type: ignore[no-any-return]
-
-
-_POLL_SECONDS = 0.02
-_ATTEMPTS = 5  # to read rows while nobody writes
 _AT_ONCE = 500  # leaves per step when lost vectors are looked for and written again
 _MIN_FOR_PROGRESS = 2_000  # number of leaves from which a progress bar is shown
 _BATCH = 5_000  # a little less than Chroma takes at once; a collection divides it if Chroma takes less

@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 from zlib import crc32
 
 from leafspan.checks import RESERVED_ID_PREFIX
 from leafspan.documents import with_language
-from leafspan.engines import Record
+from leafspan.engines import Field, Record
+from leafspan.flows import Flow
 from leafspan.values import Section, leaf_ids
 
 T = TypeVar("T")
@@ -28,8 +29,32 @@ HIDDEN_KEY = "hidden"
 PARTS_KEY = "parts"
 """The key in a row's ``extra`` for the metadata keys that models must not see."""
 
-_ROW_KEY = "row"
+ROW_KEY = "row"
 _TOKEN_KEY = "token"
+
+
+class ReadableRows(Protocol):
+    """A table of rows that can be read: see ``FlowTable``."""
+
+    def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
+        """The records of these documents."""
+        ...
+
+    def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
+        """All records."""
+        ...
+
+
+class WritableRows(Protocol):
+    """A table of rows that can be written: see ``FlowTable``."""
+
+    def put(self, records: Sequence[Record]) -> Flow[None]:
+        """Write records."""
+        ...
+
+    def delete(self, ids: Sequence[str]) -> Flow[None]:
+        """Delete the records of these documents."""
+        ...
 
 
 class Damage(NamedTuple):
@@ -164,7 +189,13 @@ class Row:
 
 def packed_row(packed: str) -> dict[str, str]:
     """Return the metadata of a row's record, from the row's line of JSON."""
-    return {_ROW_KEY: packed}
+    return {ROW_KEY: packed}
+
+
+def row_is_as_written(document_id: str, packed: bytes) -> bool:
+    """Whether a packed row matches its checksum."""
+    body, end = packed[:-_CHECKED], packed[-_CHECKED:]
+    return end == f',"crc":"{crc32(document_id.encode(errors="surrogatepass") + b" " + body):08x}"}}'.encode()
 
 
 def _values(document_id: str, metadata: Any) -> dict[str, Any]:
@@ -173,7 +204,7 @@ def _values(document_id: str, metadata: Any) -> dict[str, Any]:
     Raises:
         ValueError: if the row is not as leafspan wrote it. The message says what is wrong.
     """
-    packed = metadata.get(_ROW_KEY) if isinstance(metadata, Mapping) else None
+    packed = metadata.get(ROW_KEY) if isinstance(metadata, Mapping) else None
     if not isinstance(packed, str):
         raise ValueError("it is empty")
     checked = _CHECKSUM.match(packed, max(0, len(packed) - _CHECKED))

@@ -65,9 +65,9 @@ def read_settings(notes: Notes) -> dict[str, Any]:
     Raises:
         DamagedIndex: if the notes are not settings. ``IndexSettings`` checks the values.
     """
-    settings = _from_json(notes["leafspan"])
+    settings = _from_json(notes.get("leafspan"))
     if not isinstance(settings, dict) or "format" not in settings:
-        raise DamagedIndex(f"the settings of the index are damaged, got {shown(notes['leafspan'])}: {_RESTORE}")
+        raise DamagedIndex(f"the settings of the index are damaged, got {shown(notes.get('leafspan'))}: {_RESTORE}")
     return settings
 
 

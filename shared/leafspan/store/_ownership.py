@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from leafspan.engines import FlowEngine, FlowTable, Notes
 from leafspan.errors import IndexMismatch
@@ -55,13 +55,13 @@ def warn_of_namesake(engine: FlowEngine, name: str) -> Flow[None]:
         )
 
 
-def adoptable(engine: FlowEngine) -> Flow[str]:
-    """The end of an error message: which collections could be adopted, and which indexes exist."""
+def adoptable(engine: FlowEngine, others: Sequence[str] = ()) -> Flow[str]:
+    """The end of an error message: which collections could be adopted, and which indexes exist, with ``others``."""
     said = ""
     if names := (yield from engine.adoptable()):
         listed = ", ".join(map(repr, names))
         said = f", but there are Chroma collections ({listed}): leafspan.adopt, or leafspan adopt, makes an index of one"
-    indexes = index_names((yield from engine.tables()))
+    indexes = [*index_names((yield from engine.tables())), *others]
     if own := sorted(name for name in indexes if name.rpartition(".")[0] not in indexes):  # without trees, such as kb.tree
         listed = ", ".join([*map(repr, own[:_MOST_NAMED]), *(["..."] if len(own) > _MOST_NAMED else [])])
         said += f"; there is {listed}" if len(own) == 1 else f"; there are {listed}"

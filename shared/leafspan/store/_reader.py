@@ -16,7 +16,7 @@ from leafspan.store._damage import DamageRule, Met
 from leafspan.store._found_leaves import Current, StoredLeaf, hits_of, parsed
 from leafspan.store._last_change import LastChange
 from leafspan.store._late_collection import ReadableTable
-from leafspan.store._manifest import Row
+from leafspan.store._manifest import ReadableRows, Row
 from leafspan.store._visible_documents import VisibleDocuments
 from leafspan.values import Hit, LeafId
 
@@ -55,7 +55,7 @@ class Reader(VisibleDocuments):
     def __init__(
         self,
         leaves: ReadableTable,
-        manifest: ReadableTable,
+        manifest: ReadableRows,
         *,
         known: Catalogue | None,
         load: Callable[[], Flow[Catalogue]],

@@ -11,9 +11,9 @@ from leafspan.engines import FlowTable
 from leafspan.flows import Flow
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._damage import DamageRule, Met
+from leafspan.store._manifest import Row
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._texts import Texts
-from leafspan.store._verified_rows import VerifiedRows
 from leafspan.store._writer import Follower, Writer
 
 
@@ -108,8 +108,8 @@ class Store(Protocol):
         """
         ...
 
-    def verified_rows(self, *, repair: bool) -> Flow[VerifiedRows]:
-        """Compare the stored rows with the rows in the catalogue's file."""
+    def rows(self) -> Flow[Mapping[str, Row]]:
+        """The rows of all documents, by stored id, with damaged ones marked."""
         ...
 
     def vectors_found(self, catalogue: Catalogue) -> Flow[None]:

@@ -1,32 +1,96 @@
-"""The rows of an index in the file of catalogues. Each row is unpacked when it is asked for."""
+"""The rows of an index in a folder, as they were at one moment. Each row is unpacked when it is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+import struct
+from array import array
+from collections.abc import Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import cached_property
-from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from zlib import crc32
 
-from leafspan.store._document_table import DocumentTable, KeyedVersions, keyed_versions
-from leafspan.store._manifest import Damage, Row
-from leafspan.store._row_block import PackedRow, RowBlock
-from leafspan.store._row_head import RowHead
+from leafspan.engines import StaleRead
+from leafspan.store._document_table import DocumentTable, KeyedVersions, decoded, keyed_versions
+from leafspan.store._manifest import Damage, Row, packed_row, row_is_as_written
+from leafspan.store._row_head import RowHead, read_title
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 _CACHED = 5_000  # unpacked rows to keep: a few megabytes
-
-
+_AT_ONCE = 2_000  # rows to read at a time
+_HEAD = struct.Struct("<QQQQ")  # checksum of what follows; numbers of documents, bytes of a version, documents in progress
 _SAME = object()  # the row is unchanged in the block
 
 
-class _Place(NamedTuple):
-    """Where a row is."""
+class DamagedRow(StaleRead):
+    """A row is damaged. Reading starts again, with all damaged rows known."""
 
-    block: RowBlock
+
+class Place(NamedTuple):
+    """A row in the file: its number, and what its columns say of it."""
+
     number: int
+    version: str | None
+    leaves: int
+    is_open: bool  # whether a writer is at work on the document, or was killed
+
+
+class PackedRows(Protocol):
+    """Where packed rows are read from."""
+
+    def packed(self, numbers: Collection[int]) -> Mapping[int, bytes]:
+        """The packed rows with these numbers, without those that are gone."""
+        ...
+
+
+class RowBlock:
+    """The columns of an index's documents, up to a row's number. The rows stay in the file."""
+
+    def __init__(self, documents: DocumentTable, numbers: memoryview, opened: Sequence[int], upto: int) -> None:
+        self.documents = documents
+        self.numbers = numbers
+        self.opened = opened  # documents on which a writer was at work
+        self.upto = upto
+        self.is_stale = False  # whether a row is gone that newer rows have replaced
+        self.is_damaged = False  # whether a damaged row was read
+
+    @classmethod
+    def read(cls, content: bytes, upto: int) -> RowBlock | None:
+        """Read a block that ``pack`` made, or return None if it is damaged."""
+        if len(content) < _HEAD.size or crc32(memoryview(content)[8:]) != _HEAD.unpack_from(content)[0]:
+            return None
+        _, rows, width, opened = _HEAD.unpack_from(content)
+        rest = memoryview(content)[_HEAD.size :]
+
+        def column(size: int, length: int = rows) -> memoryview:
+            nonlocal rest
+            piece, rest = rest[: length * size], rest[length * size :]
+            return piece
+
+        keys, id_ends, numbers = (column(8).cast("Q") for _ in range(3))
+        in_progress = column(8, opened).cast("Q")
+        order, leaves = (column(4).cast("I") for _ in range(2))
+        versions = column(width)
+        return cls(DocumentTable(keys, order, id_ends, leaves, versions, rest), numbers, in_progress.tolist(), upto)
+
+    @staticmethod
+    def pack(rows: Sequence[tuple[str, Place]]) -> bytes:
+        """Pack documents in the order of their rows' numbers."""
+        documents = DocumentTable.of([(id_, each.version, each.leaves) for id_, each in rows]).columns
+        numbers = array("Q", [each.number for _, each in rows])
+        opened = array("Q", [at for at, (_, each) in enumerate(rows) if each.is_open])
+        width = len(documents["versions"]) // len(rows) if rows else 0
+        long = [documents["keys"], documents["id_ends"], memoryview(numbers), memoryview(opened)]
+        short = [documents["order"], documents["leaves"], documents["versions"], documents["ids"]]
+        body = _HEAD.pack(0, len(rows), width, len(opened))[8:] + b"".join([*long, *short])
+        return crc32(body).to_bytes(8, "little") + body
+
+    def place(self, at: int) -> Place:
+        """The place of a document's row."""
+        return Place(self.numbers[at], self.documents.version(at), self.documents.leaves(at), False)
 
 
 class StoredRows(Mapping[str, Row]):
@@ -35,49 +99,83 @@ class StoredRows(Mapping[str, Row]):
     It keeps a limited number of rows that were asked for, so its memory use is limited.
     """
 
-    def __init__(self, block: RowBlock, changes: Mapping[str, _Place | Row | None] | None = None) -> None:
-        self._block = block
+    def __init__(
+        self,
+        block: RowBlock,
+        owner: int,
+        source: PackedRows,
+        changes: Mapping[str, Place | Row | None] | None = None,
+        upto: int | None = None,
+        *,
+        for_writer: bool = False,
+    ) -> None:
+        self.block = block
+        self.owner = owner  # number of the index in the file
+        self.upto = block.upto if upto is None else upto  # number of the newest row
+        self._source = source
         self._changes = changes or {}
         self._kept: dict[str, Row] = {}
+        self._is_for_writer = for_writer
 
-    def changed_by(self, blocks: Iterable[tuple[RowBlock, Iterable[str]]]) -> StoredRows:
-        """Return the rows after some changes, each given as changed rows and ids of deleted documents."""
+    def changed_by(self, rows: Sequence[tuple[int, bytes, str | None, int, bool, bool]]) -> StoredRows:
+        """Return the rows after newer ones, which are given with their columns, and whether they delete a document."""
+        if not rows:
+            return self
         changes = dict(self._changes)
-        for block, gone in blocks:
-            for number in range(len(block.documents)):
-                changes[block.documents.id(number)] = _Place(block, number)
-            changes.update(dict.fromkeys(gone))
-        return StoredRows(self._block, changes)
+        for number, document, version, leaves, is_open, is_gone in rows:
+            changes[decoded(document)] = None if is_gone else Place(number, version, leaves, bool(is_open))
+        return StoredRows(self.block, self.owner, self._source, changes, rows[-1][0])
 
     def with_rows(self, rows: Mapping[str, Row | None]) -> StoredRows:
         """Return the rows with these ones replaced; None deletes a row."""
-        return StoredRows(self._block, {**self._changes, **rows})
+        changes = {**self._changes, **rows}
+        return StoredRows(self.block, self.owner, self._source, changes, self.upto, for_writer=self._is_for_writer)
+
+    def for_writer(self) -> StoredRows:
+        """The same rows for a writer: a damaged row is returned with its damage, and reading does not start again."""
+        return StoredRows(self.block, self.owner, self._source, self._changes, self.upto, for_writer=True)
+
+    def checked(self) -> StoredRows:
+        """Read every row, and return the rows with the damaged ones known."""
+        rows = {row.document_id: row for row in self.for_writer().values() if row.damage is not None}
+        return self.with_rows(rows)
 
     def changed_since(self, earlier: StoredRows) -> set[str] | None:
         """The ids of the documents whose rows differ, or None if only comparing all rows would tell."""
-        if self._block is not earlier._block:
+        if self.block is not earlier.block:
             return None
         now, before = self._changes, earlier._changes
         return {id_ for id_ in now.keys() | before.keys() if now.get(id_, _SAME) is not before.get(id_, _SAME)}
 
     @property
-    def is_damaged(self) -> bool:
-        """Whether a damaged row was found, so that the file cannot be used any more."""
-        return self._block.source.is_damaged
+    def is_stale(self) -> bool:
+        """Whether a row could not be read, so that the rows must be read again."""
+        return self.block.is_stale or self.block.is_damaged
 
     @property
     def damaged(self) -> dict[str, Damage]:
-        """The damage of each damaged document, by stored id. The file itself has no damaged documents."""
+        """The known damage, by stored id."""
         return {id_: row.damage for id_, row in self._changes.items() if isinstance(row, Row) and row.damage is not None}
+
+    @property
+    def half_done(self) -> list[Row]:
+        """The rows of documents that a writer has begun to write or delete."""
+        ids = [id_ for at in self.block.opened if (id_ := self.block.documents.id(at)) not in self._changes]
+        ids += [id_ for id_, each in self._changes.items() if each is not None and (isinstance(each, Row) or each.is_open)]
+        return [row for id_ in ids if (row := self.get(id_)) is not None and row.is_half_done]
 
     def get(self, document_id: str, default: Row | None = None) -> Row | None:  # type: ignore[override]
         """The row of a document, or the default if there is no such document.
 
         Raises:
-            DamagedCatalogue: if the row is damaged.
+            StaleRead: if the row is damaged, or no longer stored.
         """
         row = self._kept.get(document_id)
-        return self._find(document_id, default) if row is None else row
+        if row is None and (row := self._read(document_id)) is not None:
+            if len(self._kept) >= _CACHED:
+                self._kept.clear()
+            self._kept[document_id] = row
+        return default if row is None else row
 
     def __getitem__(self, document_id: str) -> Row:
         row = self.get(document_id)
@@ -88,11 +186,9 @@ class StoredRows(Mapping[str, Row]):
     def __contains__(self, document_id: object) -> bool:
         if not isinstance(document_id, str):
             return False
-        if document_id in self._kept:
-            return True
         if document_id in self._changes:
             return self._changes[document_id] is not None
-        return self._block.documents.find(document_id) is not None
+        return self.block.documents.find(document_id) is not None
 
     def __len__(self) -> int:
         return self._length
@@ -110,49 +206,28 @@ class StoredRows(Mapping[str, Row]):
 
     def all_rows(self) -> Iterator[Row]:
         """All rows, in the order of ``versions``."""
-        unchanged = (row for row in self._block.rows() if row.document_id not in self._changes)
-        return chain(unchanged, self._changed_rows())
-
-    def _changed_rows(self) -> Iterator[Row]:
-        return (row for each in self._changes.values() if (row := _row(each)) is not None)
+        for id_, each, packed in self._all_packed():
+            yield each if isinstance(each, Row) else self._unpacked(id_, each, packed)
 
     def heads(self) -> Iterator[Row | RowHead]:
-        """The heads of all rows, or whole rows, in the order of ``versions``.
-
-        Raises:
-            DamagedCatalogue: if a row is damaged.
-        """
-        unchanged = (head for head in self._block.heads() if head.document_id not in self._changes)
-        return chain(unchanged, self._changed_rows())
+        """The heads of all rows, or whole rows, in the order of ``versions``."""
+        for id_, each, packed in self._all_packed():
+            if isinstance(each, Row):
+                yield each
+            elif packed is None or not row_is_as_written(id_, packed):
+                yield self._unpacked(id_, each, packed)
+            else:
+                yield RowHead(id_, each.version, each.leaves, *read_title(packed))
 
     def versions(self) -> Iterator[tuple[str, str | None, int]]:
         """Each document with its current version and number of leaves. This unpacks no row."""
-        for document in self._block.documents:
+        for document in self.block.documents:
             if document[0] not in self._changes:
                 yield document
         yield from self._changed_versions()
 
     def _changed_versions(self) -> Iterator[tuple[str, str | None, int]]:
-        for id_, each in self._changes.items():
-            if isinstance(each, Row):
-                yield id_, each.version, each.leaves
-            elif each is not None:
-                yield each.block.documents.document(each.number)
-
-    def packed(self) -> Iterator[PackedRow]:
-        """All rows, packed.
-
-        Raises:
-            DamagedCatalogue: if a row is damaged.
-        """
-        for row in self._block.packed():
-            if row.document_id not in self._changes:
-                yield row
-        for each in self._changes.values():
-            if isinstance(each, Row):
-                yield PackedRow.of(each)
-            elif each is not None:
-                yield each.block.packed_row(each.number)
+        return ((id_, each.version, each.leaves) for id_, each in self._changes.items() if each is not None)
 
     @property
     def leaves(self) -> int:
@@ -171,7 +246,7 @@ class StoredRows(Mapping[str, Row]):
         if not len(mine.keys):
             return np.zeros(len(documents), dtype=bool)
         if self._has_equal_keys:
-            return are_current(self, documents)
+            return are_current(self.versions(), documents)
         at = np.minimum(np.searchsorted(mine.keys, others.keys), len(mine.keys) - 1)
         same = (mine.keys[at] == others.keys) & (mine.versions[at] == others.versions) & (mine.leaves[at] == others.leaves)
         found = np.empty(len(documents), dtype=bool)
@@ -183,10 +258,10 @@ class StoredRows(Mapping[str, Row]):
         """The versions of all documents, sorted by key."""
         import numpy as np
 
-        block = self._block.documents.by_key()
+        block = self.block.documents.by_key()
         if not self._changes:
             return block
-        numbers = (self._block.documents.find(id_) for id_ in self._changes)
+        numbers = (self.block.documents.find(id_) for id_ in self._changes)
         replaced = np.array([number for number in numbers if number is not None], dtype=np.uint32)
         kept = ~np.isin(block.places, replaced)
         mine: Sequence[NDArray[Any]] = block
@@ -202,20 +277,43 @@ class StoredRows(Mapping[str, Row]):
 
     @cached_property
     def _length(self) -> int:
-        replaced = sum(self._block.documents.find(id_) is not None for id_ in self._changes)
-        return len(self._block.documents) - replaced + sum(each is not None for each in self._changes.values())
+        replaced = sum(self.block.documents.find(id_) is not None for id_ in self._changes)
+        return len(self.block.documents) - replaced + sum(each is not None for each in self._changes.values())
 
-    def _find(self, document_id: str, default: Row | None) -> Row | None:
+    def _place(self, document_id: str) -> Place | Row | None:
         if document_id in self._changes:
-            row = _row(self._changes[document_id])
-        else:
-            number = self._block.documents.find(document_id)
-            row = None if number is None else self._block.row(number)
-        if row is None:
-            return default
-        if len(self._kept) >= _CACHED:
-            self._kept.clear()
-        self._kept[document_id] = row
+            return self._changes[document_id]
+        at = self.block.documents.find(document_id)
+        return None if at is None else self.block.place(at)
+
+    def _read(self, document_id: str) -> Row | None:
+        each = self._place(document_id)
+        if each is None or isinstance(each, Row):
+            return each
+        return self._unpacked(document_id, each, self._source.packed([each.number]).get(each.number))
+
+    def _all_packed(self) -> Iterator[tuple[str, Place | Row, bytes | None]]:
+        """All rows, packed; a row in memory is its own place."""
+        unchanged = (
+            (id_, self.block.place(at)) for at, (id_, _, _) in enumerate(self.block.documents) if id_ not in self._changes
+        )
+        changed = ((id_, each) for id_, each in self._changes.items() if each is not None)
+        rest: Iterator[tuple[str, Place | Row]] = chain(unchanged, changed)
+        while some := list(islice(rest, _AT_ONCE)):
+            packed = self._source.packed([each.number for _, each in some if isinstance(each, Place)])
+            for id_, each in some:
+                yield id_, each, None if isinstance(each, Row) else packed.get(each.number)
+
+    def _unpacked(self, document_id: str, place: Place, packed: bytes | None) -> Row:
+        if packed is None:
+            self.block.is_stale = True
+            raise StaleRead
+        row = Row.unpack(document_id, packed_row(packed.decode(errors="replace")))
+        if row.damage is None and (row.version, row.leaves) != (place.version, place.leaves):
+            row = row.in_doubt(Damage("its row in the manifest is damaged: its columns say something else", in_row=True))
+        if row.damage is not None and not self._is_for_writer:
+            self.block.is_damaged = True
+            raise DamagedRow(document_id)
         return row
 
 
@@ -237,18 +335,9 @@ class _Items(ItemsView[str, Row]):
         return ((row.document_id, row) for row in self._rows.all_rows())
 
 
-def _row(each: _Place | Row | None) -> Row | None:
-    return each.block.row(each.number) if isinstance(each, _Place) else each
-
-
-def are_current(rows: Mapping[str, Row], documents: DocumentTable) -> NDArray[np.bool_]:
-    """Whether each of these documents is current in ``rows``: the same version with the same number of leaves."""
+def are_current(versions: Iterable[tuple[str, str | None, int]], documents: DocumentTable) -> NDArray[np.bool_]:
+    """Whether each of these documents is current among the given versions: the same version and number of leaves."""
     import numpy as np
 
-    return np.array(
-        [
-            version is not None and (row := rows.get(id_)) is not None and row.version == version and row.leaves == leaves
-            for id_, version, leaves in documents
-        ],
-        dtype=bool,
-    )
+    known = {id_: (version, leaves) for id_, version, leaves in versions if version is not None}
+    return np.array([known.get(id_) == (version, leaves) for id_, version, leaves in documents], dtype=bool)

@@ -14,8 +14,7 @@ from leafspan.store._current_leaves import sort_out, version_of
 from leafspan.store._damage import DamageRule, Met, MetDamage
 from leafspan.store._found_leaves import Current, parsed
 from leafspan.store._last_change import LastChange
-from leafspan.store._late_collection import ReadableTable
-from leafspan.store._manifest import CHANGES_ID, Damage, Row, unpack_rows, unpack_token
+from leafspan.store._manifest import CHANGES_ID, Damage, ReadableRows, Row, unpack_rows, unpack_token
 from leafspan.values import LeafId
 
 _DOUBTS = 3  # attempts that must find a leaf damaged before it is called damaged, while a writer may be at work
@@ -29,7 +28,7 @@ class VisibleDocuments:
 
     def __init__(
         self,
-        manifest: ReadableTable,
+        manifest: ReadableRows,
         *,
         known: Catalogue | None,
         load: Callable[[], Flow[Catalogue]],

@@ -13,8 +13,9 @@ from leafspan.flows import Call, Flow
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._change_log import unlogged_change
 from leafspan.store._checksums import pack_checksums
-from leafspan.store._manifest import Row, row_records
+from leafspan.store._manifest import Row, WritableRows, row_records
 from leafspan.store._scope import Scope
+from leafspan.store._stored_rows import StoredRows
 from leafspan.values import LeafId, leaf_ids
 
 _MOST = 1_000_000  # largest number of leaves to delete for one version of a damaged document
@@ -71,9 +72,9 @@ class Writer:
     def __init__(
         self,
         leaves: FlowTable,
-        manifest: FlowTable,
+        manifest: WritableRows,
         *,
-        rows: dict[str, Row],
+        rows: Mapping[str, Row],
         advance: Callable[..., Flow[None]],
         stop: Callable[[bool], None],
         follower: Follower | None = None,
@@ -107,7 +108,9 @@ class Writer:
 
     def recover(self) -> Flow[None]:
         """Finish what a killed writer left half done, for the documents in ``rows``."""
-        yield from self.clear([row for row in self.rows.values() if row.is_half_done])
+        rows = self.rows
+        half_done = rows.half_done if isinstance(rows, StoredRows) else [row for row in rows.values() if row.is_half_done]
+        yield from self.clear(half_done)
 
     def replace(
         self,
@@ -195,8 +198,7 @@ class Writer:
         yield from self.write_rows([replace(row, leftovers=()) for row in rows if row.version is not None])
         deleted = [row.document_id for row in rows if row.version is None]
         yield from self._manifest.delete(deleted)
-        for document_id in deleted:
-            self.rows.pop(document_id, None)
+        self._set_rows(dict.fromkeys(deleted))
         self._changed.update(deleted)
         yield from self.advance()
 
@@ -218,8 +220,15 @@ class Writer:
         if rows:
             self._is_finished = False
             yield from self._manifest.put([*row_records(rows), *(unlogged_change() if self._notes_changes else [])])
-            self.rows.update((row.document_id, row) for row in rows)
+            self._set_rows({row.document_id: row for row in rows})
             self._changed.update(row.document_id for row in rows)
+
+    def _set_rows(self, rows: Mapping[str, Row | None]) -> None:
+        known = self.rows
+        if isinstance(known, StoredRows):
+            self.rows = known.with_rows(rows)
+        else:
+            self.rows = {id_: row for id_, row in {**known, **rows}.items() if row is not None}
 
     def _is_damaged(self, document_id: str) -> bool:
         row = self.rows.get(document_id)
