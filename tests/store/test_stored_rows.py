@@ -370,7 +370,7 @@ def test_what_a_killed_writer_had_begun_to_write_is_rolled_back_by_who_may_write
     assert dict(written.read()) == written.expected
 
 
-def test_documents_that_are_left_out_are_in_doubt_and_the_others_as_they_were(tmp_path: Path, unpacked: list[str]):
+def test_documents_that_are_left_out_are_suspect_and_the_others_as_they_were(tmp_path: Path, unpacked: list[str]):
     written = Written(tmp_path, {id_: Row(id_, "hash", VERSIONS[0], 2) for id_ in "abc"})
     catalogue = Catalogue(written.read())
     damage = Damage("a text is missing", in_row=False)
