@@ -207,7 +207,7 @@ def test_a_view_writes_over_no_damaged_document_that_was_moved_to_another_view(i
     index.add([Document(stored, "A plan that is theirs now.", metadata={"tenant": "b"})])
     break_row(index, place, stored)
     before = records(index, place.get("name", "kb"))["leaves"]
-    with pytest.raises(DamagedIndex, match="is damaged, and not of this view"):
+    with pytest.raises(DamagedIndex, match="is damaged and belongs to another view"):
         ours.add([Document("plan", "Another plan.")])
     assert ours.delete(["plan"]) == []
     assert records(index, place.get("name", "kb"))["leaves"] == before

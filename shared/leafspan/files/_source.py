@@ -151,7 +151,7 @@ AN_INDEX = "index"
 """The kind of a folder that holds an index."""
 
 # Names of an index's own files and folders. Only indexes have the first ones.
-_MARK = re.compile(r"chroma\.sqlite3|leafspan\.(?:changes|files|lock|segments|vectors)")
+_MARK = re.compile(r"chroma\.sqlite3|leafspan\.(?:changes|files|lock|segments|sqlite3(?:-journal)?|vectors)")
 _OWN = re.compile(rf"(?:{_MARK.pattern}).*|[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}")
 
 
