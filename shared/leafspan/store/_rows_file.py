@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import stat
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -73,9 +74,10 @@ class RowsFile:
     def is_there(self) -> bool:
         """Whether there is a file that is not empty."""
         try:
-            return self.path.stat().st_size > 0
+            there = self.path.stat()
         except OSError:
             return False
+        return there.st_size > 0 or not stat.S_ISREG(there.st_mode)  # anything else is an error when it is opened
 
     def check_there(self) -> None:
         """Check that the opened file was not deleted.
@@ -339,6 +341,8 @@ class _Connection:
 
     def _opened(self) -> sqlite3.Connection:
         if self._open is None:
+            _check_regular(self._path)
+            _check_regular(self._path.with_name(f"{ROWS}-journal"))
             if self._path.is_symlink():
                 raise StorageFailed(
                     f"{str(self._path)!r} is a symbolic link; leafspan does not write through links inside an index. "
@@ -379,6 +383,12 @@ class _Connection:
         ):
             return explained
         return DamagedIndex(f"{str(self._path)!r} cannot be read ({words}): {RESTORE}")
+
+
+def _check_regular(path: Path) -> None:
+    """Check that a path leads to a file, if to anything: SQLite would wait for the other end of a FIFO."""
+    if path.exists() and not path.is_file():
+        raise StorageFailed(f"{str(path)!r} must be a file of leafspan: move what is there to another place")
 
 
 def _columns_of(packed: str | None) -> tuple[str | None, int, bool, bytes | None]:
