@@ -462,10 +462,9 @@ def test_what_chroma_cannot_read_is_one_line(kb):
     with sqlite3.connect(kb / "chroma.sqlite3") as database:
         database.execute("DROP TABLE embeddings")
     database.close()
-    for command in (("query", "honey"), ("sync", "docs"), ("show",)):
-        told = fails(leafspan(*command))
-        assert told.startswith("could not open 'kb.manifest' in ")
-        assert "no such table: embeddings; " in told
+    told = fails(leafspan("check"))
+    assert told.startswith("could not open 'kb.leaves' in ")
+    assert "no such table: embeddings; " in told
 
 
 @pytest.mark.parametrize(
