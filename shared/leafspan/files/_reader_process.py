@@ -9,6 +9,7 @@ import os
 import pickle
 import select
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -18,11 +19,10 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
+from functools import cache
 from multiprocessing.spawn import get_executable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from leafspan.errors import MissingExtra
 from leafspan.files._formats import is_plain, read_file
@@ -32,11 +32,11 @@ from leafspan.files._source import Files
 from leafspan.splitting import layout_of
 
 _HELLO = b"leafspan reads"
+_LENGTH = struct.Struct("<Q")
 _CODE = "import sys; sys.path[:] = sys.argv[1:]; from leafspan.files._reader_process import serve; serve()"
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # each thread of theirs would reserve memory
-_LONGEST_START = 60  # seconds
-_AT_ONCE = 4_096  # bytes that the process takes without waiting, if it takes any
-_TOGETHER = 1 << 16  # bytes of documents that are sent at once
+_LONGEST_START = 60_000  # milliseconds
+_AT_ONCE = 4_096  # bytes that a pipe takes without waiting, if it takes any
 _FEWEST_SENT = 8  # files that the process still knows when it gets the next ones
 _MOST_IDLE = 2  # processes that wait for the next call
 _LONGEST_REASON = 200  # characters
@@ -123,29 +123,29 @@ class LimitedReading:
                 yield from records_of(path, self._files)
                 break
             answer = self._process.answer()
-            if answer is None:
-                code, self._process, self._sent = self._process.exit_code(), None, 0
-                if code is None or (code in _FROM_OUTSIDE and not is_blamed):
-                    is_blamed = code is not None
+            if isinstance(answer, Record | BadRecord):
+                is_blamed = True  # reading it again would yield it again
+                yield answer
+            elif answer is None:
+                ended, self._process, self._sent = self._process.ended(), None, 0
+                if ended is None or (ended in _FROM_OUTSIDE and not is_blamed):
+                    is_blamed = ended is not None
                     continue
-                yield BadRecord(self._why(code))
+                yield BadRecord(self._why(ended))
                 break
-            records, is_worn = answer
-            is_blamed = is_blamed or bool(records)  # reading it again would yield them again
-            yield from map(pickle.loads, records)
-            if is_worn is not None:
+            else:
                 self._sent -= 1
-                if is_worn:
+                if answer:
                     self._process.release(is_at_work=True)
                     self._process, self._sent = None, 0
                 break
         self._waiting.popleft()
 
-    def _why(self, code: int) -> str:
+    def _why(self, ended: int) -> str:
         limit = f"more than {self._limits.seconds} seconds of processor time"
-        if code == -signal.SIGXCPU:
+        if ended == -signal.SIGXCPU:
             return f"reading it takes {limit}"
-        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        how = f"signal {-ended}" if ended < 0 else f"exit code {ended}"
         return f"its reader ended ({how}): it may take {limit}, or more memory than {self._limits.memory:,} bytes"
 
     def _send(self) -> None:
@@ -207,15 +207,16 @@ class _Process:
             raise OSError("there is no Python to run")
         self._owner = _owner()
         self._has_begun = False
-        self._connection, its_end = Pipe()
-        with its_end:
-            self._popen = subprocess.Popen(
-                [get_executable(), "-P", "-c", _CODE, *map(os.path.abspath, sys.path)],
-                stdin=its_end.fileno(),
-                stdout=subprocess.DEVNULL,  # a library may print
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, **_ONE_THREAD},
-            )
+        self._popen = subprocess.Popen(
+            [get_executable(), "-P", "-c", _CODE, *map(os.path.abspath, sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **_ONE_THREAD},
+        )
+        assert self._popen.stdin is not None
+        assert self._popen.stdout is not None
+        self._requests, self._answers = self._popen.stdin, self._popen.stdout
 
     @property
     def is_usable(self) -> bool:
@@ -228,27 +229,23 @@ class _Process:
     def ask(self, request: tuple[str, bytes], *, must_wait: bool) -> bool:
         """Ask for a file's documents. Returns whether that was possible without waiting."""
         data = pickle.dumps(request)
-        if not must_wait:
-            poll = select.poll()
-            poll.register(self._connection, select.POLLOUT)
-            if len(data) > _AT_ONCE or not poll.poll(0):
-                return False
-        with suppress(OSError):  # it has ended, as the missing answer says
-            self._connection.send_bytes(data)
+        if not must_wait and (len(data) + _LENGTH.size > _AT_ONCE or not _is_ready(self._requests, select.POLLOUT, 0)):
+            return False
+        with suppress(BrokenPipeError):  # it has ended, as the missing answer says
+            _put(self._requests, data)
         return True
 
-    def answer(self) -> tuple[list[bytes], bool | None] | None:
-        """Return pickled documents, and at a file's end whether the process ends with it. None if the process has ended."""
-        with suppress(EOFError, OSError):
-            if not self._has_begun:
-                if not self._connection.poll(_LONGEST_START) or self._connection.recv_bytes(len(_HELLO)) != _HELLO:
-                    return None
-                self._has_begun = True
-            answer: tuple[list[bytes], bool | None] = self._connection.recv()
-            return answer
-        return None
+    def answer(self) -> Record | BadRecord | bool | None:
+        """Return a document, or at a file's end whether the process ends with it, or None if the process has ended."""
+        if not self._has_begun:
+            is_ready = _is_ready(self._answers, select.POLLIN, _LONGEST_START)
+            if not is_ready or self._answers.read(len(_HELLO)) != _HELLO:
+                return None
+            self._has_begun = True
+        data = _taken(self._answers)
+        return None if data is None else pickle.loads(data)
 
-    def exit_code(self) -> int | None:
+    def ended(self) -> int | None:
         """Return the exit code of the process, negative for a signal, or None if the process has never begun."""
         if not self._has_begun:
             self.end()
@@ -272,8 +269,9 @@ class _Process:
             self._popen.wait()
         else:
             self._popen.returncode = 0
-        with suppress(OSError):
-            self._connection.close()
+        for file in (self._requests, self._answers):
+            with suppress(OSError):
+                file.close()
 
 
 @atexit.register
@@ -282,26 +280,50 @@ def _end_all() -> None:
         _idle.pop().end()
 
 
+def _is_ready(file: BinaryIO | Any, event: int, milliseconds: int) -> bool:
+    poll = select.poll()
+    poll.register(file, event)
+    return bool(poll.poll(milliseconds))
+
+
+def _put(file: BinaryIO | Any, data: bytes) -> None:
+    file.write(_LENGTH.pack(len(data)) + data)
+    file.flush()
+
+
+def _taken(file: BinaryIO | Any) -> bytes | None:
+    """Return the next message, or None after the last."""
+    head = file.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    (length,) = _LENGTH.unpack(head)
+    data = file.read(length)
+    return data if len(data) == length else None
+
+
 def serve() -> None:
     """Read files in this process for its parent, until the parent ends, or a file takes too much memory."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
-    connection = Connection(os.dup(0))
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb", 1 << 16)
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):  # a library may print
+        os.dup2(null, descriptor)
     warnings.simplefilter("ignore")
     logging.disable()
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    connection.send_bytes(_HELLO)
+    answers.write(_HELLO)
+    answers.flush()
     before, is_worn = b"", False
-    with suppress(EOFError, OSError):
-        while not is_worn:
-            path, how = connection.recv()
-            if how != before:
-                before, (files, limits) = how, pickle.loads(how)
-                _limit("RLIMIT_CORE", 0)
-                _limit("RLIMIT_AS", limits.memory)
-            _limit("RLIMIT_CPU", math.ceil(time.process_time()) + limits.seconds)
-            is_worn = _answer(Path(path), files, limits, connection)
+    while not is_worn and (data := _taken(requests)) is not None:
+        path, how = pickle.loads(data)
+        if how != before:
+            before, (files, limits) = how, pickle.loads(how)
+            _limit("RLIMIT_CORE", 0)
+            _limit("RLIMIT_AS", limits.memory)
+        _limit("RLIMIT_CPU", math.ceil(time.process_time()) + limits.seconds)
+        is_worn = _answer(Path(path), files, limits, answers)
+        _put(answers, pickle.dumps(is_worn))
     os._exit(0)
 
 
@@ -311,10 +333,9 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _answer(path: Path, files: Files, limits: Limits, connection: Connection) -> bool:
+def _answer(path: Path, files: Files, limits: Limits, answers: BinaryIO) -> bool:
     """Send a file's documents, and return whether this process has so little memory left that it should end."""
-    records: list[bytes] = []
-    size = sent = 0
+    size = 0
     for record in records_of(path, files, limits):
         try:
             data = pickle.dumps(_with_layout(record))
@@ -322,15 +343,11 @@ def _answer(path: Path, files: Files, limits: Limits, connection: Connection) ->
             data = pickle.dumps(BadRecord(_reason(error, limits)))
         size += len(data)
         if size > limits.output:
-            records.append(pickle.dumps(BadRecord(f"its documents are larger than {limits.output:,} bytes")))
+            data = pickle.dumps(BadRecord(f"its documents are larger than {limits.output:,} bytes"))
+        answers.write(_LENGTH.pack(len(data)) + data)
+        if size > limits.output:
             break
-        records.append(data)
-        if size - sent > _TOGETHER:
-            connection.send((records, None))
-            records, sent = [], size
-    is_worn = _size_of_process() > limits.memory // 2
-    connection.send((records, is_worn))
-    return is_worn
+    return _size_of_process() > limits.memory // 2
 
 
 def _with_layout(record: Record | BadRecord) -> Record | BadRecord:
@@ -353,6 +370,12 @@ def _limit(name: str, value: int) -> None:
 
 def _size_of_process() -> int:
     """Return this process's size in bytes, or 0 where the system does not say it."""
-    with suppress(OSError, ValueError), open("/proc/self/statm", "rb", buffering=0) as statistics:
-        return int(statistics.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    return 0
+    try:
+        return int(os.pread(_statistics(), 100, 0).split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
+
+
+@cache
+def _statistics() -> int:
+    return os.open("/proc/self/statm", os.O_RDONLY)
