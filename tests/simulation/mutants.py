@@ -399,8 +399,8 @@ MUTANTS = (
     Mutant(
         "segments do not follow the catalogue",
         "segments._mirror",
-        "        if (known := self._snapshot) is not None and known.catalogue is catalogue and not known.is_damaged:\n            return known\n        yield from self._lock()\n        try:\n            self._went_on = time.monotonic()\n            if",
-        "        if (known := self._snapshot) is not None:\n            return known\n        yield from self._lock()\n        try:\n            self._went_on = time.monotonic()\n            if",
+        "        if (snapshot := self._snapshot) is not None and snapshot.catalogue is catalogue and not snapshot.is_damaged:\n            return snapshot\n        yield from self._lock()\n        try:\n            if",
+        "        if (snapshot := self._snapshot) is not None:\n            return snapshot\n        yield from self._lock()\n        try:\n            if",
     ),
     Mutant(
         "dead leaves of segments are found",
