@@ -449,7 +449,7 @@ MUTANTS = (
     Mutant(
         "a document is accepted that Chroma's tables refuse",
         "documents._metadata",
-        "        if found > most:\n",
+        "        if count > most:\n",
         "        if False:\n",
     ),
     # Equal vectors: search/_vectors.py
