@@ -160,12 +160,6 @@ BEFORE_WORK = {
         "-o",
         "nowhere/tuned.yaml",
     ): "cannot write to 'nowhere/tuned.yaml': its folder does not exist",
-    (
-        "tune",
-        "questions.jsonl",
-        "--resume",
-        "nowhere/tuning.json",
-    ): "cannot write to 'nowhere/tuning.json': its folder does not exist",
     ("questions", "nowhere/made.jsonl"): "cannot write to 'nowhere/made.jsonl': its folder does not exist",
 }
 

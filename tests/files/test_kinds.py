@@ -16,12 +16,15 @@ from hypothesis import strategies as st
 
 from leafspan import Document, Files, HierarchicalSplitter, Index, InvalidArgument
 from leafspan.documents import check_document, read_documents
+from leafspan.engines import Record
 from leafspan.errors import InvalidDocument
 from leafspan.files import FileReading, Skipped
 from leafspan.files._opening import whole_characters
 from leafspan.hosting import split_into_leaves
+from leafspan.store._manifest import unpack_rows
 from tests.pdf import pdf
 from tests.profiles import examples
+from tests.rows import collection
 
 
 def read(folder: Path, **options: Any) -> tuple[list[Document], list[Skipped]]:
@@ -170,7 +173,8 @@ def test_headings_of_html_are_headings_of_the_index(tmp_path: Path):
     (tmp_path / "bees.htm").write_text(PAGE)
     with Index.open(tmp_path / "kb") as index:
         assert index.add(tmp_path / "bees.htm").added == ("bees.htm",)
-        [row] = index._store._folder.catalogues["kb.manifest"][1].rows.values() if index.documents() else []
+        [metadata] = collection(index, "kb.manifest").get()["metadatas"]
+    [row] = unpack_rows({"bees.htm": Record("bees.htm", metadata=metadata)}).values()
     assert [(section.depth, section.text) for section in row.sections] == [(1, "Bees"), (2, "Honey")]
 
 

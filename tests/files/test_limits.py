@@ -42,7 +42,7 @@ def evaluated(path, files):
 _formats.READERS[".csv"] = evaluated
 _reader_process.serve()
 """
-BUSY = "[str(end) for end in [time.process_time() + .8] for _ in iter(lambda: time.process_time() < end, False)][-1:]"
+BUSY = "[str(end) for end in [time.process_time() + .6] for _ in iter(lambda: time.process_time() < end, False)][-1:]"
 SECOND = "more than 1 seconds of processor time"
 BYTES = "536,870,912 bytes"
 HOSTILE = {
@@ -94,12 +94,12 @@ def test_what_passes_a_limit_or_ends_the_process_is_skipped_and_the_others_are_r
 
 @pytest.mark.usefixtures("alone")
 def test_the_time_of_earlier_files_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_reader_process, "LIMITS", Limits(2, 2**31, 2**20))
+    monkeypatch.setattr(_reader_process, "LIMITS", Limits(1, 2**31, 2**20))
     monkeypatch.setattr(_reader_process, "_CODE", EVALUATES)
-    for number in range(5):
+    for number in range(3):
         (tmp_path / f"{number}.csv").write_text(BUSY)
     documents, skipped = read(tmp_path)
-    assert (len(documents), skipped) == (5, [])
+    assert (len(documents), skipped) == (3, [])
 
 
 class _Panic(BaseException):

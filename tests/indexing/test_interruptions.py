@@ -13,6 +13,7 @@ from leafspan import Document, Index
 from leafspan.embedding import default_embedder
 from leafspan.engines.chroma._collection import Collection
 from leafspan.errors import FunctionFailed, InvalidDocument
+from leafspan.store._rows_file import RowsInFile
 from tests.corpus import DOCUMENTS, SPLITTER
 from tests.profiles import paired
 
@@ -36,6 +37,30 @@ def failing_after(texts: int, error: BaseException) -> Callable[[list[str]], Any
         return default_embedder().documents(some)
 
     return embed
+
+
+class Writes:
+    """Counts the writes of an index: of leaves, and of rows. It interrupts one of them, before or after it is made."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, write: int, *, before: bool = False) -> None:
+        self.made = 0
+        self._write = write
+        self._before = before
+        patch.setattr(Collection, "_write", self._counted(Collection._write))
+        patch.setattr(RowsInFile, "put", self._counted(RowsInFile.put))
+        patch.setattr(RowsInFile, "delete", self._counted(RowsInFile.delete))
+
+    def _counted(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*arguments: Any, **options: Any) -> Any:
+            self.made += 1
+            number = self.made
+            if number == self._write and self._before:
+                raise KeyboardInterrupt
+            yield from original(*arguments, **options)
+            if number == self._write:
+                raise KeyboardInterrupt
+
+        return counted
 
 
 def one_leaf_each(count: int) -> list[Document]:
@@ -101,23 +126,11 @@ async def test_a_task_that_is_cancelled_says_it_too(tmp_path: Path):
 def test_an_interruption_during_any_write_leaves_each_document_whole(index: Index, monkeypatch, write, before):
     old = {each.id: each.text for each in DOCUMENTS}
     new = {each.id: each.text for each in CHANGED}
-    original = Collection._write
-    writes = 0
-
-    def interrupted(self, *arguments):
-        nonlocal writes
-        writes += 1
-        if writes == write and before:
-            raise KeyboardInterrupt
-        yield from original(self, *arguments)
-        if writes == write:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(Collection, "_write", interrupted)
-    with pytest.raises(KeyboardInterrupt) as caught:
-        index.add(CHANGED)
+    with monkeypatch.context() as patch:
+        Writes(patch, write, before=before)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            index.add(CHANGED)
     assert notes(caught.value) == ["stored 0 of 3 documents; add the same again to go on"]
-    monkeypatch.setattr(Collection, "_write", original)
     texts = {each.id: index.get(each.id).text for each in DOCUMENTS}
     assert texts in (old, new)
     for leaf in index.leaves():
@@ -149,20 +162,10 @@ AWAY = {
 def test_what_was_interrupted_does_not_come_back_after_what_is_done_next(tmp_path: Path, monkeypatch, operation, write):
     with Index.open(tmp_path) as index:
         index.add(BEFORE)
-        original = Collection._write
-        writes = 0
-
-        def interrupted(self, *arguments):
-            nonlocal writes
-            writes += 1
-            yield from original(self, *arguments)
-            if writes == write:
-                raise KeyboardInterrupt
-
-        monkeypatch.setattr(Collection, "_write", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            index.add(MEANWHILE)
-        monkeypatch.setattr(Collection, "_write", original)
+        with monkeypatch.context() as patch:
+            Writes(patch, write)
+            with pytest.raises(KeyboardInterrupt):
+                index.add(MEANWHILE)
         {**BACK, **AWAY}[operation](index)
         expected = {} if operation in AWAY else {each.id: each.text for each in BEFORE}
         assert {each.id: index.get(each.id).text for each in index.documents()} == expected

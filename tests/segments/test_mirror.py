@@ -368,7 +368,6 @@ def test_what_lies_in_a_folder_that_has_become_read_only_is_used_and_what_is_add
 
 def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path):
     with open_at(tmp_path / "kb") as index:
-        shutil.rmtree(tmp_path / "kb" / "leafspan.segments")
         (tmp_path / "kb" / "leafspan.segments").write_text("mine")
         index.add(some_documents(1, 2))
         with pytest.warns(RuntimeWarning, match="nothing can be kept"):

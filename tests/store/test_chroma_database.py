@@ -29,7 +29,6 @@ def test_the_collections_of_an_index_are_told_from_others(tmp_path: Path):
     found = stored_vectors(tmp_path)
     assert {each.collection: each.own for each in found.values()} == {
         "kb.leaves": True,
-        "kb.manifest": True,
         "notes": False,
         "notes.manifest": False,
     }

@@ -139,5 +139,5 @@ def test_so_does_the_error_behind_a_client(client: Any, place: dict[str, Any]):
     ],
 )
 def test_a_collection_that_does_not_say_how_it_compares_vectors_has_chromas_default(configuration, metadata, space):
-    handle = SimpleNamespace(name="docs", configuration_json=configuration, metadata=metadata)
+    handle = SimpleNamespace(id="1", name="docs", configuration_json=configuration, metadata=metadata)
     assert ForeignCollection(handle).space == space

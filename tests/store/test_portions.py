@@ -149,7 +149,7 @@ async def test_the_event_loop_goes_on_between_the_writes_of_adding_replacing_and
         monkeypatch.setattr(ChromaCollection, method, call)
 
     monkeypatch.setattr(Portions, "note", lambda self, records, seconds: None)
-    monkeypatch.setattr("leafspan.engines.chroma._portions._FEWEST", 10)  # so all portions are of ten records
+    monkeypatch.setattr("leafspan.engines.chroma._collection._FEWEST", 10)  # so all portions are of ten records
     for method in begun:
         noting(method)
     index = await Index.aopen(tmp_path / "kb")

@@ -641,12 +641,26 @@ def test_a_vector_of_zeros_is_taken_and_reported(client: Any, kb: Path):
         assert index.retrieve("ships", BM25(), k=1)[0].document_id == "zero"
 
 
+@pytest.mark.parametrize("documents", [[], [{"id": "tea", "text": "Tea is hot."}]], ids=["empty", "with a document"])
 @pytest.mark.parametrize("name", ["kb.leaves", "kb.manifest"])
-def test_the_collections_of_an_index_are_not_adopted(tmp_path: Path, kb: Path, name: str):
+def test_the_collections_of_an_index_are_not_adopted(tmp_path: Path, name: str, documents: list[Any]):
+    client = chromadb.EphemeralClient(settings=chromadb.Settings(anonymized_telemetry=False))
+    with Index.open(client=client) as index:
+        index.add(documents)
+        with pytest.raises(InvalidArgument, match=f"'{name}' belongs to an index already: open it with Index.open"):
+            leafspan.adopt(client, tmp_path / "other", collection=name)
+    client.delete_collection("kb.leaves")
+    client.delete_collection("kb.manifest")
+
+
+@pytest.mark.parametrize("documents", [[], [{"id": "tea", "text": "Tea is hot."}]], ids=["empty", "with a document"])
+def test_the_leaves_of_an_index_in_a_folder_are_not_adopted(tmp_path: Path, kb: Path, documents: list[Any]):
     with Index.open(kb) as index:
-        index.add({"id": "tea", "text": "Tea is hot."})
-    with pytest.raises(InvalidArgument, match=f"'{name}' belongs to an index already: open it with Index.open"):
-        leafspan.adopt(kb, tmp_path / "other", collection=name)
+        index.add(documents)
+    with pytest.raises(InvalidArgument, match=r"'kb\.leaves' belongs to an index already: open it with Index\.open"):
+        leafspan.adopt(kb, tmp_path / "other", collection="kb.leaves")
+    with pytest.raises(IndexNotFound, match="no collections except an index's own: open the index itself"):
+        leafspan.adopt(kb, tmp_path / "other")
 
 
 def test_other_things_are_no_source(tmp_path: Path, client: Any):

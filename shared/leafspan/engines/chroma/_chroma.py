@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -121,12 +121,16 @@ def maker_of(metadata: Mapping[str, Any]) -> str:
 MADE_BY_LEAFSPAN = "leafspan"
 
 
-def foreign_names(names: Iterable[str]) -> list[str]:
+def foreign_names(tables: Mapping[str, Notes]) -> list[str]:
     """Return the sorted names of the tables that do not belong to an index."""
-    every = set(names)
-    indexes = [name.removesuffix(".manifest") for name in every if name.endswith(".manifest")]
+    indexes = [name.removesuffix(".manifest") for name in tables if name.endswith(".manifest")]
     own = {f"{name}{suffix}" for name in indexes for suffix in (".leaves", ".manifest", ".texts", ".segments")}
-    return sorted(every - own)
+    return sorted(name for name, notes in tables.items() if name not in own and not has_own_notes(notes))
+
+
+def has_own_notes(notes: Notes) -> bool:
+    """Whether a table with these notes is the manifest or the leaves of an index."""
+    return "leafspan" in notes or notes.get("made_by") == MADE_BY_LEAFSPAN
 
 
 def folder_of(client: Any) -> str | None:

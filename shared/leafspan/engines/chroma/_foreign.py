@@ -8,7 +8,15 @@ from typing import Any
 
 from leafspan.checks import shown
 from leafspan.engines._port import Field, Record
-from leafspan.engines.chroma._chroma import MADE_BY_LEAFSPAN, Chroma, foreign_names, fresh_client, maker_of, with_notes
+from leafspan.engines.chroma._chroma import (
+    MADE_BY_LEAFSPAN,
+    Chroma,
+    foreign_names,
+    fresh_client,
+    has_own_notes,
+    maker_of,
+    with_notes,
+)
 from leafspan.engines.chroma._collection import Collection
 from leafspan.engines.chroma._failures import CollectionGone, caller_of
 from leafspan.errors import IndexNotFound, InvalidArgument
@@ -55,7 +63,7 @@ class ForeignCollection:
 
     def maker(self) -> Flow[str | None]:
         """Return who wrote the records, as far as a record shows it, or None if the collection is empty."""
-        if "leafspan" in self._collection.notes:
+        if has_own_notes(self._collection.notes):
             return MADE_BY_LEAFSPAN
         record = yield from self._collection.first("metadata")
         return None if record is None else maker_of(record.metadata or {})
