@@ -14,11 +14,7 @@ from leafspan.values import Leaf, LeafId
 
 
 def check_text(row: Row, leaf: LeafId, record: Record | None) -> None:
-    """Check the text of a leaf of a document's current version.
-
-    Raises:
-        ValueError: if the text is missing or was changed. The message says what is wrong with the document.
-    """
+    """Check the text of a leaf of a document's current version. The ValueError says what is wrong with the document."""
     if record is None or record.text is None:
         raise ValueError(f"{_name(leaf)} is missing" if record is None else f"the text of {_name(leaf)} is missing")
     if not text_is_as_written(row.checksums, leaf.ordinal, record.text):
@@ -26,11 +22,7 @@ def check_text(row: Row, leaf: LeafId, record: Record | None) -> None:
 
 
 def check_record(row: Row, leaf: LeafId, text: str, metadata: Mapping[str, Any] | None) -> str:
-    """Check a leaf's or a summary's text and place, and return the packed place.
-
-    Raises:
-        ValueError: if one of them is missing or was changed.
-    """
+    """Check a leaf's or a summary's text and place, and return the packed place. The ValueError says what is wrong."""
     packed = metadata.get(STRUCTURE_KEY) if metadata is not None else None
     if not isinstance(packed, str):
         raise ValueError(f"the place of {_name(leaf)} is missing")
@@ -41,12 +33,7 @@ def check_record(row: Row, leaf: LeafId, text: str, metadata: Mapping[str, Any] 
 
 
 def read_place(row: Row, leaf: LeafId, text: str, metadata: Mapping[str, Any] | None) -> Leaf:
-    """Return a leaf of a document's current version with its place.
-
-    Raises:
-        IndexMismatch: if the leaf is stored in another format.
-        ValueError: if its text or place is missing or was changed.
-    """
+    """Return a leaf of a document's current version with its place."""
     return unpack_place(leaf, check_record(row, leaf, text, metadata), checked=True)
 
 

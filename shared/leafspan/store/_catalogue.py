@@ -33,12 +33,7 @@ _CACHE_SIZE = 128  # entries in each cache of a catalogue
 
 
 class Selection:
-    """A set of documents, such as those that match a filter.
-
-    Attributes:
-        leaves: The number of leaves of all its documents.
-        chosen: A numbering of documents and an array that says for each number whether the set has that document, or None.
-    """
+    """A set of documents, such as those that match a filter."""
 
     def __init__(
         self,
@@ -47,8 +42,8 @@ class Selection:
         chosen: tuple[Numbering, NDArray[np.bool_]] | None = None,
     ) -> None:
         self._given = ids
-        self.leaves = leaves
-        self.chosen = chosen
+        self.leaves = leaves  # number of leaves of all its documents
+        self.chosen = chosen  # for each number of the numbering, whether the set has the document
 
     def __repr__(self) -> str:
         return f"Selection(leaves={self.leaves})"
@@ -68,21 +63,13 @@ class Selection:
 
 
 class Totals(NamedTuple):
-    """Totals over some documents.
-
-    Attributes:
-        documents: Number of documents.
-        leaves: Number of leaves.
-        words: Total length of the texts in words.
-        characters: Total length of the texts in characters.
-        languages: Number of documents by language code, most frequent first.
-    """
+    """Totals over some documents."""
 
     documents: int
     leaves: int
-    words: int
-    characters: int
-    languages: Mapping[str, int]
+    words: int  # total length of the texts
+    characters: int  # total length of the texts
+    languages: Mapping[str, int]  # number of documents by language code, most frequent first
 
 
 class Visibility(Protocol):
@@ -129,14 +116,11 @@ class Catalogue:
     Without a scope, a document's shown id is its stored id. A scoped view shows the documents that match its filter. It
     shows a document that was added through it without the suffix of the stored id. If such a document has the same shown id
     as another one, the view shows its own.
-
-    Attributes:
-        met: Stored (document, version) pairs that readers found damaged since the catalogue was read. Replace the whole
-            dict.
     """
 
     def __init__(self, rows: Mapping[str, Row], stored: Mapping[str, str] | None = None) -> None:
         self.rows = rows
+        # Stored (document, version) pairs that readers found damaged since; replace the whole dict.
         self.met: Mapping[tuple[str, str], Damage] = {}
         self._stored = stored
         self._selections: _LRUCache[Where, Selection] = _LRUCache()

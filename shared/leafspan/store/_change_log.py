@@ -20,19 +20,12 @@ _ONE_IN = 16  # a writer counts the entries after one in 16 changes on average
 
 
 class Position(NamedTuple):
-    """How far a reader has read the log.
+    """How far a reader has read the log."""
 
-    Attributes:
-        token: The token of the last change, or None if there was no change or the token is damaged.
-        log: Id of the log, or None for the first log of an index.
-        entries: The ids of all entries that the log had.
-        open: The documents of unfinished changes, by entry id.
-    """
-
-    token: str | None = None
-    log: str | None = None
-    entries: frozenset[str] = frozenset()
-    open: Mapping[str, frozenset[str]] = {}
+    token: str | None = None  # of the last change; None if there was no change or it is damaged
+    log: str | None = None  # the log's id; None for the first log of an index
+    entries: frozenset[str] = frozenset()  # ids of all entries that the log had
+    open: Mapping[str, frozenset[str]] = {}  # documents of unfinished changes, by entry id
 
     @property
     def is_settled(self) -> bool:
@@ -41,17 +34,11 @@ class Position(NamedTuple):
 
 
 class Since(NamedTuple):
-    """What has changed since a position.
-
-    Attributes:
-        position: The position now.
-        documents: The ids of the documents that may have changed, or None if the whole manifest must be read.
-        is_new: Whether a new change was found, and not only a known change that is still open.
-    """
+    """What has changed since a position."""
 
     position: Position
-    documents: frozenset[str] | None
-    is_new: bool
+    documents: frozenset[str] | None  # those that may have changed; None if the whole manifest must be read
+    is_new: bool  # whether there is a new change, not only one that is still open
 
 
 def last_position(manifest: FlowTable) -> Flow[Position]:

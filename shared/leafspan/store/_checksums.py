@@ -33,7 +33,7 @@ def text_is_as_written(checksums: str, ordinal: int, text: str) -> bool:
 
 
 def bytes_are_as_written(checksums: str, ordinal: int, text: bytes, place: bytes | None) -> bool:
-    """Like ``is_as_written``, for a text and a place in UTF-8. A place of None is not checked."""
+    """Whether a text and a place in UTF-8 match their checksums. A place of None is not checked."""
     start = WIDTH * ordinal
     if place is None:
         return a2b_base64(checksums[start : start + WIDTH // 2]) == (crc32(text) & _BITS).to_bytes(3)

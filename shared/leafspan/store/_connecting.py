@@ -43,16 +43,7 @@ def open_store(
     freshness: float = 0.0,
     damage: DamageRule | None = None,
 ) -> Flow[Store]:
-    """Open the store of an index, or make the index.
-
-    Raises:
-        InvalidArgument: if neither or both of ``path`` and ``client`` are given, or one is out of its range.
-        IndexNotFound: if there is no such index, and ``create`` is False.
-        IndexMismatch: if the collections are not a leafspan index, or are stored in another format.
-        WriterBusy: if another writer takes longer than the timeout.
-        ServerTimeout: if a server does not answer in time.
-        StorageFailed: if the storage cannot be reached, or fails.
-    """
+    """Open the store of an index, or make the index."""
     _check_options(path, client, name, timeout)
     check_number("freshness", freshness, at_least=0, unit="seconds")
     rule = DamageRule() if damage is None else damage
@@ -72,12 +63,7 @@ def open_store(
 
 
 def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -> Flow[bool]:
-    """Whether there is an index of this name. This writes nothing. See ``open_store`` for the arguments.
-
-    Raises:
-        InvalidArgument: as ``open_store``.
-        IndexMismatch: if another program made a collection with a name that this index would use.
-    """
+    """Whether there is an index of this name. This writes nothing."""
     _check_options(path, client, name, timeout)
     if client is not None:
         return (yield from find_manifest(to_engine(client, timeout), name)) is not None
@@ -229,11 +215,7 @@ def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], time
 
 
 def _check_empty(engine: FlowEngine, name: str, where: Path | None = None) -> Flow[None]:
-    """Check that an index that is about to be made has no leaves yet.
-
-    Raises:
-        DamagedIndex: if it has: its rows are lost, or in a folder.
-    """
+    """Check that an index that is about to be made has no leaves: if it has, its rows are lost or in a folder."""
     leaves = yield from engine.table(leaves_name(name))
     if leaves is None or not (yield from leaves.scan([])):
         return

@@ -23,13 +23,9 @@ _PAUSE = 0.02  # seconds
 def read_consistently(
     store: Store, read: Callable[[Reader], Flow[T]], scope: Scope | None = None, *, leave_out: bool = False
 ) -> Flow[T]:
-    """Run ``read``, and run it again whenever a document that it read was replaced in between.
+    """Run ``read``, and run it again, up to ten times, whenever a document that it read was replaced in between.
 
     It also runs again whenever it meets a damaged document that must be left out.
-
-    Raises:
-        ConcurrentUpdate: if documents were replaced during each of ten attempts.
-        DamagedIndex: if a document is damaged, and damaged documents are not left out.
     """
     met = Met()
     attempts, again = 0, False

@@ -12,21 +12,13 @@ from leafspan.values import LeafId
 
 
 class SortedOut(NamedTuple):
-    """Leaves, sorted by what the manifest says about them.
+    """Leaves, sorted by what the manifest says about them."""
 
-    Attributes:
-        current: Shown id of each wanted current leaf, by stored id.
-        damaged: Stored ids of damaged documents that have one of these leaves.
-        textless: Stored ids of wanted current leaves without a text.
-        doubtful: (document, version) pairs of leaves that are not current, and were not met before.
-        stale: Stored ids of the documents of leaves that are not current, and were not current when met before.
-    """
-
-    current: dict[str, LeafId]
-    damaged: set[str]
-    textless: list[str]
-    doubtful: set[tuple[str, str]]
-    stale: set[str]
+    current: dict[str, LeafId]  # shown id of each wanted current leaf, by stored id
+    damaged: set[str]  # stored ids of damaged documents that have one of these leaves
+    textless: list[str]  # stored ids of wanted current leaves without a text
+    doubtful: set[tuple[str, str]]  # (document, version) pairs that are not current, and were not met before
+    stale: set[str]  # stored ids of documents whose leaves are not current, and were not when met before
 
 
 def sort_out(

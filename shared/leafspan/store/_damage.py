@@ -22,27 +22,16 @@ REMEDY = "call repair(), then add the document again"
 
 @dataclass(slots=True)
 class DamageRule:
-    """What a store does about damaged documents.
+    """What a store does about damaged documents."""
 
-    Attributes:
-        leave_out: Whether readers leave them out.
-        subject: The words before the document's id in messages.
-        remedy: How to repair the document.
-        warned: The ids of documents that were warned about, so that each gets only one warning.
-    """
-
-    leave_out: bool = False
-    subject: str = "document"
+    leave_out: bool = False  # whether readers leave damaged documents out
+    subject: str = "document"  # the words before the document's id in messages
     remedy: str = REMEDY
-    warned: set[str] = field(default_factory=set)
+    warned: set[str] = field(default_factory=set)  # ids of documents that were warned about: each gets only one warning
 
     @classmethod
     def of(cls, on_damage: OnDamage) -> DamageRule:
-        """The rule for the user's ``on_damage`` option.
-
-        Raises:
-            InvalidArgument: if the option is neither ``"raise"`` nor ``"skip"``.
-        """
+        """The rule for the user's ``on_damage`` option."""
         check_choice("on_damage", on_damage, ("raise", "skip"))
         return cls(leave_out=on_damage == "skip")
 
@@ -69,20 +58,13 @@ class DamageRule:
 
 
 class Met(set[tuple[str, str]]):
-    """The stored (document, version) pairs that the attempts of one reading found not current.
-
-    Attributes:
-        doubts: For each (document, version) pair, how many attempts found a leaf missing or changed. It starts again when
-            an attempt finds another version of the document so.
-        damaged: The damage of each (document, version) pair that the reading leaves out.
-        current: The (document, version) pairs that were current, if the manifest is asked for each document.
-    """
+    """The stored (document, version) pairs that the attempts of one reading found not current."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.doubts: Counter[tuple[str, str]] = Counter()
-        self.damaged: dict[tuple[str, str], Damage] = {}
-        self.current: set[tuple[str, str | None]] = set()
+        self.doubts: Counter[tuple[str, str]] = Counter()  # attempts that found a leaf missing or changed
+        self.damaged: dict[tuple[str, str], Damage] = {}  # those that the reading leaves out
+        self.current: set[tuple[str, str | None]] = set()  # only if the manifest is asked for each document
 
     def doubt(self, pairs: AbstractSet[tuple[str, str]]) -> None:
         """Count an attempt that found leaves of these (document, version) pairs missing or changed."""

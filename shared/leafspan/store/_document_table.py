@@ -17,19 +17,12 @@ _SURROGATES = "surrogatepass"  # users' ids may contain half of a surrogate pair
 
 
 class KeyedVersions(NamedTuple):
-    """The versions of documents, sorted by the keys of the documents' ids.
-
-    Attributes:
-        keys: The keys.
-        versions: The versions in UTF-8.
-        leaves: The numbers of leaves.
-        places: Each document's number in its table.
-    """
+    """The versions of documents, sorted by the keys of the documents' ids."""
 
     keys: NDArray[np.uint64]
-    versions: NDArray[np.bytes_]
+    versions: NDArray[np.bytes_]  # in UTF-8
     leaves: NDArray[np.uint32]
-    places: NDArray[np.uint32]
+    places: NDArray[np.uint32]  # each document's number in its table
 
 
 class DocumentTable:

@@ -18,11 +18,7 @@ class EmbedderRecord:
         return self._store.embedder()
 
     def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
-        """Record this embedder unless one is recorded, and return the recorded one.
-
-        Raises:
-            WriterBusy: if another writer holds the index for more than ``timeout`` seconds.
-        """
+        """Record this embedder unless one is recorded, and return the recorded one."""
         writer = yield from self._store.start_writing(timeout, [])
         try:
             recorded = yield from self._store.embedder()

@@ -84,16 +84,14 @@ class EngineStore:
 
     @property
     def client(self) -> Any:
-        """See ``Store``."""
         return self._engine.thing
 
     @property
     def interrupted(self) -> bool:
-        """See ``Store``. Always False: behind a server a writer leaves no mark."""
+        # behind a server a writer leaves no mark
         return False
 
     def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
-        """See ``Store``."""
         check_process(self._process)
         yield from ()  # makes it a flow, as in the other store
         if again:
@@ -114,7 +112,6 @@ class EngineStore:
         )
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
-        """See ``Store``."""
         check_process(self._process)
         self._check_writable()
         lock = _WriterLock(self._mutex)
@@ -138,52 +135,45 @@ class EngineStore:
         )
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
-        """See ``Store``."""
         manifest = yield from self._engine.table(self._manifest_name)
         if manifest is None:
             raise DamagedIndex(f"the index {self.described} is no longer there: it was deleted after it was opened")
         return read_embedder(manifest.notes)
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
-        """See ``Store``."""
         yield from self._manifest.annotate(settings_with(self.settings, identity))
 
     has_lost = False
 
     def lost_vectors(self) -> None:
-        """See ``Store``. leafspan cannot read a server's files."""
+        return None  # leafspan cannot read a server's files
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """See ``Store``."""
         return self._leaves.without_vectors(ids)
 
     def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """See ``Store``."""
         return self._leaves.not_found(ids)
 
     def check_database(self) -> Flow[None]:
-        """See ``Store``. leafspan cannot read a server's files."""
+        # leafspan cannot read a server's files
         yield from ()
 
     def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
-        """See ``Store``. leafspan cannot read a server's files."""
+        # leafspan cannot read a server's files
         yield from ()
         return {}
 
     def rows(self) -> Flow[Mapping[str, Row]]:
-        """See ``Store``."""
         return unpack_rows((yield from self._manifest.scan(["metadata"])))
 
     def vectors_found(self, catalogue: Catalogue) -> Flow[None]:
-        """See ``Store``."""
         yield from ()
 
     def close(self) -> None:
-        """See ``Store``."""
         self._engine.close()
 
     def texts(self, timeout: float) -> Texts:
-        """See ``Store``. Writers of texts do not wait for each other."""
+        # writers of texts do not wait for each other
 
         def lease(write: bool) -> Flow[TableLease | None]:
             if write:
@@ -209,11 +199,7 @@ class EngineStore:
             )
 
     def _wait_for_late_writes(self, timeout: float) -> Flow[None]:
-        """Wait until this store's earlier, abandoned writes are sent or dropped, which must not overwrite later ones.
-
-        Raises:
-            WriterBusy: if that takes longer than the timeout.
-        """
+        """Wait until this store's earlier, abandoned writes are sent or dropped, which must not overwrite later ones."""
         late = self._engine.caller.late_writes
         if late:
             what = f"a request to write {self._manifest_name!r}, which was late,"
@@ -266,30 +252,20 @@ class EngineStore:
 
 
 class _Found(NamedTuple):
-    """A catalogue as it was read.
+    """A catalogue as it was read."""
 
-    Attributes:
-        position: How far the log was read before the catalogue.
-        catalogue: The catalogue.
-        doubts: How many attempts to read have failed since.
-    """
-
-    position: Position
+    position: Position  # how far the log was read before the catalogue
     catalogue: Catalogue
-    doubts: int = 0
+    doubts: int = 0  # attempts to read that have failed since
 
 
 class _WriterLock:
-    """One writer's hold on the mutex that all writers share. ``release`` may be called without holding it.
-
-    Attributes:
-        unlock: Function that releases the engine's locks on documents.
-    """
+    """One writer's hold on the mutex that all writers share. ``release`` may be called without holding it."""
 
     def __init__(self, mutex: threading.Lock) -> None:
         self._mutex = mutex
         self._is_held = False
-        self.unlock: Callable[[], None] | None = None
+        self.unlock: Callable[[], None] | None = None  # releases the engine's locks on documents
 
     def try_acquire(self) -> bool:
         self._is_held = self._mutex.acquire(blocking=False)

@@ -35,19 +35,6 @@ class Folder:
 
     An open embedded Chroma never sees vectors that another process adds. So leafspan compares the change counter before
     each use, and opens Chroma again if another process has changed it.
-
-    Attributes:
-        read_only: Whether this process cannot, or must not, write the folder.
-        only_to_read: Whether this process could write the folder, but must not.
-        rows: The file with the rows of the folder's indexes.
-        catalogues: The catalogue of each index, by name. All indexes of this process share them.
-        changes_of_others: The database's own change count at the last ``check``, if Chroma is open in this process and
-            others than leafspan have changed the database; or None.
-
-    Raises:
-        WriterBusy: if another process does not release the files in time.
-        DamagedIndex: if the files are damaged, and leafspan cannot repair them.
-        StorageFailed: if the files cannot be read, or the folder cannot be made.
     """
 
     def __init__(self, path: Path, tenant: str, database: str, read_only: bool, client: Any, deadline: float) -> None:
@@ -59,14 +46,15 @@ class Folder:
             except OSError as error:
                 raise disk_error(error, f"make the folder {str(path)!r}") from error
         self.path = path
-        self.only_to_read = read_only
+        self.only_to_read = read_only  # whether this process could write the folder, but must not
+        # Whether this process cannot, or must not, write the folder.
         self.read_only = read_only or not _can_be_written(path)
         self._database = {"tenant": tenant, "database": database}
         self.changes = ChangeFile(path / "leafspan.changes", read_only=self.read_only)
-        self.catalogues: dict[str, Found] = {}
+        self.catalogues: dict[str, Found] = {}  # by name of the index; all indexes of this process share them
         self.files = Files(path, self.changes)
         self._next_check = 0.0
-        self.changes_of_others: int | None = None
+        self.changes_of_others: int | None = None  # at the last ``check``, if others changed the open database
         self._mutex = threading.Lock()
         self._synced = self.changes.count
         self.rows = RowsFile(path, tenant, database, read_only=self.read_only)
@@ -78,9 +66,6 @@ class Folder:
 
         While a writer is at work, or after one was killed, the database has more. Readers then see the last noted state,
         which is complete. They do not wait for Chroma, which has no timeout: a stopped writer may hold its database.
-
-        Raises:
-            DamagedIndex: if the database is gone or is not a database.
         """
         return self.files.is_as_left() or self.changes.is_in_use
 
@@ -93,10 +78,6 @@ class Folder:
         """Check that the folder is still the one that was opened, and notice a replaced change counter.
 
         This is checked at most ten times a second, since it takes ten times as long as reading the counter.
-
-        Raises:
-            DamagedIndex: if the database is gone.
-            StorageFailed: if another database has replaced it.
         """
         now = time.monotonic()
         if now < self._next_check:
@@ -116,7 +97,7 @@ class Folder:
         return self._entered(up_to_date=True)
 
     def late_reader(self) -> Opened | None:
-        """Like ``reader``, but a client that is out of date will do, since it still reads what is not a vector."""
+        """Enter the open client as a reader even if it is out of date, since it still reads what is not a vector."""
         return self._entered(up_to_date=False)
 
     def _entered(self, *, up_to_date: bool) -> Opened | None:
@@ -137,11 +118,7 @@ class Folder:
         return not up_to_date or self._synced == self.changes.count
 
     def reopened_reader(self, deadline: float) -> Opened:
-        """Enter the open client as a reader, and reopen it first if it is out of date. This may take a while.
-
-        Raises:
-            WriterBusy: if other threads or processes do not release the files in time.
-        """
+        """Enter the open client as a reader, and reopen it first if it is out of date. This may take a while."""
         with held(self._mutex, deadline, self._what):
             opened = self._up_to_date(deadline)
             opened.enter()
@@ -170,11 +147,7 @@ class Folder:
         return self.opened(deadline).client
 
     def check_writable(self) -> None:
-        """Check that this process can write the folder.
-
-        Raises:
-            StorageReadOnly: if it cannot, or must not, write it.
-        """
+        """Check that this process can write the folder."""
         if self.read_only:
             remedy = ": open it without read_only=True to write" if self.only_to_read else ""
             raise StorageReadOnly(f"cannot write the index in {str(self.path)!r}: {self._why_read_only}{remedy}")
@@ -186,11 +159,7 @@ class Folder:
         return "the folder, or a file in it, is read-only for this process"
 
     def writer_lock(self) -> FileLock:
-        """Return a new writer's lock, not acquired yet. It excludes other processes, and other locks of this process.
-
-        Raises:
-            StorageReadOnly: if this process cannot, or must not, write the folder.
-        """
+        """Return a new writer's lock, not acquired yet. It excludes other processes, and other locks of this process."""
         self.check_writable()
         return FileLock(self.path / "leafspan.lock")
 
@@ -217,8 +186,7 @@ class Folder:
     def advance(self, lock: FileLock, deadline: float) -> int:
         """Count a change, so that all readers notice it, and return the new count. Only the writer may call this.
 
-        Raises:
-            StorageFailed: if the lock's file was deleted, so that another writer may be at work.
+        It fails if the lock's file was deleted, so that another writer may be at work.
         """
         if not lock.is_intact:
             raise StorageFailed(f"{str(lock.path)!r} was deleted while a writer held it: do not delete it; write again")

@@ -69,11 +69,10 @@ class FolderStore:
 
     @property
     def interrupted(self) -> bool:
-        """See ``Store``."""
         return self._open_folder().changes.writing
 
     def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
-        """See ``Store``. ``again`` has no effect: the change counter says whether the catalogue is up to date."""
+        # ``again`` has no effect: the change counter says whether the catalogue is up to date
         folder = self._open_folder()
         folder.check()
         if folder.changes_of_others not in (None, self._checked_at):
@@ -141,11 +140,7 @@ class FolderStore:
             opened.leave()
 
     def _check_there(self, folder: Folder) -> Flow[None]:
-        """Check that the opened collections still exist, since others have changed the database.
-
-        Raises:
-            CollectionGone: if the collections were deleted or replaced.
-        """
+        """Check that the opened collections still exist, since others have changed the database."""
         count = folder.changes_of_others
         opened = folder.late_reader()
         if opened is None:
@@ -164,7 +159,6 @@ class FolderStore:
         return handle.metadata or {}
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
-        """See ``Store``."""
         folder = self._open_folder()
         lock = folder.writer_lock()
 
@@ -233,7 +227,6 @@ class FolderStore:
         return lacking
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:
-        """See ``Store``."""
         folder = self._open_folder()
         if not self._was_served:
             index = yield Call(folder.rows.find, (self._name,))
@@ -245,7 +238,6 @@ class FolderStore:
             opened.leave()
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:
-        """See ``Store``."""
         manifest: Collection | RowsInFile = self._rows
         if self._was_served:
             opened = yield Call(self._open_folder().opened, (deadline_after(self._timeout),))
@@ -254,30 +246,24 @@ class FolderStore:
 
     @property
     def has_lost(self) -> bool:
-        """See ``Store``."""
         return bool(self._open_folder().files.to_rebuild)
 
     def lost_vectors(self) -> int | None:
-        """See ``Store``."""
         to_rebuild = self._open_folder().files.to_rebuild
         return to_rebuild[self._leaves_name] or 0 if self._leaves_name in to_rebuild else None
 
     def without_vectors(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """See ``Store``."""
         return (yield from self._with_leaves(lambda leaves: leaves.without_vectors(ids)))
 
     def not_found(self, ids: Sequence[str]) -> Flow[set[str]]:
-        """See ``Store``."""
         return (yield from self._with_leaves(lambda leaves: leaves.not_found(ids)))
 
     def check_database(self) -> Flow[str | None]:
-        """See ``Store``."""
         folder = self._open_folder()
         problem: str | None = yield Call(check_pages, (folder.path,))
         return problem or (yield Call(folder.rows.check))
 
     def check_files(self, timeout: float, *, repair: bool) -> Flow[dict[str, str]]:
-        """See ``Store``."""
         folder = self._open_folder()
         if folder.read_only:
             return {}
@@ -301,7 +287,6 @@ class FolderStore:
         }
 
     def rows(self) -> Flow[Mapping[str, Row]]:
-        """See ``Store``."""
         folder = self._open_folder()
         if self._was_served:
             return (yield from self._collected_rows(folder))
@@ -309,7 +294,6 @@ class FolderStore:
         return {} if rows is None else dict(rows.for_writer().items())
 
     def vectors_found(self, catalogue: Catalogue) -> Flow[None]:
-        """See ``Store``."""
         if any(row.is_half_done for row in catalogue.rows.values()):
             return  # half-deleted documents may lack vectors, too
         folder = self._open_folder()
@@ -325,8 +309,6 @@ class FolderStore:
             opened.leave()
 
     def texts(self, timeout: float) -> Texts:
-        """See ``Store``."""
-
         def lease(write: bool) -> Flow[TableLease | None]:
             self._open_folder().check_writable()  # only a process that writes texts reads them
             return self._lease_to_write(timeout) if write else self._lease_to_read()
@@ -378,11 +360,9 @@ class FolderStore:
 
     @property
     def client(self) -> Any:
-        """See ``Store``."""
         return self._open_folder().shown_client(deadline_after(self._timeout))
 
     def close(self) -> None:
-        """See ``Store``."""
         self._folder = self.follower = self.copied = None  # the folder's files are closed with its last user
 
     @property

@@ -16,33 +16,20 @@ _MOST = 10**18  # larger than any ordinal
 
 
 class StoredLeaf(NamedTuple):
-    """A leaf with its stored data.
-
-    Attributes:
-        id: Its id as text.
-        leaf: Its place and ancestors.
-        text: Its text.
-        metadata: Its document's metadata.
-        score: Cosine similarity to the query, in [-1, 1]; 0 without a query.
-    """
+    """A leaf with its stored data."""
 
     id: str
     leaf: Leaf
     text: str
-    metadata: dict[str, object]
-    score: float
+    metadata: dict[str, object]  # the document's
+    score: float  # cosine similarity to the query, in [-1, 1]; 0 without a query
 
 
 class Current(NamedTuple):
-    """The current and visible leaves of an answer.
+    """The current and visible leaves of an answer."""
 
-    Attributes:
-        leaves: The leaves' shown ids, by stored id.
-        rows: The rows of the leaves' documents, by stored id.
-    """
-
-    leaves: Mapping[str, LeafId]
-    rows: Mapping[str, Row]
+    leaves: Mapping[str, LeafId]  # the leaves' shown ids, by stored id
+    rows: Mapping[str, Row]  # of the leaves' documents, by stored id
 
     def row(self, id_: str) -> Row:
         """The row of a leaf's document, by the leaf's stored id."""

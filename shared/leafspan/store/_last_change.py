@@ -7,10 +7,6 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class LastChange:
-    """The last change that was seen. If it is the same later, the index has not changed.
+    """The last change that was seen. If it is the same later, the index has not changed."""
 
-    Attributes:
-        token: The manifest's token, or None if it was not read yet or there was no change.
-    """
-
-    token: str | None = None
+    token: str | None = None  # the manifest's token; None if it was not read yet or there was no change

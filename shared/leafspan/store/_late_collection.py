@@ -81,13 +81,10 @@ class LateCollection:
     def nearest(
         self, vectors: Any, count: int, fields: Collected[Field] = (), *, among: Collected[str] | None = None
     ) -> Flow[list[list[Near]]]:
-        """See ``Collection``."""
         return (yield from (yield from self._find()).nearest(vectors, count, fields))
 
     def get(self, ids: Collected[str], fields: Collected[Field]) -> Flow[dict[str, Record]]:
-        """See ``Collection``."""
         return (yield from (yield from self._find()).get(ids, fields)) if ids else {}
 
     def scan(self, fields: Collected[Field]) -> Flow[dict[str, Record]]:
-        """See ``Collection``."""
         return (yield from (yield from self._find()).scan(fields))

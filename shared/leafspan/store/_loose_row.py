@@ -8,21 +8,13 @@ from typing import Any, NamedTuple
 
 
 class LooseRow(NamedTuple):
-    """The values of a damaged row that cannot be made again from leaves. They may be wrong.
+    """The values of a damaged row that cannot be made again from leaves. They may be wrong."""
 
-    Attributes:
-        hash: Hash of the content.
-        title: Title of the document.
-        metadata: The user's own metadata.
-        extra: Further values.
-        crc: Checksum of the row.
-    """
-
-    hash: str
+    hash: str  # of the content
     title: str | None
-    metadata: Mapping[str, object]
+    metadata: Mapping[str, object]  # the user's own
     extra: Mapping[str, Any]
-    crc: str
+    crc: str  # checksum of the row
 
 
 def read_loosely(metadata: Any) -> LooseRow | None:

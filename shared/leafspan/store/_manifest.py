@@ -58,56 +58,31 @@ class WritableRows(Protocol):
 
 
 class Damage(NamedTuple):
-    """What is wrong with a stored document.
+    """What is wrong with a stored document."""
 
-    Attributes:
-        problem: What is wrong, as the end of a sentence about the document.
-        in_row: Whether the row itself is damaged, so that none of its values can be trusted.
-    """
-
-    problem: str
-    in_row: bool
+    problem: str  # the end of a sentence about the document
+    in_row: bool  # whether the row itself is damaged, so that none of its values can be trusted
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What the index knows about a document, apart from its text.
+    """What the index knows about a document, apart from its text."""
 
-    Attributes:
-        document_id: Stored id of the document; in the catalogue of a view, its shown id.
-        hash: Hash of the content. Empty if the content is in doubt, so that the next ``add`` writes the document again.
-        version: The current version. None while the document is being deleted or written for the first time.
-        leaves: Number of leaves of the current version.
-        leftovers: Other versions that may have leaves in the store, as (version, number of leaves): a version that is
-            being written, or one that a writer has not deleted yet.
-        title: Title of the document.
-        metadata: The user's own metadata.
-        language: Code of the text's language, or None if it is not certain.
-        sections: The headings, each with the leaves below it.
-        characters: Length of the text in characters.
-        words: Length of the text in words.
-        lines: The lines on which the leaves begin, packed. Empty if the document has no lines.
-        extra: Further JSON values to store with the row.
-        checksums: Checksums of the leaves, packed.
-        damage: The document's damage, or None if no damage is known. Readers set it. A damaged document has no current
-            version.
-    """
-
-    document_id: str
-    hash: str
-    version: str | None
-    leaves: int
-    leftovers: tuple[tuple[str, int], ...] = ()
+    document_id: str  # stored id; in the catalogue of a view, the shown id
+    hash: str  # of the content; empty if that is in doubt, so that the next add writes the document again
+    version: str | None  # None while the document is being deleted or written for the first time
+    leaves: int  # number of leaves of the current version
+    leftovers: tuple[tuple[str, int], ...] = ()  # other versions that may still have leaves, with their number of leaves
     title: str | None = None
-    metadata: Mapping[str, object] = field(default_factory=dict)
-    language: str | None = None
-    sections: tuple[Section, ...] = ()
-    characters: int = 0
-    words: int = 0
-    lines: str = ""
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    checksums: str = ""
-    damage: Damage | None = None
+    metadata: Mapping[str, object] = field(default_factory=dict)  # the user's own
+    language: str | None = None  # None if it is not certain
+    sections: tuple[Section, ...] = ()  # the headings, each with the leaves below it
+    characters: int = 0  # length of the text
+    words: int = 0  # length of the text
+    lines: str = ""  # on which the leaves begin, packed; empty if the document has no lines
+    extra: Mapping[str, Any] = field(default_factory=dict)  # further JSON values
+    checksums: str = ""  # of the leaves, packed
+    damage: Damage | None = None  # set by readers; a damaged document has no current version
     _outer: list[int] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
@@ -199,11 +174,7 @@ def row_is_as_written(document_id: str, packed: bytes) -> bool:
 
 
 def _values(document_id: str, metadata: Any) -> dict[str, Any]:
-    """The values of a row, by field.
-
-    Raises:
-        ValueError: if the row is not as leafspan wrote it. The message says what is wrong.
-    """
+    """The values of a row, by field. A ValueError says what is not as leafspan wrote it."""
     packed = metadata.get(ROW_KEY) if isinstance(metadata, Mapping) else None
     if not isinstance(packed, str):
         raise ValueError("it is empty")

@@ -60,11 +60,7 @@ _RESTORE = "restore the index from a backup, or add the documents to a new one"
 
 
 def read_settings(notes: Notes) -> dict[str, Any]:
-    """Read an index's settings from the notes on its manifest.
-
-    Raises:
-        DamagedIndex: if the notes are not settings. ``IndexSettings`` checks the values.
-    """
+    """Read an index's settings from the notes on its manifest. ``IndexSettings`` checks the values."""
     settings = _from_json(notes.get("leafspan"))
     if not isinstance(settings, dict) or "format" not in settings:
         raise DamagedIndex(f"the settings of the index are damaged, got {shown(notes.get('leafspan'))}: {_RESTORE}")
@@ -72,11 +68,7 @@ def read_settings(notes: Notes) -> dict[str, Any]:
 
 
 def read_embedder(notes: Notes) -> EmbedderIdentity | None:
-    """Read an index's embedder from the notes on its manifest. Return None before the first embedding.
-
-    Raises:
-        DamagedIndex: if it cannot be read.
-    """
+    """Read an index's embedder from the notes on its manifest. Return None before the first embedding."""
     if "embedder" not in notes:
         return None
     stored = _from_json(notes["embedder"])

@@ -13,14 +13,7 @@ if TYPE_CHECKING:
 
 
 class Numbering:
-    """The current documents of a catalogue, numbered from 0.
-
-    Documents are found by 64 bits of a hash of their stored ids.
-
-    Attributes:
-        leaves: Each document's number of leaves.
-        is_certain: Whether no two documents have the same 64 bits.
-    """
+    """The current documents of a catalogue, numbered from 0, found by 64 bits of a hash of their stored ids."""
 
     def __init__(self, ids: Sequence[str], leaves: Sequence[int]) -> None:
         import numpy as np
@@ -28,7 +21,8 @@ class Numbering:
         keys = np.array([document_key(id_) for id_ in ids], np.uint64)
         self._places = np.argsort(keys, kind="stable").astype(np.int32)
         self._keys = keys[self._places]
-        self.leaves = np.array(leaves, np.int64)
+        self.leaves = np.array(leaves, np.int64)  # each document's number of leaves
+        # Whether no two documents have the same 64 bits.
         self.is_certain = not bool((self._keys[1:] == self._keys[:-1]).any())
 
     def number_of(self, stored_id: str) -> int | None:

@@ -14,11 +14,7 @@ _MOST_NAMED = 10  # indexes that an error names
 
 
 def find_manifest(engine: FlowEngine, name: str) -> Flow[FlowTable | None]:
-    """An index's manifest, or None if there is no such index.
-
-    Raises:
-        IndexMismatch: if another program made a table with a name that this index would use.
-    """
+    """An index's manifest, or None if there is no such index. Tables of another program are an IndexMismatch."""
     manifest = yield from engine.table(manifest_name(name))
     if manifest is not None:
         if not is_manifest(manifest.notes):

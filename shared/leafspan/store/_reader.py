@@ -24,15 +24,10 @@ T = TypeVar("T")
 
 
 class Copied(NamedTuple):
-    """Records that were read from a copy.
+    """Records that were read from a copy."""
 
-    Attributes:
-        records: The records, by id, without those that are missing or damaged in the copy.
-        checked: The ids of the records that were compared with their documents' checksums.
-    """
-
-    records: dict[str, Record]
-    checked: set[str]
+    records: dict[str, Record]  # by id, without those that are missing or damaged in the copy
+    checked: set[str]  # ids of records that were compared with their documents' checksums
 
 
 CopiedRecords = Callable[[Catalogue, Iterable[str], Collection[Field]], Flow[Copied]]
@@ -116,11 +111,7 @@ class Reader(VisibleDocuments):
         return self._copied is not None and self._known is not None
 
     def search(self, vectors: Any, count: int) -> Flow[Nearest[StoredLeaf]]:
-        """The ``count`` visible leaves nearest to each vector, best first. Ties are ordered by document, then position.
-
-        Raises:
-            StaleRead: if a writer may just have replaced one of the leaves.
-        """
+        """The ``count`` visible leaves nearest to each vector, best first. Ties are ordered by document, then position."""
 
         def read(rows: Sequence[Sequence[Near]], current: Current) -> list[list[StoredLeaf]]:
             problems: dict[str, str] = {}
@@ -137,7 +128,7 @@ class Reader(VisibleDocuments):
         return self._query_until_enough(vectors, count, ["text", "metadata"], read)
 
     def search_hits(self, vectors: Any, count: int) -> Flow[Nearest[Hit]]:
-        """Like ``search``, but reads only ids and scores."""
+        """The hits of ``search``: ids and scores only, without texts."""
         return self._query_until_enough(vectors, count, [], hits_of)
 
     @property
@@ -151,9 +142,6 @@ class Reader(VisibleDocuments):
         """The nearest leaves of a selection for each vector, best first. Reads only ids and scores.
 
         If the selection's leaves are given as ``among``, the engine compares only these.
-
-        Raises:
-            StaleRead: if a writer may just have replaced one of the leaves.
         """
         if self._is_empty:
             return [[] for _ in vectors]
@@ -163,12 +151,7 @@ class Reader(VisibleDocuments):
         return hits_of(rows, (yield from self._current(ids, [""] * len(ids), within, queried=True)))
 
     def fetch(self, ids: Sequence[str]) -> Flow[dict[str, str]]:
-        """The texts of these leaves, by id.
-
-        Raises:
-            DamagedIndex: if a text is missing or was changed.
-            StaleRead: if a leaf no longer exists.
-        """
+        """The texts of these leaves, by id. A leaf that no longer exists is a StaleRead, a changed one a DamagedIndex."""
         stored = yield from self._stored_ids(ids)
         records = yield from self._whole_in_copy(stored, ["text"])
         texts = {stored[id_]: record.text or "" for id_, record in records.items()}
@@ -195,12 +178,7 @@ class Reader(VisibleDocuments):
         return texts
 
     def fetch_vectors(self, ids: Sequence[str]) -> Flow[dict[str, Any]]:
-        """The vectors of these leaves, by id.
-
-        Raises:
-            DamagedIndex: if a vector is missing, or has another length than the others.
-            StaleRead: if a leaf no longer exists.
-        """
+        """The vectors of these leaves, by id. A leaf that no longer exists is a StaleRead, a lost vector a DamagedIndex."""
         stored = yield from self._stored_ids(ids)
         records = yield from self._leaves.get(list(stored), ["vector"])
         vectors = {stored[id_]: record.vector for id_, record in records.items() if record.vector is not None}
@@ -219,12 +197,7 @@ class Reader(VisibleDocuments):
         return vectors
 
     def fetch_leaves(self, ids: Sequence[str]) -> Flow[dict[str, StoredLeaf]]:
-        """These leaves, by id, without those that do not exist, are not current or are not visible.
-
-        Raises:
-            DamagedIndex: if a leaf is missing or was changed.
-            StaleRead: if a writer may just have replaced one of the leaves.
-        """
+        """These leaves, by id, without those that do not exist, are not current or are not visible."""
         stored = yield from self._stored_ids(ids)
         records = yield from self._whole_in_copy(stored, ["text", "metadata"])
         current = Current({id_: LeafId.parse(stored[id_]) for id_ in records}, {})
@@ -240,7 +213,7 @@ class Reader(VisibleDocuments):
         return leaves
 
     def fetch_records(self, ids: Sequence[str]) -> Flow[dict[str, tuple[str, Mapping[str, Any]]]]:
-        """Like ``fetch_leaves``, but as (text, stored metadata). It fetches summaries, too."""
+        """These leaves and summaries, by id, as (text, stored metadata)."""
         records, current = yield from self._fetch(ids)
         problems: dict[str, str] = {}
         found: dict[str, tuple[str, Mapping[str, Any]]] = {}

@@ -16,23 +16,14 @@ _read = JSONDecoder().raw_decode
 
 
 class RowHead(NamedTuple):
-    """What can be read of a document without unpacking its whole row.
-
-    Attributes:
-        document_id: Stored id of the document.
-        version: The current version, or None.
-        leaves: Number of leaves of the current version.
-        title: Title of the document.
-        metadata: The user's own metadata.
-        language: Code of the text's language, or None if it is not certain.
-    """
+    """What can be read of a document without unpacking its whole row."""
 
     document_id: str
-    version: str | None
-    leaves: int
+    version: str | None  # the current one
+    leaves: int  # number of leaves of the current version
     title: str | None
-    metadata: Mapping[str, object]
-    language: str | None
+    metadata: Mapping[str, object]  # the user's own
+    language: str | None  # None if it is not certain
 
     @property
     def filterable(self) -> Mapping[str, object]:

@@ -80,11 +80,7 @@ class RowsFile:
         return there.st_size > 0 or not stat.S_ISREG(there.st_mode)  # anything else is an error when it is opened
 
     def check_there(self) -> None:
-        """Check that the opened file was not deleted.
-
-        Raises:
-            DamagedIndex: if it was.
-        """
+        """Check that the opened file was not deleted."""
         if self.is_replaced and not self.is_there:
             raise DamagedIndex(f"{str(self.path)!r} is missing: {RESTORE}")
 

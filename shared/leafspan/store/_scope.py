@@ -19,15 +19,10 @@ _MAX_SUFFIXES = 4  # suffixes to try if documents that the view does not show ha
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The documents that a scoped view shows: see ``Index.scoped``.
+    """The documents that a scoped view shows: see ``Index.scoped``."""
 
-    Attributes:
-        where: Filter that the visible documents match.
-        shares_statistics: Whether idf and the average length are computed over the whole index instead of the view.
-    """
-
-    where: Where
-    shares_statistics: bool = False
+    where: Where  # visible documents match it
+    shares_statistics: bool = False  # whether idf and average length are computed over the whole index
 
     @property
     def suffix(self) -> str:
@@ -88,11 +83,7 @@ class Scope:
         return next((row for row in stored if self.sees(row)), None)
 
     def place(self, shown: str, rows: Mapping[str, Row]) -> str:
-        """The id to store a document under: the id of the document that it replaces, or else a free id.
-
-        Raises:
-            InvalidDocument: if no stored id is free.
-        """
+        """The id to store a document under: the id of the document that it replaces, or else a free id."""
         if (existing := self.find(shown, rows)) is not None:
             return existing.document_id
         # A document that moved to another view keeps its stored id, so that id may be taken.
@@ -102,22 +93,14 @@ class Scope:
         raise InvalidDocument(f"document {shown!r} cannot be stored under this id any more; use another one")
 
     def checked(self, document: Document) -> Document:
-        """Return the unchanged document after checking that the view would show it under one of its stored ids.
-
-        Raises:
-            InvalidDocument: as ``stamped``.
-        """
+        """Return the unchanged document after checking that the view would show it under one of its stored ids."""
         metadata = self._stamped_metadata(document)
         if not any(self.where.matches(metadata, stored_id) for stored_id in self.stored_ids(document.id)):
             raise self._refusal(document, metadata)
         return document
 
     def stamped(self, document: Document, stored_id: str) -> Document:
-        """Return the document as it is stored: with the values that the filter asks for in its metadata.
-
-        Raises:
-            InvalidDocument: if the view would not show it, or a value that the filter asks for cannot be stored.
-        """
+        """Return the document as it is stored: with the values that the filter asks for in its metadata."""
         metadata = self._stamped_metadata(document)
         if not self.where.matches(metadata, stored_id):
             raise self._refusal(document, metadata)

@@ -18,38 +18,22 @@ from leafspan.store._writer import Follower, Writer
 
 
 class Store(Protocol):
-    """Where an index's documents are stored.
+    """Where an index's documents are stored."""
 
-    Attributes:
-        batch: Largest number of records in one group of documents.
-        settings: The index's settings.
-        embedded: Whether the index is in a folder of this machine, so that reading all vectors is fast.
-        described: The index's name and place in a few words, for messages.
-        product: Name of the store's product, such as ``"Chroma"``.
-        id: Unique id of the index: the id of the table with its leaves.
-        cache_folder: Folder for files that leafspan can make again from the stored documents. None for an index in memory.
-        cache_read_only: Whether leafspan must not change that folder.
-        home: Parent of the index's folder, with links resolved. None behind a client.
-        damage: What readers do about damaged documents. Default: they raise errors.
-        follower: Function that derives data from the documents that a writer writes. Default: none.
-        segments_table: Flow of the table with the index's segments, for clients on other machines. Called with True, it
-            makes the table. Called with False, it returns None if the table does not exist. None if segments are files of
-            the index, or in memory.
-        copied: Flow that reads leaves from a copy, which a store in a folder asks first. Default: none.
-    """
-
-    batch: int
-    described: str
-    product: str
-    id: str
+    batch: int  # largest number of records in one group of documents
+    described: str  # the index's name and place in a few words, for messages
+    product: str  # such as "Chroma"
+    id: str  # unique: the id of the table with its leaves
     settings: Mapping[str, Any]
-    embedded: bool
-    cache_folder: Path | None
+    embedded: bool  # whether it is in a folder of this machine, so that reading all vectors is fast
+    cache_folder: Path | None  # files that leafspan can make again from the stored documents; None in memory
     cache_read_only: bool
-    home: Path | None
+    home: Path | None  # parent of the index's folder, with links resolved; None behind a client
     damage: DamageRule
-    follower: Follower | None
-    copied: CopiedRecords | None
+    follower: Follower | None  # derives data from the documents that a writer writes
+    copied: CopiedRecords | None  # reads leaves from a copy, which a store in a folder asks first
+    # The table with the segments, for clients on other machines. Called with True, it makes the table; called with False,
+    # it returns None if the table does not exist. None if segments are files of the index, or in memory.
     segments_table: Callable[[bool], Flow[FlowTable | None]] | None
 
     @property
@@ -62,11 +46,7 @@ class Store(Protocol):
         ...
 
     def start_writing(self, timeout: float, ids: Sequence[str] | None) -> Flow[Writer]:
-        """Return the writer. It holds the lock until its ``stop`` is called.
-
-        Raises:
-            WriterBusy: if another writer does not finish within ``timeout`` seconds.
-        """
+        """Return the writer. It holds the lock until its ``stop`` is called."""
         ...
 
     def embedder(self) -> Flow[EmbedderIdentity | None]:

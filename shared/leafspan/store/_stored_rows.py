@@ -165,11 +165,7 @@ class StoredRows(Mapping[str, Row]):
         return [row for id_ in ids if (row := self.get(id_)) is not None and row.is_half_done]
 
     def get(self, document_id: str, default: Row | None = None) -> Row | None:  # type: ignore[override]
-        """The row of a document, or the default if there is no such document.
-
-        Raises:
-            StaleRead: if the row is damaged, or no longer stored.
-        """
+        """The row of a document, or the default if it has no row. A row that is damaged or gone is a StaleRead."""
         row = self._kept.get(document_id)
         if row is None and (row := self._read(document_id)) is not None:
             if len(self._kept) >= _CACHED:

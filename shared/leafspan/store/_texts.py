@@ -15,12 +15,7 @@ _OWNER = "of"
 
 
 class TableLease(NamedTuple):
-    """A table that must be released after use.
-
-    Attributes:
-        table: The table.
-        release: Function to call after use.
-    """
+    """A table that must be released after use."""
 
     table: FlowTable
     release: Callable[[], None]
@@ -55,11 +50,7 @@ class Texts:
         return (yield from self._read(lambda table: table.find(_OWNER, owners))) or set()
 
     def put(self, key: str, text: str, owner: str) -> Flow[None]:
-        """Store a text. It is on disk or on the server when this returns.
-
-        Raises:
-            WriterBusy: if another writer does not finish in time.
-        """
+        """Store a text. It is on disk or on the server when this returns."""
         yield from self.put_all({key: (text, owner)})
 
     def put_all(self, texts: Mapping[str, tuple[str, str]]) -> Flow[None]:

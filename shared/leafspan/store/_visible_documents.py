@@ -76,15 +76,11 @@ class VisibleDocuments:
         return everything.visible_to(self.scope) if self.scope else everything
 
     def unpacked(self) -> Flow[Catalogue]:
-        """Like ``catalogue``, with all rows in memory, for use after the reader is left."""
+        """The catalogue with all rows in memory, for use after the reader is left."""
         return (yield from self.catalogue()).unpacked()
 
     def whole_catalogue(self, where: Where | None = None) -> Flow[Catalogue]:
-        """Like ``catalogue``, for results that would be incomplete without the damaged documents.
-
-        Raises:
-            DamagedIndex: if a visible document that may match is known to be damaged, and is not left out.
-        """
+        """The catalogue, or an error if a damaged document may match: for results that would be incomplete without it."""
         visible = yield from self.catalogue()
         if visible.damaged and not self._leaves_out:
             lacking = {
@@ -113,7 +109,7 @@ class VisibleDocuments:
         return {id_: row for id_ in ids if (row := known.rows.get(id_)) is not None}
 
     def rows_met(self, ids: Iterable[str]) -> Flow[Mapping[str, Row]]:
-        """Like ``rows``, with the rows that this reader has read before, which are not read again."""
+        """The rows of these documents, by id, which are read only once."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._read]
         if missing:
             self._read_rows((yield from self.rows(missing)))
@@ -147,23 +143,14 @@ class VisibleDocuments:
         return left_out
 
     def doubt(self, id_: str) -> None:
-        """Start reading again, once, because a leaf of a host retriever is missing: a writer may have replaced it.
-
-        Raises:
-            StaleRead: at the first call for this version of the document.
-        """
+        """Start reading again, once, because a leaf of a host retriever is missing: a writer may have replaced it."""
         leaf = LeafId.parse(id_)
         if (leaf.document_id, leaf.version) not in self._met:
             self._met.add((leaf.document_id, leaf.version))
             raise StaleRead
 
     def refuse(self, problems: Mapping[str, str]) -> Flow[None]:
-        """Report damaged leaves or summaries, by shown id.
-
-        Raises:
-            DamagedIndex: if there are any, and their documents are not left out.
-            StaleRead: if a writer may just have replaced them, or reading starts again without their documents.
-        """
+        """Report damaged leaves or summaries, by shown id. It starts again if a writer may just have replaced them."""
         if problems:
             stored = yield from self._stored_ids(problems)
             self._check({id_: problems[shown] for id_, shown in stored.items()})
@@ -185,11 +172,7 @@ class VisibleDocuments:
         return found
 
     def _rows_of(self, ids: Iterable[str]) -> Flow[dict[str, Row]]:
-        """The rows of these leaves' documents, by leaf id without ordinal, if that version is current.
-
-        Raises:
-            DamagedIndex: if one of the documents is known to be damaged, and is not left out.
-        """
+        """The rows of these leaves' documents, by leaf id without ordinal, if that version is current."""
         parts = {prefix: prefix.rpartition("#") for prefix in {id_.rpartition("#")[0] for id_ in ids}}
         if self._known is not None or self.scope is not None:
             rows = (yield from self.everything()).rows
@@ -200,7 +183,7 @@ class VisibleDocuments:
         return {prefix: row for prefix, (row, version) in found.items() if row is not None and row.version == version}
 
     def _rows_after_query(self, ids: Iterable[str]) -> Flow[Mapping[str, Row]]:
-        """Like ``rows_met``, for documents whose leaves a query has found.
+        """The rows of documents whose leaves a query has found.
 
         A version may have become current after the query. The query may then have missed some of its leaves, which were not
         written yet. So if the index has changed since the reader was made, a version must be found current twice, with a
@@ -208,9 +191,6 @@ class VisibleDocuments:
 
         Rows that were read before the query are read again for the same reason: a version that was current then may have
         lost leaves before the query.
-
-        Raises:
-            StaleRead: if a version is found current for the first time, or is no longer current.
         """
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._read or id_ in self._outdated]
         if missing:
@@ -243,12 +223,7 @@ class VisibleDocuments:
         *,
         queried: bool = False,
     ) -> Flow[Current]:
-        """The leaves that are current, visible and in the selection.
-
-        Raises:
-            DamagedIndex: if a document is damaged or lacks a text, and is not left out.
-            StaleRead: if a writer may just have replaced a leaf that is not current.
-        """
+        """The leaves that are current, visible and in the selection. A leaf that was just replaced is a StaleRead."""
         leaves = [parsed(id_) for id_ in ids]
         from_catalogue = self._known is not None or self.scope is not None or within is not None
         if from_catalogue:
@@ -287,10 +262,6 @@ class VisibleDocuments:
 
         A writer deletes a leaf only after the index has counted a change. So a leaf is damaged if nothing has changed, or
         if several attempts find it damaged in the same version.
-
-        Raises:
-            DamagedIndex: if there are any, and their documents are not left out.
-            StaleRead: if a writer may just have replaced them, or reading starts again without their documents.
         """
         if not problems:
             return

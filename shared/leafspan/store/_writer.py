@@ -22,30 +22,19 @@ _MOST = 1_000_000  # largest number of leaves to delete for one version of a dam
 
 
 class DocumentToWrite(NamedTuple):
-    """A document with all its stored data.
-
-    Attributes:
-        row: Its row in the manifest.
-        texts: The text of each leaf.
-        metadatas: The metadata of each leaf.
-        vectors: Matrix with a row for each leaf.
-    """
+    """A document with all its stored data."""
 
     row: Row
-    texts: Sequence[str]
-    metadatas: Sequence[Mapping[str, object]]
-    vectors: Any
+    texts: Sequence[str]  # of each leaf
+    metadatas: Sequence[Mapping[str, object]]  # of each leaf
+    vectors: Any  # matrix with a row for each leaf
 
 
 class Derived(NamedTuple):
-    """Data that was derived from documents while they are written.
+    """Data that was derived from documents while they are written."""
 
-    Attributes:
-        keep: Flow that stores it before readers see the documents, so that no reader has to make it.
-        tidy: Flow that tidies up after readers see them. It gets a function that reads the whole index's catalogue.
-    """
-
-    keep: Callable[[], Flow[None]]
+    keep: Callable[[], Flow[None]]  # stores it before readers see the documents, so that no reader has to make it
+    # Tidies up after readers see them. It gets a function that reads the whole index's catalogue.
     tidy: Callable[[Callable[[], Flow[Catalogue]]], Flow[None]]
 
 
