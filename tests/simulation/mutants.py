@@ -150,7 +150,7 @@ MUTANTS = (
         "            if ordinal < row.leaves:\n",
         "server",
     ),
-    # Reading: store/_visible_documents.py, store/_reader.py, store/_consistent_reading.py
+    # Reading: store/_visible_documents.py, store/_reader.py, store/_store.py
     Mutant(
         "a version that has become current after a query counts though it was found in part",
         "store._visible_documents",
@@ -178,7 +178,7 @@ MUTANTS = (
     ),
     Mutant(
         "reading is never started again",
-        "store._consistent_reading",
+        "store._store",
         "            attempts += not isinstance(error, MetDamage)\n",
         "            attempts = _ATTEMPTS\n",
     ),

@@ -8,8 +8,7 @@ import pytest
 
 from leafspan.checks import STRUCTURE_KEY
 from leafspan.engines import Record
-from leafspan.store._as_written import check_record, check_text
-from leafspan.store._checksums import pack_checksums
+from leafspan.store._damage import check_record, check_text, pack_checksums
 from leafspan.store._manifest import Row
 from leafspan.values import LeafId
 

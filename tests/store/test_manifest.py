@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from leafspan.engines import Record
 from leafspan.store import Damage, Row
-from leafspan.store._checksums import pack_checksums
+from leafspan.store._damage import pack_checksums
 from leafspan.store._manifest import CHANGES_ID, grouped, row_records, token_record, unpack_rows, unpack_token
 from leafspan.values import Section
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import F
-from leafspan.store import Catalogue, DocumentTable, Numbering, Row, _numbering
+from leafspan.store import Catalogue, DocumentTable, Numbering, Row, _document_table
 from tests.profiles import examples
 
 IDS = [*"abcdefgh", "Zoë", "x/y.md#page=1", ""]
@@ -33,7 +33,7 @@ def test_documents_of_a_table_are_numbered(ids, others):
 
 
 def test_ids_with_the_same_bits_are_compared_as_ids(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_numbering, "document_key", lambda id_: 7)
+    monkeypatch.setattr(_document_table, "document_key", lambda id_: 7)
     rows = {id_: Row(id_, "", "v", 2, metadata={"n": n}) for n, id_ in enumerate("abc")}
     selection = Catalogue(rows).select(F("n") >= 1)
     assert (selection.chosen, selection.ids, selection.leaves) == (None, {"b", "c"}, 4)

@@ -13,7 +13,7 @@ from leafspan.engines import StaleRead
 from leafspan.errors import ConcurrentUpdate
 from leafspan.flows import run
 from leafspan.store import Catalogue, Met, MetDamage, Reader, Row, read_consistently
-from leafspan.store._checksums import pack_checksums
+from leafspan.store._damage import pack_checksums
 from leafspan.store._manifest import CHANGES_ID
 from leafspan.values import Ancestor, Leaf
 from tests.store.columns import columns, token_columns

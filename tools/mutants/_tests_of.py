@@ -48,7 +48,7 @@ _ABOUT = {
     "spans/_packing.py": ("packing",),
     "strategies/scoring/__init__.py": ("neighbours",),
     "store/_scope.py": ("scoped",),
-    "store/_consistent_reading.py": ("reader",),
+    "store/_store.py": ("reader",),
     "store/_current_leaves.py": ("reader",),
     "segments/_mirror.py": ("merging_segments", "snapshot"),
     "segments/_word_postings.py": ("mirror",),

@@ -1,23 +1,25 @@
 """How an index is stored: its leaves, its manifest, and which documents a view shows."""
 
-from leafspan.store._as_written import check_record, read_place
 from leafspan.store._catalogue import Catalogue, Selection, Totals, Visibility, shown_rows
-from leafspan.store._checksums import bytes_are_as_written, pack_checksums
 from leafspan.store._connecting import has_index, open_store
-from leafspan.store._consistent_reading import read_consistently
-from leafspan.store._damage import REMEDY, DamageRule, Met, MetDamage, OnDamage
-from leafspan.store._document_table import DocumentTable, document_key
-from leafspan.store._embedder_record import EmbedderRecord
-from leafspan.store._found_leaves import StoredLeaf
-from leafspan.store._loose_row import LooseRow, read_loosely
-from leafspan.store._manifest import HIDDEN_KEY, PARTS_KEY, Damage, Row, grouped
-from leafspan.store._numbering import Numbering
-from leafspan.store._passages import leaf_passage, outline_of
-from leafspan.store._reader import Copied, Nearest, Reader
-from leafspan.store._row_head import RowHead
+from leafspan.store._current_leaves import StoredLeaf
+from leafspan.store._damage import (
+    REMEDY,
+    DamageRule,
+    Met,
+    MetDamage,
+    OnDamage,
+    bytes_are_as_written,
+    check_record,
+    pack_checksums,
+    read_place,
+)
+from leafspan.store._document_table import DocumentTable, Numbering, document_key
+from leafspan.store._manifest import HIDDEN_KEY, PARTS_KEY, Damage, LooseRow, Row, RowHead, grouped, read_loosely
+from leafspan.store._reader import Copied, Nearest, Reader, leaf_passage, outline_of
 from leafspan.store._scope import Scope
-from leafspan.store._store import Store
-from leafspan.store._texts import Texts
+from leafspan.store._store import EmbedderRecord, Store, read_consistently
+from leafspan.store._tables import Texts
 from leafspan.store._writer import Derived, DocumentToWrite, Writer
 
 __all__ = [

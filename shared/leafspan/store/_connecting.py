@@ -23,8 +23,16 @@ from leafspan.store._damage import DamageRule
 from leafspan.store._engine_store import EngineStore
 from leafspan.store._folder import DEFAULT_DATABASE, Folder, folder_at
 from leafspan.store._folder_store import FolderStore
-from leafspan.store._naming import LEAVES_NOTES, leaves_name, manifest_name, read_settings, settings_with
-from leafspan.store._ownership import adoptable, find_manifest, warn_of_namesake
+from leafspan.store._naming import (
+    LEAVES_NOTES,
+    adoptable,
+    find_manifest,
+    leaves_name,
+    manifest_name,
+    read_settings,
+    settings_with,
+    warn_of_namesake,
+)
 from leafspan.store._rows_file import RowsFile, StoredIndex
 from leafspan.store._store import Store
 

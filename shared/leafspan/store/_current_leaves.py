@@ -1,14 +1,20 @@
-"""Finds the current ones among stored leaves. The manifest says which version of a document is current."""
+"""The current and visible ones among stored leaves. The manifest says which version of a document is current."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
+from leafspan.checks import STRUCTURE_KEY
+from leafspan.documents import unpack_place
+from leafspan.engines import Near
 from leafspan.store._catalogue import Selection
+from leafspan.store._damage import read_place
 from leafspan.store._manifest import Row
-from leafspan.values import LeafId
+from leafspan.values import Hit, Leaf, LeafId
+
+_MOST = 10**18  # larger than any ordinal
 
 
 class SortedOut(NamedTuple):
@@ -59,3 +65,66 @@ def version_of(rows: Mapping[str, Row], document_id: str) -> str | None:
     """The current version of the document with this stored id, or None if it has no current version."""
     row = rows.get(document_id)
     return None if row is None else row.version
+
+
+class StoredLeaf(NamedTuple):
+    """A leaf with its stored data."""
+
+    id: str
+    leaf: Leaf
+    text: str
+    metadata: dict[str, object]  # the document's
+    score: float  # cosine similarity to the query, in [-1, 1]; 0 without a query
+
+
+class Current(NamedTuple):
+    """The current and visible leaves of an answer."""
+
+    leaves: Mapping[str, LeafId]  # the leaves' shown ids, by stored id
+    rows: Mapping[str, Row]  # of the leaves' documents, by stored id
+
+    def row(self, id_: str) -> Row:
+        """The row of a leaf's document, by the leaf's stored id."""
+        return self.rows[id_.rsplit("#", 2)[0]]
+
+    def stored_leaves(
+        self, found: Iterable[Near], problems: dict[str, str], checked: Container[str] = ()
+    ) -> Iterator[StoredLeaf]:
+        """Return the current ones of these leaves with their stored data, and add damage to ``problems``."""
+        for (id_, text, metadata, _), similarity in found:
+            if (leaf := self.leaves.get(id_)) is not None:
+                try:
+                    if id_ in checked:
+                        place = unpack_place(leaf, (metadata or {})[STRUCTURE_KEY], checked=True)
+                    else:
+                        place = read_place(self.row(id_), leaf, text or "", metadata)
+                except ValueError as error:
+                    problems[id_] = str(error)
+                    continue
+                # Engines return keys in any order, and host frameworks make texts and hashes of them.
+                own = {key: value for key, value in sorted((metadata or {}).items()) if key != STRUCTURE_KEY}
+                yield StoredLeaf(str(leaf), place, text or "", own, similarity)
+
+
+def parsed(id_: str) -> LeafId:
+    """Parse a leaf's id. A record that leafspan did not write gets an id that no leaf has."""
+    parts = id_.rsplit("#", 2)
+    try:
+        ordinal = int(parts[-1])
+    except ValueError:  # not a number, or one with thousands of digits
+        ordinal = -1
+    if len(parts) == 3 and 0 <= ordinal < _MOST and str(ordinal) == parts[2]:
+        return LeafId(parts[0], parts[1], ordinal)
+    return LeafId(id_, "", 0)
+
+
+def hits_of(rows: Iterable[Iterable[Near]], current: Current) -> list[list[Hit]]:
+    """The current hits of a search, best first."""
+    leaves = current.leaves
+    return [
+        sorted(
+            (Hit(leaves[record.id], similarity) for record, similarity in row if record.id in leaves),
+            key=lambda hit: hit.order,
+        )
+        for row in rows
+    ]

@@ -20,13 +20,12 @@ from leafspan.engines.local import wait_for_lock
 from leafspan.errors import DamagedIndex, StorageReadOnly
 from leafspan.flows import Flow
 from leafspan.store._catalogue import Catalogue, Visibility
-from leafspan.store._change_log import LogWriter, Position, changed_since, last_position
+from leafspan.store._change_log import LastChange, LogWriter, Position, changed_since, last_position
 from leafspan.store._damage import DamageRule, Met
-from leafspan.store._last_change import LastChange
 from leafspan.store._manifest import Row, unpack_rows
 from leafspan.store._naming import manifest_name, read_embedder, segments_name, settings_with, texts_name
 from leafspan.store._reader import CopiedRecords, Reader
-from leafspan.store._texts import TableLease, Texts
+from leafspan.store._tables import TableLease, Texts
 from leafspan.store._writer import Follower, Writer
 
 

@@ -16,13 +16,12 @@ from leafspan.flows import Call, Flow, Progress
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._damage import DamageRule, Met
 from leafspan.store._folder import Folder, Found
-from leafspan.store._late_collection import LateChroma, LateCollection
 from leafspan.store._manifest import Row, unpack_rows
 from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._rows_file import RowsInFile
 from leafspan.store._stored_rows import StoredRows
-from leafspan.store._texts import TableLease, Texts
+from leafspan.store._tables import LateChroma, LateCollection, TableLease, Texts
 from leafspan.store._writer import Follower, Writer
 
 

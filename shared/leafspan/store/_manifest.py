@@ -7,6 +7,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from json import JSONDecoder
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol, TypeVar
 from zlib import crc32
@@ -25,9 +26,8 @@ CHANGES_ID = f"{RESERVED_ID_PREFIX}changes"
 The id of every record that is not a document's starts with this.
 """
 
-HIDDEN_KEY = "hidden"
+HIDDEN_KEY = "hidden"  # in a row's ``extra``: the metadata keys that models must not see
 PARTS_KEY = "parts"
-"""The key in a row's ``extra`` for the metadata keys that models must not see."""
 
 ROW_KEY = "row"
 _TOKEN_KEY = "token"
@@ -258,3 +258,75 @@ def unpack_token(records: Mapping[str, Record]) -> str | None:
     metadata = records[CHANGES_ID].metadata if CHANGES_ID in records else None
     token = metadata.get(_TOKEN_KEY) if isinstance(metadata, Mapping) else None
     return token if isinstance(token, str) else None
+
+
+_LANGUAGE = b',"lang":'
+_TITLE = b',"title":'  # the row's own title: only leafspan writes what precedes it
+_METADATA = ',"metadata":'
+_NOTHING = b'null,"metadata":{},'
+_read = JSONDecoder().raw_decode
+
+
+class RowHead(NamedTuple):
+    """What can be read of a document without unpacking its whole row."""
+
+    document_id: str
+    version: str | None  # the current one
+    leaves: int  # number of leaves of the current version
+    title: str | None
+    metadata: Mapping[str, object]  # the user's own
+    language: str | None  # None if it is not certain
+
+    @property
+    def filterable(self) -> Mapping[str, object]:
+        """The metadata that filters match."""
+        return with_language(self.metadata, self.language)
+
+
+def read_title(packed: bytes) -> tuple[str | None, Mapping[str, object], str | None]:
+    """Read title, metadata and language from a row as ``Row.packed`` makes it."""
+    end_of_language = packed.index(_TITLE)
+    start = end_of_language + len(_TITLE)
+    code = packed[packed.index(_LANGUAGE) + len(_LANGUAGE) : end_of_language]
+    language = None if code == b"null" else code[1:-1].decode()
+    if packed.startswith(_NOTHING, start):
+        return None, {}, language
+    text = packed[start:].decode()
+    title, end = _read(text)
+    metadata, _ = _read(text, end + len(_METADATA))
+    return title, metadata, language
+
+
+class LooseRow(NamedTuple):
+    """The values of a damaged row that cannot be made again from leaves. They may be wrong."""
+
+    hash: str  # of the content
+    title: str | None
+    metadata: Mapping[str, object]  # the user's own
+    extra: Mapping[str, Any]
+    crc: str  # checksum of the row
+
+
+def read_loosely(metadata: Any) -> LooseRow | None:
+    """Read a damaged row from its record's metadata. Return None if too much of it is lost."""
+    packed = metadata.get(ROW_KEY) if isinstance(metadata, Mapping) else None
+    try:
+        stored = json.loads(packed) if isinstance(packed, str) else None
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(stored, dict):
+        return None
+    hash_, title, own = stored.get("hash"), stored.get("title"), stored.get("metadata")
+    extra, crc = stored.get("more", {}), stored.get("crc")
+    if not isinstance(hash_, str) or not isinstance(title, str | None) or not isinstance(crc, str):
+        return None
+    if not isinstance(extra, dict) or not isinstance(own, dict) or not all(map(_is_value, own.values())):
+        return None
+    return LooseRow(hash_, title, own, extra, crc)
+
+
+def _is_value(value: Any) -> bool:
+    """Whether this value is valid in metadata."""
+    if isinstance(value, list):
+        return all(isinstance(each, str | int | float) for each in value)
+    return isinstance(value, str | int | float)

@@ -1,16 +1,25 @@
-"""The names of an index's tables, and the settings that are stored as a table's notes."""
+"""The names of an index's tables, whether leafspan made them, and the settings that are stored as a table's notes."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leafspan.checks import shown
 from leafspan.embedding import EmbedderIdentity
-from leafspan.engines import Notes
-from leafspan.errors import DamagedIndex
+from leafspan.engines import FlowEngine, FlowTable, Notes
+from leafspan.errors import DamagedIndex, IndexMismatch
+from leafspan.flows import Flow
+
+LEAVES_NOTES = {"made_by": "leafspan"}
+"""The notes on the table with an index's leaves."""
+
+_BYTES = 4  # bytes per number of a vector
+_RESTORE = "restore the index from a backup, or add the documents to a new one"
+_MOST_NAMED = 10  # indexes that an error names
 
 
 def leaves_name(name: str) -> str:
@@ -33,10 +42,6 @@ def segments_name(name: str) -> str:
     return f"{name}.segments"
 
 
-LEAVES_NOTES = {"made_by": "leafspan"}
-"""The notes on the table with an index's leaves."""
-
-
 def settings_with(settings: Mapping[str, Any], identity: EmbedderIdentity | None) -> dict[str, str]:
     """The notes on the manifest: the index's settings, and its embedder if it is known."""
     stored = {"leafspan": json.dumps(dict(settings))}
@@ -48,15 +53,6 @@ def settings_with(settings: Mapping[str, Any], identity: EmbedderIdentity | None
 def is_manifest(notes: Notes) -> bool:
     """Whether a table with these notes is the manifest of an index."""
     return "leafspan" in notes
-
-
-def is_leaves(notes: Notes) -> bool:
-    """Whether a table with these notes was made for the leaves of an index."""
-    return notes.get("made_by") == LEAVES_NOTES["made_by"]
-
-
-_BYTES = 4  # bytes per number of a vector
-_RESTORE = "restore the index from a backup, or add the documents to a new one"
 
 
 def read_settings(notes: Notes) -> dict[str, Any]:
@@ -77,6 +73,45 @@ def read_embedder(notes: Notes) -> EmbedderIdentity | None:
     return EmbedderIdentity(**stored)
 
 
+def find_manifest(engine: FlowEngine, name: str) -> Flow[FlowTable | None]:
+    """An index's manifest, or None if there is no such index. Tables of another program are an IndexMismatch."""
+    manifest = yield from engine.table(manifest_name(name))
+    if manifest is not None:
+        if not is_manifest(manifest.notes):
+            raise (yield from _refusal(engine, manifest.name))
+        return manifest
+    # A process that was killed or is still at work may have made only the table of leaves.
+    leaves = yield from engine.table(leaves_name(name))
+    if leaves is not None and leaves.notes.get("made_by") != LEAVES_NOTES["made_by"]:
+        raise (yield from _refusal(engine, leaves.name))
+    return None
+
+
+def warn_of_namesake(engine: FlowEngine, name: str) -> Flow[None]:
+    """Warn if a collection that leafspan did not make has the name of an index that will be made."""
+    if name in (yield from engine.adoptable()) and (maker := (yield from engine.maker(name))) is not None:
+        warnings.warn(
+            f"this makes an empty index {name!r} beside the Chroma collection {name!r}, whose records were written by "
+            f"{maker}: to make an index of them, use leafspan.adopt, or the command leafspan adopt",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def adoptable(engine: FlowEngine, others: Sequence[str] = ()) -> Flow[str]:
+    """The end of an error message: which collections could be adopted, and which indexes exist, with ``others``."""
+    said = ""
+    if names := (yield from engine.adoptable()):
+        listed = ", ".join(map(repr, names))
+        said = f", but there are Chroma collections ({listed}): leafspan.adopt, or leafspan adopt, makes an index of one"
+    tables = yield from engine.tables()
+    indexes = [name.removesuffix(manifest_name("")) for name, notes in tables.items() if is_manifest(notes)] + list(others)
+    if own := sorted(name for name in indexes if name.rpartition(".")[0] not in indexes):  # without trees, such as kb.tree
+        listed = ", ".join([*map(repr, own[:_MOST_NAMED]), *(["..."] if len(own) > _MOST_NAMED else [])])
+        said += f"; there is {listed}" if len(own) == 1 else f"; there are {listed}"
+    return said
+
+
 def _from_json(text: object) -> Any:
     try:
         return json.loads(text) if isinstance(text, str) else None
@@ -91,3 +126,11 @@ def _is_embedder(name: object, dimension: object, probe: object) -> bool:
         return len(base64.b64decode(probe, validate=True)) == _BYTES * dimension > 0
     except ValueError:
         return False
+
+
+def _refusal(engine: FlowEngine, name: str) -> Flow[IndexMismatch]:
+    maker = yield from engine.maker(name)
+    whose = f"its records were written by {maker}" if maker else "it is empty"
+    return IndexMismatch(
+        f"the {engine.kind} {name!r} was not made by leafspan ({whose}): choose another name for the index"
+    )

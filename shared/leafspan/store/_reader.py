@@ -1,24 +1,27 @@
-"""Reads an index. Searches and fetches only return leaves of each document's current version."""
+"""Reads an index, and makes passages. Searches and fetches only return leaves of each document's current version."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
+from itertools import accumulate
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from leafspan.documents import lines_of
 from leafspan.engines import MOST_RESULTS, Field, Near, Record, StaleRead
+from leafspan.files import place_in_file
 from leafspan.flows import Flow
-from leafspan.store._as_written import check_record, check_text
+from leafspan.spans import best_hit
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
-from leafspan.store._checksums import text_is_as_written
-from leafspan.store._damage import DamageRule, Met
-from leafspan.store._found_leaves import Current, StoredLeaf, hits_of, parsed
-from leafspan.store._last_change import LastChange
-from leafspan.store._late_collection import ReadableTable
-from leafspan.store._manifest import ReadableRows, Row
+from leafspan.store._change_log import LastChange
+from leafspan.store._current_leaves import Current, StoredLeaf, hits_of, parsed
+from leafspan.store._damage import DamageRule, Met, check_record, check_text, text_is_as_written
+from leafspan.store._manifest import PARTS_KEY, ReadableRows, Row
+from leafspan.store._tables import ReadableTable
 from leafspan.store._visible_documents import VisibleDocuments
-from leafspan.values import Hit, LeafId
+from leafspan.trace import EMPTY_TRACE, Trace
+from leafspan.values import Ancestor, Hit, LeafId, Outline, Passage, Span
 
 T = TypeVar("T")
 
@@ -311,3 +314,53 @@ def _is_beyond(rows: Mapping[str, Row], id_: str) -> bool:
     leaf = parsed(id_)
     row = rows.get(leaf.document_id)
     return row is not None and row.version == leaf.version and leaf.ordinal >= row.leaves
+
+
+def leaf_passage(
+    span: Span,
+    texts: Mapping[str, str],
+    row: Row,
+    metadata: Mapping[str, object],
+    *,
+    score: float = 0.0,
+    trace: Trace | None = None,
+    ancestors: Sequence[Ancestor] = (),
+) -> Passage:
+    """Make a passage of a span. Leaves partition the text, so one leaf's place gives the place of every other leaf."""
+    pieces = [texts[id_] for id_ in span.leaf_ids]
+    ordinal, place = span.anchor
+    start = place - sum(len(piece) for piece in pieces[: ordinal - span.first])
+    text = "".join(pieces)
+    lines, parts = lines_of(row.lines, span.first, text), row.extra.get(PARTS_KEY)
+    best = best_hit(span, trace) if parts and trace else None
+    lines_of_best = None if best is None else lines_of(row.lines, best, pieces[best - span.first])
+    return Passage(
+        span.id,
+        span.document_id,
+        start,
+        start + len(text),
+        text,
+        score,
+        dict(metadata),
+        trace or EMPTY_TRACE,
+        title=row.title,
+        headings=row.headings([(span.first, span.last)]),
+        lines=lines if parts is None else None,
+        place=None if parts is None or lines is None else place_in_file(parts, lines, lines_of_best),
+        outline=outline_of(row, ((span.first, span.last),), pieces, ancestors),
+        hidden=row.hidden,
+    )
+
+
+def outline_of(
+    row: Row, runs: tuple[tuple[int, int], ...], pieces: Iterable[str] = (), ancestors: Iterable[Ancestor] = ()
+) -> Outline:
+    """The shape of a document, from its row and the pieces' texts."""
+    return Outline(
+        row.leaves,
+        row.characters,
+        row.sections,
+        runs,
+        tuple(accumulate(map(len, pieces))),
+        tuple([(node.first, node.last) for node in ancestors]),
+    )

@@ -1,20 +1,28 @@
-"""The interface of a store."""
+"""What an index uses of its store: the store's interface, reading that starts again, and the record of the embedder."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from leafspan.embedding import EmbedderIdentity
-from leafspan.engines import FlowTable
-from leafspan.flows import Flow
+from leafspan.engines import FlowTable, StaleRead
+from leafspan.errors import ConcurrentUpdate, LeafspanError
+from leafspan.flows import Call, Flow
 from leafspan.store._catalogue import Catalogue, Visibility
-from leafspan.store._damage import DamageRule, Met
+from leafspan.store._damage import DamageRule, Met, MetDamage
 from leafspan.store._manifest import Row
 from leafspan.store._reader import CopiedRecords, Reader
-from leafspan.store._texts import Texts
+from leafspan.store._scope import Scope
+from leafspan.store._tables import Texts
 from leafspan.store._writer import Follower, Writer
+
+T = TypeVar("T")
+_ATTEMPTS = 10
+_PAUSE = 0.02  # seconds
 
 
 class Store(Protocol):
@@ -108,3 +116,54 @@ class Store(Protocol):
     def close(self) -> None:
         """Close the store's files and connections. An index in a folder cannot be used after that."""
         ...
+
+
+def read_consistently(
+    store: Store, read: Callable[[Reader], Flow[T]], scope: Scope | None = None, *, leave_out: bool = False
+) -> Flow[T]:
+    """Run ``read``, and run it again, up to ten times, whenever a document that it read was replaced in between.
+
+    It also runs again whenever it meets a damaged document that must be left out.
+    """
+    met = Met()
+    attempts, again = 0, False
+    last: StaleRead | None = None
+    while attempts < _ATTEMPTS:
+        reader = yield from store.reader(met, scope=scope, again=again)
+        try:
+            return (yield from read(reader.leaving_out() if leave_out else reader))
+        except StaleRead as error:
+            # A damaged document raises MetDamage only once, so these repetitions end.
+            attempts += not isinstance(error, MetDamage)
+            again = True
+            last = error.with_traceback(None)  # which would keep the reader alive
+        finally:
+            reader.leave()
+        if isinstance(last, LeafspanError):  # the engine keeps failing until the writer has counted its change
+            yield Call(time.sleep, (_PAUSE * attempts,), native=asyncio.sleep)
+    raise ConcurrentUpdate(
+        f"documents were replaced or deleted during each of {_ATTEMPTS} attempts to read them: try again when there are "
+        "fewer writes; repair() says whether leaves are missing"
+    ) from last
+
+
+class EmbedderRecord:
+    """Reads and records the identity of the embedder that an index was made with."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def read(self) -> Flow[EmbedderIdentity | None]:
+        """The recorded embedder, or None before the first embedding."""
+        return self._store.embedder()
+
+    def write_first(self, identity: EmbedderIdentity, timeout: float) -> Flow[EmbedderIdentity]:
+        """Record this embedder unless one is recorded, and return the recorded one."""
+        writer = yield from self._store.start_writing(timeout, [])
+        try:
+            recorded = yield from self._store.embedder()
+            if recorded is None:
+                yield from self._store.record_embedder(identity)
+            return recorded or identity
+        finally:
+            writer.stop()

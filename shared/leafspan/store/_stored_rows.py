@@ -12,8 +12,7 @@ from zlib import crc32
 
 from leafspan.engines import StaleRead
 from leafspan.store._document_table import DocumentTable, KeyedVersions, decoded, keyed_versions
-from leafspan.store._manifest import Damage, Row, packed_row, row_is_as_written
-from leafspan.store._row_head import RowHead, read_title
+from leafspan.store._manifest import Damage, Row, RowHead, packed_row, read_title, row_is_as_written
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,10 +10,9 @@ from leafspan.errors import DamagedIndex
 from leafspan.filters import Where
 from leafspan.flows import Flow
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
-from leafspan.store._current_leaves import sort_out, version_of
+from leafspan.store._change_log import LastChange
+from leafspan.store._current_leaves import Current, parsed, sort_out, version_of
 from leafspan.store._damage import DamageRule, Met, MetDamage
-from leafspan.store._found_leaves import Current, parsed
-from leafspan.store._last_change import LastChange
 from leafspan.store._manifest import CHANGES_ID, Damage, ReadableRows, Row, unpack_rows, unpack_token
 from leafspan.values import LeafId
 

@@ -12,7 +12,7 @@ from leafspan.engines import FlowTable, Record
 from leafspan.flows import Call, Flow
 from leafspan.store._catalogue import Catalogue
 from leafspan.store._change_log import unlogged_change
-from leafspan.store._checksums import pack_checksums
+from leafspan.store._damage import pack_checksums
 from leafspan.store._manifest import Row, WritableRows, row_records
 from leafspan.store._scope import Scope
 from leafspan.store._stored_rows import StoredRows
