@@ -46,7 +46,12 @@ def test_a_better_configuration_is_printed_and_written():
     found = leafspan("query", QUESTIONS[7].text, "--config", "tuned.yaml", "--json", "-k", "1")
     assert json.loads(found.stdout)[0]["document_id"] == PARTS[7].id
 
+
+@pytest.mark.slow
+def test_json_and_standard_output_have_the_configuration_that_a_file_gets():
     again = ("--config", "base.yaml")
+    leafspan(*TUNE, *again, "-o", "tuned.yaml")
+    strategy = Config.load("tuned.yaml").strategy
     as_json = json.loads(leafspan(*TUNE, *again, "--json").stdout)
     assert as_json["is_better"]
     assert Config.from_dict(as_json["config"]).strategy == strategy

@@ -165,7 +165,7 @@ def longest_of(passages: list[Passage], budget: Budget) -> int:
     return max((budget.count(passage.text) for passage in passages), default=0)
 
 
-@examples(30, fast=4)
+@examples(30, fast=2)
 @given(corpora, splitters, budgets, st.sampled_from([None, 1, 3]), views)
 def test_leaves_fill_the_budget(tmp_path_factory, corpus, splitter, budget, k, kind):
     with opened(tmp_path_factory, corpus, splitter) as index:
@@ -178,7 +178,7 @@ def test_leaves_fill_the_budget(tmp_path_factory, corpus, splitter, budget, k, k
                 assert_full(passages, budget, there, longest_of(there, budget))
 
 
-@examples(30, fast=4)
+@examples(30, fast=2)
 @given(corpora, splitters, st.sampled_from([1, 4, 11, 40, 150, 600]), views)
 def test_windows_and_segments_fill_a_budget_of_words_but_for_a_leaf(tmp_path_factory, corpus, splitter, limit, kind):
     budget = Budget(limit)
@@ -192,7 +192,7 @@ def test_windows_and_segments_fill_a_budget_of_words_but_for_a_leaf(tmp_path_fac
             assert_full(passages, budget, there, longest)
 
 
-@examples(30, fast=4)
+@examples(30, fast=2)
 @given(corpora, splitters, budgets, st.sampled_from([None, 1, 3]), views)
 def test_merged_leaves_fill_the_budget_but_for_a_node(tmp_path_factory, corpus, splitter, budget, k, kind):
     with opened(tmp_path_factory, corpus, splitter) as index:
@@ -216,7 +216,7 @@ def test_a_budget_is_filled_where_leaves_and_summaries_together_are_more_than_th
             assert len(leaves) == 24
 
 
-@examples(30, fast=4)
+@examples(30, fast=2)
 @given(corpora, splitters, budgets, st.sampled_from([None, 1, 3]), views)
 def test_trees_fill_the_budget_and_no_summary_is_over_it(tmp_path_factory, corpus, splitter, budget, k, kind):
     with opened(tmp_path_factory, corpus, splitter, trees=True) as index:

@@ -95,7 +95,7 @@ def test_a_segment_of_versions_that_are_being_written_is_neither_removed_nor_mer
         assert {each.document_id for each in index.retrieve("drunk", BM25())} == {"tea", "mate"}
 
 
-@examples(30, fast=8)
+@examples(30, fast=5)
 @given(steps=st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["a", "b", "both", "delete"])), min_size=1, max_size=8))
 def test_the_answers_are_those_of_what_is_read_back(tmp_path_factory: pytest.TempPathFactory, steps: list):
     folder = tmp_path_factory.mktemp("taking")

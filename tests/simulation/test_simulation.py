@@ -52,7 +52,7 @@ def test_a_run_depends_on_its_seed_alone() -> None:
 
 def test_kills_failures_and_lost_answers_do_happen() -> None:
     missing = {"kills", "failures", "lost answers", "interrupts", "stalls", "switches", "files written"}
-    for seed in (8, 6, 2, 1, *range(200)):  # the first four do
+    for seed in (8, 20, 23, *range(200)):  # the first three do
         missing -= (+run_scenario(scenario_of(seed)).counts).keys()
         if not missing:
             return
