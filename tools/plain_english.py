@@ -92,7 +92,6 @@ OLD_NAMES = (
     "shared/leafspan/sources/",
     "shared/leafspan/spans/",
     "shared/leafspan/splitting/",
-    "shared/leafspan/store/",
     "shared/leafspan/strategies/",
     "shared/leafspan/text/",
     "shared/leafspan/trees/",

@@ -53,9 +53,9 @@ class OneDocument:
         return {}
 
     def catalogue(self):
-        return Catalogue((yield from self.rows_met(["d"])))
+        return Catalogue((yield from self.cached_rows(["d"])))
 
-    def rows_met(self, ids):
+    def cached_rows(self, ids):
         yield from ()
         return {id_: Row(id_, "", self.version, len(self.texts)) for id_ in ids}
 

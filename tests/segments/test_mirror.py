@@ -31,7 +31,7 @@ from leafspan.errors import IndexMismatch
 from leafspan.flows import run
 from leafspan.lexical import describe_analyzer
 from leafspan.segments import VectorCopy, WordPostings, _mirror, _segment, _segment_folder
-from leafspan.store import Met
+from leafspan.store import ReadHistory
 from leafspan.text import has_word
 from leafspan.values import Section
 from tests.durability.versions import ALL, EMBEDDER, broken, document
@@ -517,7 +517,7 @@ def test_a_stale_reader_does_not_remove_newer_segments(tmp_path, monkeypatch):
     with open_at(tmp_path / "kb") as index:
         index.add(some_documents(1, 2))
         answers(index)
-        stale = run(index._store.reader(Met()))
+        stale = run(index._store.reader(ReadHistory()))
         index.add(some_documents(3, 4))
         answers(index)
         there = segments(tmp_path / "kb")

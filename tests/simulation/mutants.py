@@ -101,10 +101,10 @@ MUTANTS = (
         "a deleted document's row goes before its leaves",
         "store._writer",
         """        yield from self.write_rows(deleted)
-        if there:
+        if stored:
 """,
         """        yield from self._manifest.delete([row.document_id for row in deleted])
-        if there:
+        if stored:
 """,
     ),
     Mutant(
@@ -154,7 +154,7 @@ MUTANTS = (
     Mutant(
         "a version that has become current after a query counts though it was found in part",
         "store._visible_documents",
-        "                if new := current - self._met.current:\n",
+        "                if new := current - self._history.current:\n",
         "                if new := set():\n",
         "server",
     ),
@@ -173,28 +173,28 @@ MUTANTS = (
     Mutant(
         "too few current leaves are enough",
         "store._reader",
-        "            if not short or asked >= MOST_RESULTS:\n",
+        "            if not short or limit >= MOST_RESULTS:\n",
         "            if True:\n",
     ),
     Mutant(
         "reading is never started again",
         "store._store",
-        "            attempts += not isinstance(error, MetDamage)\n",
+        "            attempts += not isinstance(error, DamageFound)\n",
         "            attempts = _ATTEMPTS\n",
     ),
     # In a folder: store/_folder_store.py, store/_folder.py, engines/chroma/_files.py, engines/local/_change_file.py
     Mutant(
         "the count is read after the catalogue",
         "store._folder_store",
-        "        folder.catalogues[self._name] = Found(count, catalogue)\n",
-        "        count = folder.changes.count\n        folder.catalogues[self._name] = Found(count, catalogue)\n",
+        "        folder.catalogues[self._name] = CatalogueAt(count, catalogue)\n",
+        "        count = folder.changes.count\n        folder.catalogues[self._name] = CatalogueAt(count, catalogue)\n",
         "folder",
     ),
     Mutant(
         "the catalogue is not read again",
         "store._folder_store",
-        "        if found is not None and found.change == count and not found.catalogue.is_stale:\n",
-        "        if found is not None and not found.catalogue.is_stale:\n",
+        "        if shared is not None and shared.change == count and not shared.catalogue.is_stale:\n",
+        "        if shared is not None and not shared.catalogue.is_stale:\n",
         "folder",
     ),
     Mutant(
@@ -309,8 +309,8 @@ MUTANTS = (
     Mutant(
         "the token is not compared",
         "store._engine_store",
-        "        if position.is_settled and position.token == known.position.token and not known.doubts:\n",
-        "        if known.position.token is not None and not known.doubts:\n",
+        "        if position.is_settled and position.token == earlier.position.token and not earlier.failures:\n",
+        "        if earlier.position.token is not None and not earlier.failures:\n",
         "server",
     ),
     Mutant(
@@ -322,8 +322,8 @@ MUTANTS = (
         """        began = time.monotonic()
         rows = unpack_rows((yield from self._manifest.scan(["metadata"])))
         position = yield from last_position(self._manifest)
-        if position.token != known.position.token:
-            known = self._found = _Found(position, Catalogue(rows))
+        if position.token != earlier.position.token:
+            earlier = self._latest = _ReadCatalogue(position, Catalogue(rows))
 """,
         "server",
     ),
@@ -405,8 +405,8 @@ MUTANTS = (
     Mutant(
         "dead leaves of segments are found",
         "store._stored_rows",
-        "[known.get(id_) == (version, leaves) for id_, version, leaves in documents]",
-        "[id_ in known for id_, version, leaves in documents]",
+        "[current.get(id_) == (version, leaves) for id_, version, leaves in documents]",
+        "[id_ in current for id_, version, leaves in documents]",
     ),
     Mutant(
         "a document in two segments counts twice",

@@ -13,7 +13,7 @@ from chromadb.config import Settings
 
 from leafspan import BM25, DamagedIndex, Document, F, Hybrid, Index, Vector
 from leafspan.private import Vault, private_view
-from leafspan.store import Met, Row
+from leafspan.store import ReadHistory, Row
 from leafspan.store._manifest import CHANGES_ID
 from tests import rows
 from tests.durability.versions import EMBEDDER, SPLITTER, document, records
@@ -232,9 +232,9 @@ def test_a_private_view_quotes_nothing_and_its_vault_forgets_nothing_of_a_damage
 
 
 def test_suspicions_of_a_version_are_forgotten_when_another_version_of_the_document_is_suspected() -> None:
-    met = Met()
+    history = ReadHistory()
     for version, times in (("1", 1), ("1", 2), ("2", 1), ("1", 1), ("1", 2)):
-        met.doubt({("a", version)})
-        assert met.doubts["a", version] == times
-    met.doubt({("b", "1")})
-    assert met.doubts == {("a", "1"): 2, ("b", "1"): 1}
+        history.suspect({("a", version)})
+        assert history.suspicions["a", version] == times
+    history.suspect({("b", "1")})
+    assert history.suspicions == {("a", "1"): 2, ("b", "1"): 1}

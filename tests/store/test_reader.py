@@ -12,7 +12,7 @@ from leafspan.documents import pack_place
 from leafspan.engines import StaleRead
 from leafspan.errors import ConcurrentUpdate
 from leafspan.flows import run
-from leafspan.store import Catalogue, Met, MetDamage, Reader, Row, read_consistently
+from leafspan.store import Catalogue, DamageFound, Reader, ReadHistory, Row, read_consistently
 from leafspan.store._damage import pack_checksums
 from leafspan.store._manifest import CHANGES_ID
 from leafspan.values import Ancestor, Leaf
@@ -27,7 +27,7 @@ class Index:
 
     def __init__(self, **versions: str) -> None:
         self.leaves, self.manifest = Records("leaves"), Records("manifest")
-        self.met = Met()
+        self.history = ReadHistory()
         self.changed = True
         for document_id, version in versions.items():
             self.write(document_id, version)
@@ -61,12 +61,12 @@ class Index:
         reader = Reader(
             self.leaves.collection,
             self.manifest.collection,
-            known=known,
+            everything=known,
             load=load,
             has_changed=lambda: self.changed,
             stay=lambda: None,
             leave=lambda: None,
-            met=self.met,
+            history=self.history,
         )
         return reader
 
@@ -139,7 +139,7 @@ def test_a_leaf_that_is_not_current_is_doubted_once_and_left_out_from_then_on(in
     known = index.catalogue() if in_memory else None
     with pytest.raises(StaleRead):
         run(index.reader(known).fetch_records(ids))
-    assert index.met == {("a", OLD)}
+    assert index.history == {("a", OLD)}
     assert list(run(index.reader(known).fetch_records(ids))) == [f"a#{NEW}#0", f"b#{OLD}#1"]
 
 
@@ -148,18 +148,18 @@ def test_where_nothing_has_changed_a_leaf_that_is_not_current_was_left_by_a_kill
     index.write("a", NEW)
     index.changed = False
     assert list(run(index.reader().fetch_records([*IDS, f"a#{NEW}#0"]))) == [f"a#{NEW}#0"]
-    assert index.met == set()
+    assert index.history == set()
 
 
 def test_reading_starts_again_where_the_catalogue_is_behind_what_is_met():
     index = Index(a=OLD)
     known = index.catalogue()
     index.write("a", NEW)
-    index.met.add(("a", NEW))  # met before, when it was not current yet
+    index.history.add(("a", NEW))  # met before, when it was not current yet
     with pytest.raises(StaleRead):
         run(index.reader(known).fetch_records([f"a#{NEW}#0"]))
     # But not where the manifest says no other than the catalogue.
-    index.met.add(("a", OLD))
+    index.history.add(("a", OLD))
     assert list(run(index.reader(index.catalogue()).fetch_records([*IDS, f"a#{NEW}#0"]))) == [f"a#{NEW}#0"]
 
 
@@ -167,10 +167,10 @@ def test_a_leaf_that_a_host_has_is_doubted_once():
     index = Index(a=OLD)
     reader = index.reader()
     with pytest.raises(StaleRead):
-        reader.doubt(f"a#{NEW}#0")
-    reader.doubt(f"a#{NEW}#1")  # of the same version
+        reader.suspect(f"a#{NEW}#0")
+    reader.suspect(f"a#{NEW}#1")  # of the same version
     with pytest.raises(StaleRead):
-        reader.doubt(f"b#{NEW}#0")
+        reader.suspect(f"b#{NEW}#0")
 
 
 def test_where_the_nearest_leaves_are_not_current_more_are_asked_for():
@@ -263,7 +263,7 @@ def test_reading_gives_up_after_ten_attempts():
 
 
 def test_damaged_documents_that_are_left_out_are_no_attempts_however_many_are_met():
-    assert run(read_consistently(Store(), failing(11, MetDamage))) == 12
+    assert run(read_consistently(Store(), failing(11, DamageFound))) == 12
 
 
 def test_another_error_ends_reading_at_once_and_the_reader_is_left():

@@ -53,7 +53,7 @@ def recognise(
     runs = [_run(result.id) for result in checked]
     ids = dict.fromkeys(id_ for run in runs if run is not None for id_ in run)
     stored = (yield from reader.fetch_leaves(list(ids))) if ids else {}
-    rows = (yield from reader.rows_met(dict.fromkeys(LeafId.parse(id_).document_id for id_ in ids))) if ids else {}
+    rows = (yield from reader.cached_rows(dict.fromkeys(LeafId.parse(id_).document_id for id_ in ids))) if ids else {}
     wanted: list[tuple[HostResult, list[str] | None]] = []
     for result, run in zip(checked, runs, strict=True):
         if run is not None and all(id_ in stored for id_ in run):
@@ -98,7 +98,7 @@ def _check_not_replaced(
     """Refuse a former leaf of a document in the index: the host's own index is out of date."""
     missing = next((id_ for id_ in run or () if id_ not in stored), None)
     if missing is not None and LeafId.parse(missing).document_id in rows:
-        reader.doubt(missing)
+        reader.suspect(missing)
         raise NotALeaf(
             f"the results of {request.name} must be leaves of this index, but {missing!r} is not in it (any more): give "
             f"that retriever the leaves as they are now, {HOW_TO_FIND_LEAVES}, or insert lightrag_inputs(index) "

@@ -25,7 +25,7 @@ from leafspan.search import (
     similarities,
     soft_matches_of,
 )
-from leafspan.store import Met, Reader, Scope, StoredLeaf
+from leafspan.store import Reader, ReadHistory, Scope, StoredLeaf
 from leafspan.strategies import (
     AskHost,
     FindMentions,
@@ -53,12 +53,18 @@ _FEW = 150_000  # leaves that are searched in less than 2 ms: half of this is Py
 class IndexAnswers:
     """Answers requests from one reader's view of the index.
 
-    ``met`` has stored (document, version) pairs that were not current in earlier attempts, and ``identity`` is the index's
-    embedder, None for an index without vectors. ``texts`` collects the text of each leaf and summary that is read, by id.
+    ``history`` has stored (document, version) pairs that were not current in earlier attempts, and ``identity`` is the
+    index's embedder, None for an index without vectors. ``texts`` collects the text of each leaf and summary that is read,
+    by id.
     """
 
     def __init__(
-        self, sources: Sources, reader: Reader, met: Met, identity: EmbedderIdentity | None, scope: Scope | None = None
+        self,
+        sources: Sources,
+        reader: Reader,
+        history: ReadHistory,
+        identity: EmbedderIdentity | None,
+        scope: Scope | None = None,
     ) -> None:
         self.identity = identity
         self.texts: dict[str, str] = {}
@@ -66,7 +72,7 @@ class IndexAnswers:
         self._sources = sources
         self._indexes = sources.indexes
         self._reader = reader
-        self._met = met
+        self._history = history
         self._summary_reader: SummaryReader | None = None
         self._loaded: dict[str, Candidate] = {}
         self._scans: dict[VectorSearch, Scan] = {}
@@ -75,7 +81,7 @@ class IndexAnswers:
     def _summaries(self) -> SummaryReader:
         """The reader of summaries, which few questions need."""
         if self._summary_reader is None:
-            self._summary_reader = SummaryReader(self._sources.trees, self._reader, self._met)
+            self._summary_reader = SummaryReader(self._sources.trees, self._reader, self._history)
         return self._summary_reader
 
     def leave(self) -> None:
@@ -180,7 +186,7 @@ class IndexAnswers:
         """Make passages of candidates with data from their documents' rows."""
         inside = [candidate for candidate in request.candidates if candidate.outside is None]
         texts = yield from self.load_texts([id_ for candidate in inside for id_ in candidate.span.leaf_ids])
-        rows = yield from self._reader.rows_met(candidate.document_id for candidate in inside if candidate.document_id)
+        rows = yield from self._reader.cached_rows(candidate.document_id for candidate in inside if candidate.document_id)
         return [to_passage(candidate, texts, rows) for candidate in request.candidates]
 
     def _vector_search(self, request: VectorSearch) -> Flow[list[list[Hit]]]:
@@ -228,7 +234,7 @@ class IndexAnswers:
         analyzer = words.analyzer
         assert analyzer is not None
         documents = {id_: leaf.document_id for id_, leaf in self._loaded.items()}
-        rows = yield from self._reader.rows_met(documents.values())
+        rows = yield from self._reader.cached_rows(documents.values())
         readings = {id_: reading_number(analyzer, rows[document].language) for id_, document in documents.items()}
         texts = {id_: compared_text(analyzer, reading, self.texts[id_]) for id_, reading in readings.items()}
         pairs = zip(request.words, request.ids, strict=True)

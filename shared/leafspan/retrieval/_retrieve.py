@@ -15,7 +15,7 @@ from leafspan.retrieval._limits import Limits
 from leafspan.retrieval._passages import INDEX_IS_EMPTY, Passages, WhyEmpty, to_passage, to_results, without_damaged
 from leafspan.retrieval._sources import Sources
 from leafspan.spans import limit_per_document, shortlist, within_budget
-from leafspan.store import Met, Reader, Scope, read_consistently
+from leafspan.store import Reader, ReadHistory, Scope, read_consistently
 from leafspan.strategies import NoteWhyEmpty, RetrievalContext, Strategy, at_least, to_queries
 from leafspan.text import has_word
 from leafspan.trace import Trace
@@ -29,10 +29,10 @@ def retrieve_from_index(
     queries = to_queries(asked, needed=strategy.needs_query)
     if not queries:
         return []
-    met = Met()
+    history = ReadHistory()
 
     def attempt(reader: Reader) -> Flow[tuple[list[list[Passage]], list[WhyEmpty | None]]]:
-        index = IndexAnswers(sources, reader, met, (yield from sources.embedder.identity()), scope)
+        index = IndexAnswers(sources, reader, history, (yield from sources.embedder.identity()), scope)
         answers = Answers(sources.embedder, index)
         try:
             results = yield from run_strategy(index, answers, reader, strategy, queries, limits)
@@ -76,7 +76,7 @@ def run_strategy(
             with_words = ([each for each in row if _has_word(each, texts)] for row in allowed)
             chosen = [shortlist(row, first.k, limits.budget) for row in with_words]
         kept = [within_budget(row, limits.budget, texts) for row, _ in chosen]
-        documents = yield from reader.rows_met(id_ for row, _ in kept for each in row if (id_ := each.document_id))
+        documents = yield from reader.cached_rows(id_ for row, _ in kept for each in row if (id_ := each.document_id))
         results = []
         for (high, low), row, blank, (_, ended), (few, full) in zip(split, allowed, has_blank, chosen, kept, strict=True):
             left_out = blank or len(row) < len(high)

@@ -19,7 +19,7 @@ from leafspan.flows import Call, Flow, Progress
 from leafspan.segments._segment import Segment
 from leafspan.segments._segment_folder import SegmentFolder, in_order
 from leafspan.segments._snapshot import MirrorSnapshot, OpenSegment
-from leafspan.store import Catalogue, DocumentTable, DocumentToWrite, MetDamage, Reader, Row, grouped
+from leafspan.store import Catalogue, DamageFound, DocumentTable, DocumentToWrite, Reader, Row, grouped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -309,7 +309,7 @@ class Mirror:
                 rows = groups.pop()
                 try:
                     stored = yield from self._read(reader, rows)
-                except MetDamage:
+                except DamageFound:
                     raise  # the next attempt leaves the documents out
                 except StaleRead:
                     # Reading starts again after this error. It might never end unless the other documents are done first.

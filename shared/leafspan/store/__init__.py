@@ -5,10 +5,10 @@ from leafspan.store._connecting import has_index, open_store
 from leafspan.store._current_leaves import StoredLeaf
 from leafspan.store._damage import (
     REMEDY,
+    DamageFound,
     DamageRule,
-    Met,
-    MetDamage,
     OnDamage,
+    ReadHistory,
     bytes_are_as_written,
     check_record,
     pack_checksums,
@@ -36,8 +36,8 @@ __all__ = [
     "DocumentToWrite",
     "EmbedderRecord",
     "LooseRow",
-    "Met",
-    "MetDamage",
+    "ReadHistory",
+    "DamageFound",
     "OnDamage",
     "Nearest",
     "Reader",

@@ -39,7 +39,7 @@ class Selection:
         leaves: int,
         chosen: tuple[Numbering, NDArray[np.bool_]] | None = None,
     ) -> None:
-        self._given = ids
+        self._source = ids
         self.leaves = leaves  # number of leaves of all its documents
         self.chosen = chosen  # for each number of the numbering, whether the set has the document
 
@@ -57,7 +57,7 @@ class Selection:
     @cached_property
     def ids(self) -> frozenset[str]:
         """The documents' stored ids."""
-        return self._given() if callable(self._given) else self._given
+        return self._source() if callable(self._source) else self._source
 
 
 class Totals(NamedTuple):
@@ -119,7 +119,7 @@ class Catalogue:
     def __init__(self, rows: Mapping[str, Row], stored: Mapping[str, str] | None = None) -> None:
         self.rows = rows
         # Stored (document, version) pairs that readers found damaged since; replace the whole dict.
-        self.met: Mapping[tuple[str, str], Damage] = {}
+        self.later_damage: Mapping[tuple[str, str], Damage] = {}
         self._stored = stored
         self._selections: _LRUCache[Where, Selection] = _LRUCache()
         self._visible: _LRUCache[Visibility, Catalogue] = _LRUCache()
@@ -142,16 +142,16 @@ class Catalogue:
         if not damaged:
             return self
         key = frozenset(damaged)
-        if (known := self._without.get(key)) is None:
-            found = {
-                id_: row.in_doubt(each)
+        if (catalogue := self._without.get(key)) is None:
+            marked = {
+                id_: row.with_damage(each)
                 for (id_, version), each in damaged.items()
                 if (row := self.rows.get(id_)) is not None and row.version == version
             }
             rows = self.rows
-            known = Catalogue(rows.with_rows(found) if isinstance(rows, StoredRows) else {**rows, **found})
-            self._without.put(key, known)
-        return known
+            catalogue = Catalogue(rows.with_rows(marked) if isinstance(rows, StoredRows) else {**rows, **marked})
+            self._without.put(key, catalogue)
+        return catalogue
 
     def unpacked(self) -> Catalogue:
         """Return the catalogue with all rows in memory, for use after the reader is left."""
@@ -203,13 +203,13 @@ class Catalogue:
 
     def lacks(self, document_id: str) -> DocumentNotFound:
         """The error for an id that no document of the view has. It suggests a similar id."""
-        there = [id_ for id_, version, _ in self.versions() if version is not None]
+        current = [id_ for id_, version, _ in self.versions() if version is not None]
         # Somebody who passes a file's name alone may not know its folders.
-        ends = [id_ for id_ in there if id_.endswith(f"/{document_id}")] if document_id else []
+        ends = [id_ for id_ in current if id_.endswith(f"/{document_id}")] if document_id else []
         if len(ends) == 1:
             hint = f"; did you mean {shown(ends[0])}?"
         else:
-            hint = did_you_mean(document_id, there) if len(there) <= _MOST_COMPARED else ""
+            hint = did_you_mean(document_id, current) if len(current) <= _MOST_COMPARED else ""
         return DocumentNotFound(f"there is no document {shown(document_id)} in the index{hint}")
 
     @cached_property
@@ -240,18 +240,16 @@ class Catalogue:
         """The view's documents that match the filter, or all for None. Equal filters give the same selection."""
         if where is None:
             return self._all
-        if (known := self._selections.get(where)) is not None:
-            return known
-        selection = self._choose(where)
-        self._selections.put(where, selection)
+        if (selection := self._selections.get(where)) is None:
+            selection = self._choose(where)
+            self._selections.put(where, selection)
         return selection
 
     def visible_to(self, visibility: Visibility) -> Catalogue:
         """Return the documents of this catalogue that the rule shows."""
-        if (known := self._visible.get(visibility)) is not None:
-            return known
-        visible = visibility.visible(self)
-        self._visible.put(visibility, visible)
+        if (visible := self._visible.get(visibility)) is None:
+            visible = visibility.visible(self)
+            self._visible.put(visibility, visible)
         return visible
 
     def renamed(self, stored: Mapping[str, str]) -> Catalogue:

@@ -144,9 +144,9 @@ def _in_folder(
     folder = yield Call(folder_at, (folder_path, client, deadline), {"read_only": read_only})
     folder.check()
     # Another program that has changed the database may have deleted the leaves.
-    is_as_left = (yield Call(folder.is_as_left)) or folder.read_only
+    only_leafspan_wrote = (yield Call(folder.only_leafspan_wrote)) or folder.read_only
     index = yield Call(folder.rows.find, (name,))
-    if index is not None and is_as_left:
+    if index is not None and only_leafspan_wrote:
         return _store_of(folder, name, index, timeout, damage)
     if index is None and not create and not suggest and _is_of(name, (yield Call(folder.rows.names))):
         raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}")

@@ -17,17 +17,17 @@ from leafspan.values import Hit, Leaf, LeafId
 _MOST = 10**18  # larger than any ordinal
 
 
-class SortedOut(NamedTuple):
+class Classified(NamedTuple):
     """Leaves, sorted by what the manifest says about them."""
 
     current: dict[str, LeafId]  # shown id of each wanted current leaf, by stored id
     damaged: set[str]  # stored ids of damaged documents that have one of these leaves
     textless: list[str]  # stored ids of wanted current leaves without a text
-    doubtful: set[tuple[str, str]]  # (document, version) pairs that are not current, and were not met before
+    suspects: set[tuple[str, str]]  # (document, version) pairs that are not current, and were not met before
     stale: set[str]  # stored ids of documents whose leaves are not current, and were not when met before
 
 
-def sort_out(
+def classify(
     ids: Sequence[str],
     leaves: Sequence[LeafId],
     texts: Sequence[str | None],
@@ -36,9 +36,9 @@ def sort_out(
     shown_id: Callable[[str], str | None] | None,
     within: Selection | None,
     stale: AbstractSet[tuple[str, str]],
-) -> SortedOut:
+) -> Classified:
     """Sort leaves by what the manifest says about them."""
-    found = SortedOut({}, set(), [], set(), set())
+    result = Classified({}, set(), [], set(), set())
     for id_, leaf, text in zip(ids, leaves, texts, strict=True):
         document_id, version, ordinal = leaf
         row = rows.get(document_id)
@@ -49,16 +49,16 @@ def sort_out(
                 if shown is None:
                     continue
                 if text is None:
-                    found.textless.append(id_)
+                    result.textless.append(id_)
                 else:
-                    found.current[id_] = leaf if shown == document_id else leaf._replace(document_id=shown)
+                    result.current[id_] = leaf if shown == document_id else leaf._replace(document_id=shown)
         elif row is not None and row.damage is not None:
-            found.damaged.add(document_id)
+            result.damaged.add(document_id)
         elif (document_id, version) not in stale:
-            found.doubtful.add((document_id, version))
+            result.suspects.add((document_id, version))
         else:
-            found.stale.add(document_id)
-    return found
+            result.stale.add(document_id)
+    return result
 
 
 def version_of(rows: Mapping[str, Row], document_id: str) -> str | None:
@@ -88,10 +88,10 @@ class Current(NamedTuple):
         return self.rows[id_.rsplit("#", 2)[0]]
 
     def stored_leaves(
-        self, found: Iterable[Near], problems: dict[str, str], checked: Container[str] = ()
+        self, neighbours: Iterable[Near], problems: dict[str, str], checked: Container[str] = ()
     ) -> Iterator[StoredLeaf]:
         """Return the current ones of these leaves with their stored data, and add damage to ``problems``."""
-        for (id_, text, metadata, _), similarity in found:
+        for (id_, text, metadata, _), similarity in neighbours:
             if (leaf := self.leaves.get(id_)) is not None:
                 try:
                     if id_ in checked:

@@ -61,24 +61,24 @@ class DamageRule:
                 )
 
 
-class Met(set[tuple[str, str]]):
+class ReadHistory(set[tuple[str, str]]):
     """The stored (document, version) pairs that the attempts of one reading found not current."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.doubts: Counter[tuple[str, str]] = Counter()  # attempts that found a leaf missing or changed
+        self.suspicions: Counter[tuple[str, str]] = Counter()  # attempts that found a leaf missing or changed
         self.damaged: dict[tuple[str, str], Damage] = {}  # those that the reading leaves out
         self.current: set[tuple[str, str | None]] = set()  # only if the manifest is asked for each document
 
-    def doubt(self, pairs: AbstractSet[tuple[str, str]]) -> None:
+    def suspect(self, pairs: AbstractSet[tuple[str, str]]) -> None:
         """Count an attempt that found leaves of these (document, version) pairs missing or changed."""
         documents = {document_id for document_id, _ in pairs}
-        for pair in [each for each in self.doubts if each[0] in documents and each not in pairs]:
-            del self.doubts[pair]  # it was replaced: if this version becomes current again, it was written again
-        self.doubts.update(pairs)
+        for pair in [each for each in self.suspicions if each[0] in documents and each not in pairs]:
+            del self.suspicions[pair]  # it was replaced: if this version becomes current again, it was written again
+        self.suspicions.update(pairs)
 
 
-class MetDamage(StaleRead):
+class DamageFound(StaleRead):
     """A reader met a damaged document, and starts again without it."""
 
 

@@ -185,9 +185,9 @@ class Numbering:
         """The number of each document of a table, or -1 if the numbering does not have it."""
         import numpy as np
 
-        found = np.full(len(documents), -1, np.int32)
+        numbers = np.full(len(documents), -1, np.int32)
         if len(self._keys):
             others = documents.by_key()
             at = np.minimum(np.searchsorted(self._keys, others.keys), len(self._keys) - 1)
-            found[others.places] = np.where(self._keys[at] == others.keys, self._places[at], -1)
-        return found
+            numbers[others.places] = np.where(self._keys[at] == others.keys, self._places[at], -1)
+        return numbers

@@ -21,7 +21,7 @@ from leafspan.errors import DamagedIndex, StorageReadOnly
 from leafspan.flows import Flow
 from leafspan.store._catalogue import Catalogue, Visibility
 from leafspan.store._change_log import LastChange, LogWriter, Position, changed_since, last_position
-from leafspan.store._damage import DamageRule, Met
+from leafspan.store._damage import DamageRule, ReadHistory
 from leafspan.store._manifest import Row, unpack_rows
 from leafspan.store._naming import manifest_name, read_embedder, segments_name, settings_with, texts_name
 from leafspan.store._reader import CopiedRecords, Reader
@@ -76,7 +76,7 @@ class EngineStore:
         self.copied: CopiedRecords | None = None
         self._log = LogWriter(manifest)
         self._last = LastChange(position.token)
-        self._found = _Found(Position(), Catalogue({}))
+        self._latest = _ReadCatalogue(Position(), Catalogue({}))
 
     embedded = False
     cache_read_only = False
@@ -90,21 +90,21 @@ class EngineStore:
         # behind a server a writer leaves no mark
         return False
 
-    def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
+    def reader(self, history: ReadHistory, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
         check_process(self._process)
         yield from ()  # makes it a flow, as in the other store
         if again:
-            self._found = self._found._replace(doubts=self._found.doubts + 1)
+            self._latest = self._latest._replace(failures=self._latest.failures + 1)
         return Reader(
             self._leaves,
             self._manifest,
-            known=None,
+            everything=None,
             load=self._load,
             has_changed=None,
             has_moved_on=self._has_moved_on,
             stay=lambda: None,
             leave=lambda: None,
-            met=met,
+            history=history,
             scope=scope,
             rule=self.damage,
             last=self._last,
@@ -118,7 +118,7 @@ class EngineStore:
             yield from wait_for_lock(lock.try_acquire, timeout, f"{self._manifest_name!r}")
             yield from self._wait_for_late_writes(timeout)
             lock.unlock = yield from self._engine.lock(self.id, ids, timeout, f"{self._manifest_name!r}")
-            reader = yield from self.reader(Met())
+            reader = yield from self.reader(ReadHistory())
             rows = dict((yield from reader.rows(ids)))
         except BaseException:
             lock.release()
@@ -206,21 +206,21 @@ class EngineStore:
 
     def _load(self) -> Flow[Catalogue]:
         """The catalogue. Only changed documents are read again if the log names them."""
-        known = self._found
-        if self._is_fresh and not known.doubts:
-            return known.catalogue
+        earlier = self._latest
+        if self._is_fresh and not earlier.failures:
+            return earlier.catalogue
         began = time.monotonic()
         position = yield from last_position(self._manifest)
         self._last.token = position.token
-        if position.is_settled and position.token == known.position.token and not known.doubts:
+        if position.is_settled and position.token == earlier.position.token and not earlier.failures:
             self._asked_at = began
-            return known.catalogue
-        since = yield from changed_since(self._manifest, known.position, position)
-        if since.documents is None or known.doubts > 1:
+            return earlier.catalogue
+        since = yield from changed_since(self._manifest, earlier.position, position)
+        if since.documents is None or earlier.failures > 1:
             catalogue = Catalogue(unpack_rows((yield from self._manifest.scan(["metadata"]))))
         else:
-            catalogue = yield from self._brought_up_to_date(known.catalogue, since.documents, is_new=since.is_new)
-        self._found = _Found(since.position, catalogue)
+            catalogue = yield from self._brought_up_to_date(earlier.catalogue, since.documents, is_new=since.is_new)
+        self._latest = _ReadCatalogue(since.position, catalogue)
         self._asked_at = began
         return catalogue
 
@@ -229,20 +229,22 @@ class EngineStore:
         """Whether the catalogue is still fresh enough to be used without asking."""
         return time.monotonic() < self._asked_at + self._freshness
 
-    def _brought_up_to_date(self, known: Catalogue, documents: Set[str], *, is_new: bool) -> Flow[Catalogue]:
+    def _brought_up_to_date(self, earlier: Catalogue, documents: Set[str], *, is_new: bool) -> Flow[Catalogue]:
         """Read these documents again. Return the same catalogue, with its caches, if no document has changed."""
         rows = unpack_rows((yield from self._manifest.get(list(documents), ["metadata"]))) if documents else {}
-        if not is_new and all(rows.get(id_) == known.rows.get(id_) for id_ in documents):
-            return known
-        return Catalogue({**{id_: row for id_, row in known.rows.items() if id_ not in documents}, **rows})
+        if not is_new and all(rows.get(id_) == earlier.rows.get(id_) for id_ in documents):
+            return earlier
+        return Catalogue({**{id_: row for id_, row in earlier.rows.items() if id_ not in documents}, **rows})
 
-    def _has_moved_on(self, known: Catalogue) -> Flow[bool]:
+    def _has_moved_on(self, catalogue: Catalogue) -> Flow[bool]:
         """Whether a catalogue may be out of date. Writers announce this before they delete leaves that were current."""
-        found = self._found
-        token = found.position.token
-        if self._is_fresh and found.catalogue is known:
+        latest = self._latest
+        if latest.catalogue is not catalogue:
+            return True
+        if self._is_fresh:
             return False
-        return found.catalogue is not known or token is None or token != (yield from last_position(self._manifest)).token
+        token = latest.position.token
+        return token is None or token != (yield from last_position(self._manifest)).token
 
     def _advance(self, changed: Set[str], *, settled: bool) -> Flow[None]:
         """Announce a change to readers."""
@@ -250,12 +252,12 @@ class EngineStore:
         self._last.token = yield from self._log.write(changed, settled=settled)
 
 
-class _Found(NamedTuple):
+class _ReadCatalogue(NamedTuple):
     """A catalogue as it was read."""
 
     position: Position  # how far the log was read before the catalogue
     catalogue: Catalogue
-    doubts: int = 0  # attempts to read that have failed since
+    failures: int = 0  # attempts to read that have failed since
 
 
 class _WriterLock:

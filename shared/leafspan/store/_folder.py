@@ -51,7 +51,7 @@ class Folder:
         self.read_only = read_only or not _can_be_written(path)
         self._database = {"tenant": tenant, "database": database}
         self.changes = ChangeFile(path / "leafspan.changes", read_only=self.read_only)
-        self.catalogues: dict[str, Found] = {}  # by name of the index; all indexes of this process share them
+        self.catalogues: dict[str, CatalogueAt] = {}  # by name of the index; all indexes of this process share them
         self.files = Files(path, self.changes)
         self._next_check = 0.0
         self.changes_of_others: int | None = None  # at the last ``check``, if others changed the open database
@@ -61,13 +61,13 @@ class Folder:
         weakref.finalize(self, self.rows.close).atexit = False  # catalogues may live longer
         self._opened = None if client is None else self._open(deadline, client)
 
-    def is_as_left(self) -> bool:
+    def only_leafspan_wrote(self) -> bool:
         """Whether the files have all that readers should see of the database.
 
         While a writer is at work, or after one was killed, the database has more. Readers then see the last noted state,
         which is complete. They do not wait for Chroma, which has no timeout: a stopped writer may hold its database.
         """
-        return self.files.is_as_left() or self.changes.is_in_use
+        return self.files.only_leafspan_wrote() or self.changes.is_in_use
 
     @property
     def is_replaced(self) -> bool:
@@ -196,7 +196,7 @@ class Folder:
             self._synced = count
             return count
 
-    def begin_anew(self) -> None:
+    def reset_after_fork(self) -> None:
         """Reset the mutex in a forked process: it does not have the parent's threads."""
         self._mutex = threading.Lock()
 
@@ -239,7 +239,7 @@ class Folder:
         return Opened(opened, self.files, owned=client is None)
 
 
-class Found(NamedTuple):
+class CatalogueAt(NamedTuple):
     """A catalogue, and the change count at which this process has read it."""
 
     change: int
@@ -269,12 +269,12 @@ def folder_at(path: Path, client: Any, deadline: float, *, read_only: bool = Fal
         return folder
 
 
-def _begin_anew() -> None:
+def _reset_after_fork() -> None:
     """Reset all locks in a forked process, since threads of the parent may have held them."""
     _mutexes.clear()
     for folder in list(_folders.values()):
-        folder.begin_anew()
+        folder.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_anew)
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -14,14 +14,14 @@ from leafspan.engines.local import FileLock, deadline_after, wait_for_lock
 from leafspan.errors import LeafspanError
 from leafspan.flows import Call, Flow, Progress
 from leafspan.store._catalogue import Catalogue, Visibility
-from leafspan.store._damage import DamageRule, Met
-from leafspan.store._folder import Folder, Found
+from leafspan.store._damage import DamageRule, ReadHistory
+from leafspan.store._folder import CatalogueAt, Folder
 from leafspan.store._manifest import Row, unpack_rows
 from leafspan.store._naming import leaves_name, manifest_name, read_embedder, settings_with, texts_name
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._rows_file import RowsInFile
 from leafspan.store._stored_rows import StoredRows
-from leafspan.store._tables import LateChroma, LateCollection, TableLease, Texts
+from leafspan.store._tables import LazyClient, LazyCollection, TableLease, Texts
 from leafspan.store._writer import Follower, Writer
 
 
@@ -70,29 +70,29 @@ class FolderStore:
     def interrupted(self) -> bool:
         return self._open_folder().changes.writing
 
-    def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
+    def reader(self, history: ReadHistory, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
         # ``again`` has no effect: the change counter says whether the catalogue is up to date
         folder = self._open_folder()
         folder.check()
         if folder.changes_of_others not in (None, self._checked_at):
             yield from self._check_there(folder)
         count, catalogue = yield from self._catalogue(folder)
-        chroma = LateChroma(self._opened_reader)
+        chroma = LazyClient(self._opened_reader)
 
         def collection(name: str) -> Flow[Collection]:
             opened = yield from chroma.opened()
-            found = opened.collections.get(name) or (yield Call(opened.collection, (name, deadline_after(self._timeout))))
-            return found.lacking(self._what_lost) if name in folder.files.to_rebuild else found
+            table = opened.collections.get(name) or (yield Call(opened.collection, (name, deadline_after(self._timeout))))
+            return table.lacking(self._what_lost) if name in folder.files.to_rebuild else table
 
         return Reader(
-            LateCollection(partial(collection, self._leaves_name)),
-            LateCollection(partial(collection, self._manifest_name)) if self._was_served else self._rows,
-            known=catalogue,
+            LazyCollection(partial(collection, self._leaves_name)),
+            LazyCollection(partial(collection, self._manifest_name)) if self._was_served else self._rows,
+            everything=catalogue,
             load=_never_called,
             has_changed=lambda: folder.changes.count != count,
             stay=chroma.stay,
             leave=chroma.leave,
-            met=met,
+            history=history,
             scope=scope,
             rule=self.damage,
             copied=self.copied,
@@ -101,25 +101,25 @@ class FolderStore:
     def _catalogue(self, folder: Folder) -> Flow[tuple[int, Catalogue]]:
         """The current catalogue and its change count."""
         count = folder.changes.count  # first, so that everything read below is at least as new
-        found = folder.catalogues.get(self._name)  # read once: another thread may replace it at any time
-        if found is not None and found.change == count and not found.catalogue.is_stale:
-            return count, found.catalogue
-        catalogue = yield from self._read_catalogue(folder, None if found is None else found.catalogue)
-        folder.catalogues[self._name] = Found(count, catalogue)
+        shared = folder.catalogues.get(self._name)  # read once: another thread may replace it at any time
+        if shared is not None and shared.change == count and not shared.catalogue.is_stale:
+            return count, shared.catalogue
+        catalogue = yield from self._read_catalogue(folder, None if shared is None else shared.catalogue)
+        folder.catalogues[self._name] = CatalogueAt(count, catalogue)
         return count, catalogue
 
     def _read_catalogue(self, folder: Folder, earlier: Catalogue | None) -> Flow[Catalogue]:
         """Read what has changed, or all if a row could not be read."""
         if self._was_served:
             return Catalogue((yield from self._collected_rows(folder)))
-        known = earlier.rows if earlier is not None and isinstance(earlier.rows, StoredRows) else None
-        checked = known is not None and known.block.is_damaged
-        if known is not None and known.is_stale:
-            known = None
-        rows = yield Call(folder.rows.read, (self._name, known), {"checked": checked})
+        old_rows = earlier.rows if earlier is not None and isinstance(earlier.rows, StoredRows) else None
+        checked = old_rows is not None and old_rows.block.is_damaged
+        if old_rows is not None and old_rows.is_stale:
+            old_rows = None
+        rows = yield Call(folder.rows.read, (self._name, old_rows), {"checked": checked})
         if rows is None:
             raise CollectionGone(f"{self.described} was deleted meanwhile: open it again")
-        if earlier is not None and rows is known and not earlier.met:
+        if earlier is not None and rows is old_rows and not earlier.later_damage:
             return earlier  # with its caches
         return Catalogue(rows)
 
@@ -167,8 +167,8 @@ class FolderStore:
         try:
             deadline = deadline_after(timeout)
             yield from self._wait_for(lock, partial(folder.try_writing, lock, deadline), timeout)
-            found = folder.catalogues.get(self._name)
-            catalogue = yield from self._read_catalogue(folder, None if found is None else found.catalogue)
+            shared = folder.catalogues.get(self._name)
+            catalogue = yield from self._read_catalogue(folder, None if shared is None else shared.catalogue)
             opened = yield Call(folder.opened, (deadline,))
             leaves = yield self._to_write(opened, self._leaves_name)
             manifest = (yield self._to_write(opened, self._manifest_name)) if self._was_served else self._rows
@@ -267,8 +267,8 @@ class FolderStore:
         if folder.read_only:
             return {}
         how = {"repair": repair, "in_use": folder.is_open}
-        found: FileDamage = yield Call(folder.files.damage, (deadline_after(timeout),), how, finish=True)
-        if found.in_use and repair:
+        damage: FileDamage = yield Call(folder.files.damage, (deadline_after(timeout),), how, finish=True)
+        if damage.in_use and repair:
             writer = yield from self.start_writing(timeout, None)  # nobody else writes with the client that is closed
             try:
                 folder.let_go(deadline_after(timeout))
@@ -277,11 +277,11 @@ class FolderStore:
         return {
             **{
                 name: f"{count} writes are in Chroma's log that its tables refuse, so that nothing else can be written"
-                for name, count in found.refused.items()
+                for name, count in damage.refused.items()
             },
             **{
                 name: f"Chroma's vectors were damaged while they were in use ({files})"
-                for name, files in found.in_use.items()
+                for name, files in damage.in_use.items()
             },
         }
 

@@ -93,8 +93,8 @@ class Row:
     @property
     def hidden(self) -> tuple[str, ...]:
         """The metadata keys that models must not see."""
-        found = self.extra.get(HIDDEN_KEY)
-        return tuple(found) if isinstance(found, list) else ()
+        keys = self.extra.get(HIDDEN_KEY)
+        return tuple(keys) if isinstance(keys, list) else ()
 
     @property
     def leaf_ids(self) -> list[str]:
@@ -133,7 +133,7 @@ class Row:
         """Whether a writer has begun to write or delete the document, and is still at work or was killed."""
         return (bool(self.leftovers) or self.version is None) and self.damage is None
 
-    def in_doubt(self, damage: Damage) -> Row:
+    def with_damage(self, damage: Damage) -> Row:
         """Return the row marked as damaged, so that readers leave the document out."""
         return replace(self, hash="", version=None, leaves=0, leftovers=(), damage=damage)
 

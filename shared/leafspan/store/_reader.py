@@ -16,7 +16,7 @@ from leafspan.spans import best_hit
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
 from leafspan.store._change_log import LastChange
 from leafspan.store._current_leaves import Current, StoredLeaf, hits_of, parsed
-from leafspan.store._damage import DamageRule, Met, check_record, check_text, text_is_as_written
+from leafspan.store._damage import DamageRule, ReadHistory, check_record, check_text, text_is_as_written
 from leafspan.store._manifest import PARTS_KEY, ReadableRows, Row
 from leafspan.store._tables import ReadableTable
 from leafspan.store._visible_documents import VisibleDocuments
@@ -55,12 +55,12 @@ class Reader(VisibleDocuments):
         leaves: ReadableTable,
         manifest: ReadableRows,
         *,
-        known: Catalogue | None,
+        everything: Catalogue | None,
         load: Callable[[], Flow[Catalogue]],
         has_changed: Callable[[], bool] | None,
         stay: Callable[[], None],
         leave: Callable[[], None],
-        met: Met,
+        history: ReadHistory,
         scope: Visibility | None = None,
         rule: DamageRule | None = None,
         has_moved_on: Callable[[Catalogue], Flow[bool]] | None = None,
@@ -69,10 +69,10 @@ class Reader(VisibleDocuments):
     ) -> None:
         super().__init__(
             manifest,
-            known=known,
+            everything=everything,
             load=load,
             has_changed=has_changed,
-            met=met,
+            history=history,
             scope=scope,
             rule=rule,
             has_moved_on=has_moved_on,
@@ -111,14 +111,14 @@ class Reader(VisibleDocuments):
     @property
     def has_copies(self) -> bool:
         """Whether a copy of the leaves is read, so that reading some of them twice costs little."""
-        return self._copied is not None and self._known is not None
+        return self._copied is not None and self._everything is not None
 
     def search(self, vectors: Any, count: int) -> Flow[Nearest[StoredLeaf]]:
         """The ``count`` visible leaves nearest to each vector, best first. Ties are ordered by document, then position."""
 
         def read(rows: Sequence[Sequence[Near]], current: Current) -> list[list[StoredLeaf]]:
             problems: dict[str, str] = {}
-            found = [
+            leaves = [
                 sorted(
                     current.stored_leaves(row, problems),
                     key=lambda stored: (-stored.score, stored.leaf.document_id, stored.leaf.ordinal),
@@ -126,7 +126,7 @@ class Reader(VisibleDocuments):
                 for row in rows
             ]
             self._check(problems)
-            return found
+            return leaves
 
         return self._query_until_enough(vectors, count, ["text", "metadata"], read)
 
@@ -140,7 +140,7 @@ class Reader(VisibleDocuments):
         return self._leaves.searches_among
 
     def nearest(
-        self, vectors: Any, asked: int, within: Selection, *, among: Sequence[str] | None = None
+        self, vectors: Any, count: int, within: Selection, *, among: Sequence[str] | None = None
     ) -> Flow[list[list[Hit]]]:
         """The nearest leaves of a selection for each vector, best first. Reads only ids and scores.
 
@@ -149,7 +149,7 @@ class Reader(VisibleDocuments):
         if self._is_empty:
             return [[] for _ in vectors]
         stored = None if among is None else list((yield from self._stored_ids(among)))
-        rows = yield from self._query(vectors, asked, [], stored)
+        rows = yield from self._query(vectors, count, [], stored)
         ids = [near.record.id for row in rows for near in row]
         return hits_of(rows, (yield from self._current(ids, [""] * len(ids), within, queried=True)))
 
@@ -210,8 +210,8 @@ class Reader(VisibleDocuments):
             records = records | more
             current = Current({**current.leaves, **current_others.leaves}, current_others.rows)
         problems: dict[str, str] = {}
-        found = (Near(record, 0.0) for record in records.values())
-        leaves = {each.id: each for each in current.stored_leaves(found, problems, checked)}
+        neighbours = (Near(record, 0.0) for record in records.values())
+        leaves = {each.id: each for each in current.stored_leaves(neighbours, problems, checked)}
         self._check(problems)
         return leaves
 
@@ -219,16 +219,16 @@ class Reader(VisibleDocuments):
         """These leaves and summaries, by id, as (text, stored metadata)."""
         records, current = yield from self._fetch(ids)
         problems: dict[str, str] = {}
-        found: dict[str, tuple[str, Mapping[str, Any]]] = {}
+        contents: dict[str, tuple[str, Mapping[str, Any]]] = {}
         for id_, shown in current.leaves.items():
             _, text, metadata, _ = records[id_]
             try:
                 check_record(current.row(id_), shown, text or "", metadata)
             except ValueError as error:
                 problems[id_] = str(error)
-            found[str(shown)] = text or "", metadata or {}
+            contents[str(shown)] = text or "", metadata or {}
         self._check(problems)
-        return found
+        return contents
 
     def _fetch(self, ids: Sequence[str]) -> Flow[tuple[dict[str, Record], Current]]:
         """Read the records of these leaves with texts and metadata, and find the current ones."""
@@ -250,14 +250,14 @@ class Reader(VisibleDocuments):
 
     def _whole_in_copy(self, ids: Iterable[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
         """The records that the copy has undamaged, by stored id. Their leaves are current."""
-        if self._copied is None or self._known is None:
+        if self._copied is None or self._everything is None:
             return {}
         records, checked = yield from self._copied((yield from self.everything()), ids, fields)
         return records if len(checked) == len(records) else {id_: records[id_] for id_ in checked}
 
     def _records(self, ids: Iterable[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
         """The records of leaves, by stored id, from the copy if it has them undamaged, or else from the engine."""
-        if self._copied is None or self._known is None:
+        if self._copied is None or self._everything is None:
             return (yield from self._leaves.get(list(ids), fields))
         everything = yield from self.everything()
         records, _ = yield from self._copied(everything, ids, fields)
@@ -288,17 +288,17 @@ class Reader(VisibleDocuments):
         """
         if self._is_empty:
             return Nearest([[] for _ in vectors], [0] * len(vectors))
-        asked = count
+        limit = count
         while True:
-            rows = yield from self._query(vectors, asked, fields)
+            rows = yield from self._query(vectors, limit, fields)
             records = [near.record for row in rows for near in row]
             texts = [record.text for record in records] if "text" in fields else [""] * len(records)
             current = yield from self._current([record.id for record in records], texts, queried=True)
-            found = read(rows, current)
-            short = any(len(row) < count for row in found) and any(len(row) == asked for row in rows)
-            if not short or asked >= MOST_RESULTS:
-                return Nearest([row[:count] for row in found], list(map(len, rows)))
-            asked = min(asked * 4, MOST_RESULTS)
+            results = read(rows, current)
+            short = any(len(row) < count for row in results) and any(len(row) == limit for row in rows)
+            if not short or limit >= MOST_RESULTS:
+                return Nearest([row[:count] for row in results], list(map(len, rows)))
+            limit = min(limit * 4, MOST_RESULTS)
 
     def _query(
         self, vectors: Any, count: int, fields: Collection[Field], among: Sequence[str] | None = None

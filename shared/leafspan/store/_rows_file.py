@@ -74,10 +74,10 @@ class RowsFile:
     def is_there(self) -> bool:
         """Whether there is a file that is not empty."""
         try:
-            there = self.path.stat()
+            status = self.path.stat()
         except OSError:
             return False
-        return there.st_size > 0 or not stat.S_ISREG(there.st_mode)  # anything else is an error when it is opened
+        return status.st_size > 0 or not stat.S_ISREG(status.st_mode)  # anything else is an error when it is opened
 
     def check_there(self) -> None:
         """Check that the opened file was not deleted."""
@@ -149,17 +149,17 @@ class RowsFile:
 
     def packed(self, numbers: Collection[int]) -> dict[int, bytes]:
         """The packed rows with these numbers, without those that newer rows have replaced."""
-        found: dict[int, bytes] = {}
+        rows: dict[int, bytes] = {}
         rest = iter(numbers)
         while some := list(islice(rest, _AT_ONCE)):
             with self._reading.transaction() as database:
                 query = f"select number, packed from rows where number in ({','.join('?' * len(some))})"
-                found.update(database.execute(query, some))
-        return found
+                rows.update(database.execute(query, some))
+        return rows
 
     def get(self, name: str, ids: Collection[str]) -> dict[str, bytes]:
         """The packed current rows of these documents, by id."""
-        found = {}
+        rows = {}
         with self._reading.transaction() as database:
             index = self._find(database, name)
             query = "select packed from rows where owner = ? and document = ? order by number desc limit 1"
@@ -167,8 +167,8 @@ class RowsFile:
                 assert index is not None
                 row = database.execute(query, (index.number, encoded(id_))).fetchone()
                 if row is not None and row[0] is not None:
-                    found[id_] = bytes(row[0])
-        return found
+                    rows[id_] = bytes(row[0])
+        return rows
 
     def write(self, name: str, rows: Mapping[str, str | None]) -> None:
         """Write packed rows by document, all or none; None deletes a row."""
@@ -199,8 +199,8 @@ class RowsFile:
             return None
         try:
             with self._reading.transaction() as database:
-                (found,) = database.execute("pragma integrity_check(1)").fetchone()
-                return None if found == "ok" else f"{ROWS}: {found}"
+                (result,) = database.execute("pragma integrity_check(1)").fetchone()
+                return None if result == "ok" else f"{ROWS}: {result}"
         except DamagedIndex as error:
             return str(error)
 
@@ -261,8 +261,8 @@ class RowsInFile:
 
     def get(self, ids: Collection[str], fields: Collection[Field]) -> Flow[dict[str, Record]]:
         """The packed rows of these documents, by id."""
-        found = yield Call(self._file.get, (self._name, ids))
-        return {id_: Record(id_, metadata=packed_row(row.decode(errors="replace"))) for id_, row in found.items()}
+        rows = yield Call(self._file.get, (self._name, ids))
+        return {id_: Record(id_, metadata=packed_row(row.decode(errors="replace"))) for id_, row in rows.items()}
 
     def scan(self, fields: Collection[Field]) -> Flow[dict[str, Record]]:
         """All packed rows, by id."""

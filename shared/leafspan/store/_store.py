@@ -13,7 +13,7 @@ from leafspan.engines import FlowTable, StaleRead
 from leafspan.errors import ConcurrentUpdate, LeafspanError
 from leafspan.flows import Call, Flow
 from leafspan.store._catalogue import Catalogue, Visibility
-from leafspan.store._damage import DamageRule, Met, MetDamage
+from leafspan.store._damage import DamageFound, DamageRule, ReadHistory
 from leafspan.store._manifest import Row
 from leafspan.store._reader import CopiedRecords, Reader
 from leafspan.store._scope import Scope
@@ -49,7 +49,7 @@ class Store(Protocol):
         """Whether a writer is at work, or was killed. False if that is unknown."""
         ...
 
-    def reader(self, met: Met, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
+    def reader(self, history: ReadHistory, *, scope: Visibility | None = None, again: bool = False) -> Flow[Reader]:
         """Return a reader of everything that has been written so far."""
         ...
 
@@ -125,16 +125,16 @@ def read_consistently(
 
     It also runs again whenever it meets a damaged document that must be left out.
     """
-    met = Met()
+    history = ReadHistory()
     attempts, again = 0, False
     last: StaleRead | None = None
     while attempts < _ATTEMPTS:
-        reader = yield from store.reader(met, scope=scope, again=again)
+        reader = yield from store.reader(history, scope=scope, again=again)
         try:
             return (yield from read(reader.leaving_out() if leave_out else reader))
         except StaleRead as error:
-            # A damaged document raises MetDamage only once, so these repetitions end.
-            attempts += not isinstance(error, MetDamage)
+            # A damaged document raises DamageFound only once, so these repetitions end.
+            attempts += not isinstance(error, DamageFound)
             again = True
             last = error.with_traceback(None)  # which would keep the reader alive
         finally:

@@ -244,9 +244,9 @@ class StoredRows(Mapping[str, Row]):
             return are_current(self.versions(), documents)
         at = np.minimum(np.searchsorted(mine.keys, others.keys), len(mine.keys) - 1)
         same = (mine.keys[at] == others.keys) & (mine.versions[at] == others.versions) & (mine.leaves[at] == others.leaves)
-        found = np.empty(len(documents), dtype=bool)
-        found[others.places] = same & (others.versions != b"")
-        return found
+        result = np.empty(len(documents), dtype=bool)
+        result[others.places] = same & (others.versions != b"")
+        return result
 
     @cached_property
     def _by_key(self) -> KeyedVersions:
@@ -305,7 +305,7 @@ class StoredRows(Mapping[str, Row]):
             raise StaleRead
         row = Row.unpack(document_id, packed_row(packed.decode(errors="replace")))
         if row.damage is None and (row.version, row.leaves) != (place.version, place.leaves):
-            row = row.in_doubt(Damage("its row in the manifest is damaged: its columns say something else", in_row=True))
+            row = row.with_damage(Damage("its row in the manifest is damaged: its columns say something else", in_row=True))
         if row.damage is not None and not self._is_for_writer:
             self.block.is_damaged = True
             raise DamagedRow(document_id)
@@ -334,5 +334,5 @@ def are_current(versions: Iterable[tuple[str, str | None, int]], documents: Docu
     """Whether each of these documents is current among the given versions: the same version and number of leaves."""
     import numpy as np
 
-    known = {id_: (version, leaves) for id_, version, leaves in versions if version is not None}
-    return np.array([known.get(id_) == (version, leaves) for id_, version, leaves in documents], dtype=bool)
+    current = {id_: (version, leaves) for id_, version, leaves in versions if version is not None}
+    return np.array([current.get(id_) == (version, leaves) for id_, version, leaves in documents], dtype=bool)

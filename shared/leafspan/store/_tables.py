@@ -107,7 +107,7 @@ class ReadableTable(Protocol):
         ...
 
 
-class LateChroma:
+class LazyClient:
     """Chroma for one reader and all its users. The first use enters it, and the last user leaves it."""
 
     def __init__(self, enter: Callable[[], Flow[Opened]]) -> None:
@@ -118,8 +118,8 @@ class LateChroma:
 
     def opened(self) -> Flow[Opened]:
         """Return the open client."""
-        if (known := self._opened) is not None:
-            return known
+        if (earlier := self._opened) is not None:
+            return earlier
         opened = yield from self._enter()
         with self._mutex:
             if self._opened is None and self._users > 0:
@@ -142,7 +142,7 @@ class LateChroma:
             opened.leave()
 
 
-class LateCollection:
+class LazyCollection:
     """A collection that is opened at its first use, with the methods of ``Collection``."""
 
     searches_among = False

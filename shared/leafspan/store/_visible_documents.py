@@ -11,12 +11,12 @@ from leafspan.filters import Where
 from leafspan.flows import Flow
 from leafspan.store._catalogue import Catalogue, Selection, Visibility
 from leafspan.store._change_log import LastChange
-from leafspan.store._current_leaves import Current, parsed, sort_out, version_of
-from leafspan.store._damage import DamageRule, Met, MetDamage
+from leafspan.store._current_leaves import Current, classify, parsed, version_of
+from leafspan.store._damage import DamageFound, DamageRule, ReadHistory
 from leafspan.store._manifest import CHANGES_ID, Damage, ReadableRows, Row, unpack_rows, unpack_token
 from leafspan.values import LeafId
 
-_DOUBTS = 3  # attempts that must find a leaf damaged before it is called damaged, while a writer may be at work
+_SUSPICIONS = 3  # attempts that must find a leaf damaged before it is called damaged, while a writer may be at work
 
 
 class VisibleDocuments:
@@ -29,22 +29,22 @@ class VisibleDocuments:
         self,
         manifest: ReadableRows,
         *,
-        known: Catalogue | None,
+        everything: Catalogue | None,
         load: Callable[[], Flow[Catalogue]],
         has_changed: Callable[[], bool] | None,
-        met: Met,
+        history: ReadHistory,
         scope: Visibility | None,
         rule: DamageRule | None,
         has_moved_on: Callable[[Catalogue], Flow[bool]] | None,
         last: LastChange | None,
     ) -> None:
         self._manifest = manifest
-        self._known = known
+        self._everything = everything
         self._load = load
         self._has_changed = has_changed
         self._has_moved_on = has_moved_on
-        self._met = met
-        self._doubted: set[tuple[str, str]] = set()  # in this attempt
+        self._history = history
+        self._suspected: set[tuple[str, str]] = set()  # in this attempt
         self._read: dict[str, Row] = {}
         self._outdated: set[str] = set()  # ids of rows in _read that were read before the last query
         self._last = last or LastChange()
@@ -65,9 +65,9 @@ class VisibleDocuments:
 
     def everything(self) -> Flow[Catalogue]:
         """The catalogue of the whole index, without the scope."""
-        if self._known is None:
-            self._known = yield from self._load()
-        return self._known.without(self._damaged)
+        if self._everything is None:
+            self._everything = yield from self._load()
+        return self._everything.without(self._damaged)
 
     def catalogue(self) -> Flow[Catalogue]:
         """The catalogue of the visible documents. Damaged ones are in it, without a current version."""
@@ -96,18 +96,18 @@ class VisibleDocuments:
 
         They are the stored rows: a damaged row says so, but the row of a document with damaged leaves does not.
         """
-        if self._known is None and self.scope is None:
+        if self._everything is None and self.scope is None:
             if ids is not None:
                 return unpack_rows((yield from self._manifest.get(ids, ["metadata"])))
             return unpack_rows((yield from self._manifest.scan(["metadata"])))
         yield from self.everything()
-        assert self._known is not None
-        known = self._known.visible_to(self.scope) if self.scope else self._known
+        assert self._everything is not None
+        catalogue = self._everything.visible_to(self.scope) if self.scope else self._everything
         if ids is None:
-            return known.unpacked().rows
-        return {id_: row for id_ in ids if (row := known.rows.get(id_)) is not None}
+            return catalogue.unpacked().rows
+        return {id_: row for id_ in ids if (row := catalogue.rows.get(id_)) is not None}
 
-    def rows_met(self, ids: Iterable[str]) -> Flow[Mapping[str, Row]]:
+    def cached_rows(self, ids: Iterable[str]) -> Flow[Mapping[str, Row]]:
         """The rows of these documents, by id, which are read only once."""
         missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._read]
         if missing:
@@ -122,8 +122,8 @@ class VisibleDocuments:
     @property
     def left_out(self) -> dict[str, str]:
         """The known damage of visible documents that were left out, by shown id."""
-        if self._known is not None:
-            everything = self._known.without(self._damaged)
+        if self._everything is not None:
+            everything = self._everything.without(self._damaged)
             damaged = (everything.visible_to(self.scope) if self.scope else everything).damaged
         else:
             damaged = {id_: row.damage for id_, row in self._read.items() if row.damage is not None}
@@ -141,11 +141,11 @@ class VisibleDocuments:
             self._rule.warn(left_out)
         return left_out
 
-    def doubt(self, id_: str) -> None:
+    def suspect(self, id_: str) -> None:
         """Start reading again, once, because a leaf of a host retriever is missing: a writer may have replaced it."""
         leaf = LeafId.parse(id_)
-        if (leaf.document_id, leaf.version) not in self._met:
-            self._met.add((leaf.document_id, leaf.version))
+        if (leaf.document_id, leaf.version) not in self._history:
+            self._history.add((leaf.document_id, leaf.version))
             raise StaleRead
 
     def refuse(self, problems: Mapping[str, str]) -> Flow[None]:
@@ -156,30 +156,30 @@ class VisibleDocuments:
 
     @property
     def _is_empty(self) -> bool:
-        return self._known is not None and not self._known.rows
+        return self._everything is not None and not self._everything.rows
 
     def _stored_ids(self, ids: Iterable[str]) -> Flow[dict[str, str]]:
         """The leaves' shown ids, by stored id. Leaves of unknown documents are left out."""
         if self.scope is None:
             return {id_: id_ for id_ in ids}
         visible = yield from self.catalogue()
-        found = {}
+        stored_ids = {}
         for id_ in ids:
             leaf = LeafId.parse(id_)
             if (stored := visible.stored_id(leaf.document_id)) is not None:
-                found[str(leaf._replace(document_id=stored))] = id_
-        return found
+                stored_ids[str(leaf._replace(document_id=stored))] = id_
+        return stored_ids
 
     def _rows_of(self, ids: Iterable[str]) -> Flow[dict[str, Row]]:
         """The rows of these leaves' documents, by leaf id without ordinal, if that version is current."""
         parts = {prefix: prefix.rpartition("#") for prefix in {id_.rpartition("#")[0] for id_ in ids}}
-        if self._known is not None or self.scope is not None:
+        if self._everything is not None or self.scope is not None:
             rows = (yield from self.everything()).rows
         else:
-            rows = yield from self.rows_met(document_id for document_id, _, _ in parts.values())
-        found = {prefix: (rows.get(document_id), version) for prefix, (document_id, _, version) in parts.items()}
-        self._refuse({row.document_id: row.damage for row, _ in found.values() if row and row.damage})
-        return {prefix: row for prefix, (row, version) in found.items() if row is not None and row.version == version}
+            rows = yield from self.cached_rows(document_id for document_id, _, _ in parts.values())
+        pairs = {prefix: (rows.get(document_id), version) for prefix, (document_id, _, version) in parts.items()}
+        self._refuse({row.document_id: row.damage for row, _ in pairs.values() if row and row.damage})
+        return {prefix: row for prefix, (row, version) in pairs.items() if row is not None and row.version == version}
 
     def _rows_after_query(self, ids: Iterable[str]) -> Flow[Mapping[str, Row]]:
         """The rows of documents whose leaves a query has found.
@@ -204,8 +204,8 @@ class VisibleDocuments:
             self._outdated -= before.keys()
             if self._last.token != self._before:
                 current = {(id_, rows[id_].version) for id_ in missing if id_ in rows}
-                if new := current - self._met.current:
-                    self._met.current |= new
+                if new := current - self._history.current:
+                    self._history.current |= new
                     raise StaleRead
         return self._read
 
@@ -224,37 +224,37 @@ class VisibleDocuments:
     ) -> Flow[Current]:
         """The leaves that are current, visible and in the selection. A leaf that was just replaced is a StaleRead."""
         leaves = [parsed(id_) for id_ in ids]
-        from_catalogue = self._known is not None or self.scope is not None or within is not None
+        from_catalogue = self._everything is not None or self.scope is not None or within is not None
         if from_catalogue:
             rows = (yield from self.everything()).rows
         else:
             rows = yield from self._rows_after_query(leaf.document_id for leaf in leaves)
         shown_id = (yield from self.catalogue()).shown_id if self.scope is not None else None
-        sorted_out = sort_out(ids, leaves, texts, rows=rows, shown_id=shown_id, within=within, stale=self._met)
-        self._refuse({id_: damage for id_ in sorted_out.damaged if (damage := rows[id_].damage)})
-        if sorted_out.textless:
-            self._check({id_: f"the text of its leaf {id_.rpartition('#')[2]} is missing" for id_ in sorted_out.textless})
+        classified = classify(ids, leaves, texts, rows=rows, shown_id=shown_id, within=within, stale=self._history)
+        self._refuse({id_: damage for id_ in classified.damaged if (damage := rows[id_].damage)})
+        if classified.textless:
+            self._check({id_: f"the text of its leaf {id_.rpartition('#')[2]} is missing" for id_ in classified.textless})
         # A killed writer left a leaf that is not current, unless another writer is at work right now.
-        if sorted_out.doubtful and self.may_be_stale:
-            self._met |= sorted_out.doubtful
+        if classified.suspects and self.may_be_stale:
+            self._history |= classified.suspects
             raise StaleRead
         # A leaf that was not current before either may have become current since the catalogue was loaded, or its document
         # may have been replaced: ask the manifest.
-        asked = set(sorted_out.stale)
+        uncertain = set(classified.stale)
         # A version that was current may have lost leaves before the query, which then has found only its other leaves.
-        if queried and from_catalogue and sorted_out.current and (yield from self._is_behind()):
-            asked |= {LeafId.parse(id_).document_id for id_ in sorted_out.current}
-        if asked and from_catalogue and self.may_be_stale:
-            now = unpack_rows((yield from self._manifest.get(list(asked), ["metadata"])))
-            if any(version_of(now, id_) != version_of(rows, id_) for id_ in asked):
+        if queried and from_catalogue and classified.current and (yield from self._is_behind()):
+            uncertain |= {LeafId.parse(id_).document_id for id_ in classified.current}
+        if uncertain and from_catalogue and self.may_be_stale:
+            now = unpack_rows((yield from self._manifest.get(list(uncertain), ["metadata"])))
+            if any(version_of(now, id_) != version_of(rows, id_) for id_ in uncertain):
                 raise StaleRead
-        return Current(sorted_out.current, rows)
+        return Current(classified.current, rows)
 
     def _is_behind(self) -> Flow[bool]:
         """Whether a writer may have deleted leaves since the catalogue was read."""
-        if self._has_moved_on is None or self._known is None:
+        if self._has_moved_on is None or self._everything is None:
             return False
-        return (yield from self._has_moved_on(self._known))
+        return (yield from self._has_moved_on(self._everything))
 
     def _check(self, problems: Mapping[str, str]) -> None:
         """Report damaged leaves of current versions, by stored id.
@@ -269,34 +269,34 @@ class VisibleDocuments:
             leaf = LeafId.parse(id_)
             damaged.setdefault((leaf.document_id, leaf.version), Damage(problem, in_row=False))
         if self.may_be_stale:
-            self._met.doubt(damaged.keys() - self._doubted)
-            self._doubted |= damaged.keys()
-            if any(self._met.doubts[pair] < _DOUBTS for pair in damaged):
+            self._history.suspect(damaged.keys() - self._suspected)
+            self._suspected |= damaged.keys()
+            if any(self._history.suspicions[pair] < _SUSPICIONS for pair in damaged):
                 raise StaleRead
         self._refuse({document_id: each for (document_id, _), each in damaged.items()})
         if damaged.keys() <= self._damaged.keys():
-            raise StaleRead  # MetDamage for known damage would repeat forever
-        self._met.damaged = {**self._met.damaged, **damaged}
-        if self._known is not None:
-            self._known.met = {**self._known.met, **damaged}
-        raise MetDamage
+            raise StaleRead  # DamageFound for known damage would repeat forever
+        self._history.damaged = {**self._history.damaged, **damaged}
+        if self._everything is not None:
+            self._everything.later_damage = {**self._everything.later_damage, **damaged}
+        raise DamageFound
 
     def _refuse(self, damaged: Mapping[str, Damage]) -> None:
         """Raise the error for visible damaged documents, by stored id, unless they are left out."""
         if damaged and not self._leaves_out:
             shown = {self._shown_id(id_): each.problem for id_, each in damaged.items()}
-            if known := {id_: problem for id_, problem in shown.items() if id_ is not None}:
-                raise self._rule.error(known)
+            if visible := {id_: problem for id_, problem in shown.items() if id_ is not None}:
+                raise self._rule.error(visible)
 
     def _shown_id(self, document_id: str) -> str | None:
         if self.scope is None:
             return document_id
-        assert self._known is not None
-        return self._known.without(self._damaged).visible_to(self.scope).shown_id(document_id)
+        assert self._everything is not None
+        return self._everything.without(self._damaged).visible_to(self.scope).shown_id(document_id)
 
     @property
     def _damaged(self) -> Mapping[tuple[str, str], Damage]:
         """The damaged (document, version) pairs that are left out."""
-        met = self._met.damaged
-        known = self._known.met if self._known is not None else {}
-        return {**known, **met} if known and met else known or met
+        own = self._history.damaged
+        later = self._everything.later_damage if self._everything is not None else {}
+        return {**later, **own} if later and own else later or own

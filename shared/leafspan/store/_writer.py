@@ -109,15 +109,15 @@ class Writer:
     ) -> Flow[None]:
         """Add documents or replace existing ones. ``made`` is data that was derived from them before."""
         documents = yield Call(_all_with_checksums, (documents,))
-        there = yield from self._leaves_of({id_ for each in documents if self._is_damaged(id_ := each.row.document_id)})
-        in_the_way = [id_ for ids in there.values() for id_ in ids]
+        stored = yield from self._leaves_of({id_ for each in documents if self._is_damaged(id_ := each.row.document_id)})
+        in_the_way = [id_ for ids in stored.values() for id_ in ids]
         noted = []  # rows for step 1
         with_leftovers = {}  # rows for step 3, of documents that were there
         for row, texts, _, _ in documents:
             old = self.rows.get(row.document_id)
             before = old or replace(row, hash="", version=None, leaves=0, characters=0, words=0, checksums="")
             if old is not None and old.damage is not None:
-                before = replace(old, leftovers=_versions(there[row.document_id], row.version), damage=None)
+                before = replace(old, leftovers=_versions(stored[row.document_id], row.version), damage=None)
             elif old is not None and old.version == row.version:
                 in_the_way += old.leaf_ids
             noted.append(replace(before, leftovers=(*before.leftovers, (row.version or "", len(texts)))))
@@ -145,27 +145,27 @@ class Writer:
         """Whether a view may write a document. If the row is damaged, the leaves' metadata must match the view's filter."""
         if row.damage is None:
             return True
-        there = yield from self._leaves_of({row.document_id})
-        records = yield from self._leaves.get(there[row.document_id], ["metadata"])
+        stored = yield from self._leaves_of({row.document_id})
+        records = yield from self._leaves.get(stored[row.document_id], ["metadata"])
         return all(scope.where.matches(record.metadata or {}, row.document_id) for record in records.values())
 
     def delete(self, rows: Sequence[Row]) -> Flow[None]:
         """Delete documents. Readers stop showing them when the manifest says so; their leaves are deleted after that."""
-        there = yield from self._leaves_of({row.document_id for row in rows if row.damage is not None})
+        stored = yield from self._leaves_of({row.document_id for row in rows if row.damage is not None})
         deleted = []
         for row in rows:
             leftovers = row.leftovers if row.version is None else (*row.leftovers, (row.version, row.leaves))
             if row.damage is not None:
-                leftovers = _versions(there[row.document_id])
+                leftovers = _versions(stored[row.document_id])
             deleted.append(replace(row, version=None, leaves=0, hash="", leftovers=leftovers, checksums="", damage=None))
         self._changed.update(row.document_id for row in rows)
         # Before the documents disappear, so that a reader that misses one does not find it again in an old catalogue.
         yield from self.advance(settled=False)
         yield from self.write_rows(deleted)
-        if there:
+        if stored:
             yield from self.advance(settled=False)
             self._is_finished = False
-            yield from self._leaves.delete([id_ for ids in there.values() for id_ in ids])
+            yield from self._leaves.delete([id_ for ids in stored.values() for id_ in ids])
         yield from self.clear(deleted)
 
     def clear(self, rows: Sequence[Row]) -> Flow[None]:
@@ -213,11 +213,11 @@ class Writer:
             self._changed.update(row.document_id for row in rows)
 
     def _set_rows(self, rows: Mapping[str, Row | None]) -> None:
-        known = self.rows
-        if isinstance(known, StoredRows):
-            self.rows = known.with_rows(rows)
+        earlier = self.rows
+        if isinstance(earlier, StoredRows):
+            self.rows = earlier.with_rows(rows)
         else:
-            self.rows = {id_: row for id_, row in {**known, **rows}.items() if row is not None}
+            self.rows = {id_: row for id_, row in {**earlier, **rows}.items() if row is not None}
 
     def _is_damaged(self, document_id: str) -> bool:
         row = self.rows.get(document_id)
@@ -225,12 +225,12 @@ class Writer:
 
     def _leaves_of(self, documents: Collected[str]) -> Flow[dict[str, list[str]]]:
         """The ids of all leaves of documents whose rows are damaged, by document."""
-        found: dict[str, list[str]] = {id_: [] for id_ in documents}
-        if found:
+        ids: dict[str, list[str]] = {id_: [] for id_ in documents}
+        if ids:
             for id_ in (yield from self._leaves.scan([])):
-                if (leaf := LeafId.of(id_)) is not None and leaf.document_id in found:
-                    found[leaf.document_id].append(id_)
-        return found
+                if (leaf := LeafId.of(id_)) is not None and leaf.document_id in ids:
+                    ids[leaf.document_id].append(id_)
+        return ids
 
     def _add_leaves(self, documents: Sequence[DocumentToWrite], done: Callable[[int], None]) -> Flow[None]:
         records = [

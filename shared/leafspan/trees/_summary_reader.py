@@ -11,7 +11,7 @@ from leafspan.engines import StaleRead
 from leafspan.filters import Where
 from leafspan.flows import Flow
 from leafspan.search import SearchIndexes, leaf_vectors, nearest_leaves, similarities
-from leafspan.store import Catalogue, Met, Reader, Row, Scope, Store, outline_of, read_consistently
+from leafspan.store import Catalogue, Reader, ReadHistory, Row, Scope, Store, outline_of, read_consistently
 from leafspan.strategies import LexicalMatches, LexicalSearch, TreeRoot, TreeRoots, VectorSearch
 from leafspan.text import display
 from leafspan.trace import EMPTY_TRACE
@@ -31,10 +31,10 @@ class SummaryReader:
     The trees are opened when they are first needed. Call ``leave`` when done.
     """
 
-    def __init__(self, trees: Trees, documents: Reader, met: Met) -> None:
+    def __init__(self, trees: Trees, documents: Reader, history: ReadHistory) -> None:
         self._trees = trees
         self._documents = documents
-        self._met = met
+        self._history = history
         self._opened: tuple[SearchIndexes, Reader] | None = None
         self._has_looked = False
 
@@ -44,8 +44,8 @@ class SummaryReader:
             indexes = yield from self._trees.existing()
             if indexes is not None:
                 visibility = yield from self._visibility()
-                again = bool(self._met)
-                self._opened = indexes, (yield from indexes.store.reader(self._met, scope=visibility, again=again))
+                again = bool(self._history)
+                self._opened = indexes, (yield from indexes.store.reader(self._history, scope=visibility, again=again))
             self._has_looked = True
         return self._opened
 
@@ -270,10 +270,10 @@ def list_summaries(store: Store, trees: Trees, document_id: str | None, scope: S
 
 def _read_summaries(store: Store, trees: Trees, scope: Scope | None, read: Callable[[SummaryReader], Flow[T]]) -> Flow[T]:
     """The result of ``read``, which starts again whenever something it saw was replaced."""
-    met = Met()
+    history = ReadHistory()
 
     def read_with_documents(reader: Reader) -> Flow[T]:
-        summaries = SummaryReader(trees, reader, met)
+        summaries = SummaryReader(trees, reader, history)
         try:
             return (yield from read(summaries))
         finally:

@@ -56,7 +56,7 @@ class Files:
         self._stored: dict[str, StoredVectors] | None = None
         self.forget: Callable[[], None] = lambda: None  # called when other programs have written
 
-    def is_as_left(self) -> bool:
+    def only_leafspan_wrote(self) -> bool:
         """Whether only leafspan has changed the database since it last noted the count of changes."""
         self._look_at_database()
         if self._database is not None:

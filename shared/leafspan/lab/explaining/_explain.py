@@ -42,7 +42,7 @@ from leafspan.retrieval import (
     takes_call_options,
     without_damaged,
 )
-from leafspan.store import Met, Reader, Row, Scope, read_consistently
+from leafspan.store import Reader, ReadHistory, Row, Scope, read_consistently
 from leafspan.strategies import (
     MOST_CANDIDATES,
     LexicalMatches,
@@ -144,10 +144,10 @@ def _of_one_state(
 ) -> Flow[Explanation]:
     """Make the explanation from one state of the index."""
     (query,) = to_queries([asked], needed=strategy.needs_query)
-    met = Met()
+    history = ReadHistory()
 
     def attempt(reader: Reader) -> Flow[Explanation]:
-        index = IndexAnswers(sources, reader, met, (yield from sources.embedder.identity()), scope)
+        index = IndexAnswers(sources, reader, history, (yield from sources.embedder.identity()), scope)
         answers = Answers(sources.embedder, index, record=[])
         explaining = _Explaining(index, answers, reader, query, strategy, limits)
         try:

@@ -96,7 +96,7 @@ class Target:
 
 def find_target(reader: Reader, piece: Piece) -> Flow[Target | Row]:
     """The leaves of a document's piece. If the document has no leaves or is damaged, only its row."""
-    rows = (yield from reader.rows_met([piece.document_id])) if is_unicode(piece.document_id) else {}
+    rows = (yield from reader.cached_rows([piece.document_id])) if is_unicode(piece.document_id) else {}
     row = rows.get(piece.document_id)
     if row is not None and row.damage is not None:
         return row
