@@ -110,7 +110,7 @@ def test_a_folder_that_was_deleted_is_noticed_and_a_new_index_can_be_made_there(
     shutil.rmtree(tmp_path / "kb")
     time.sleep(NOTICED)
     for call in (old.count, lambda: old.retrieve("text", Vector()), lambda: old.add(Document("b", "Text."))):
-        with pytest.raises(StorageFailed, match="was deleted or replaced meanwhile"):
+        with pytest.raises(StorageFailed, match="was deleted or replaced after it was opened"):
             call()
     with Index.open(tmp_path / "kb") as new:
         assert new.count() == 0
@@ -126,7 +126,7 @@ def test_a_folder_that_was_put_back_from_a_backup_is_opened_as_it_is_now(tmp_pat
     shutil.rmtree(tmp_path / "kb")
     shutil.copytree(tmp_path / "backup", tmp_path / "kb")
     time.sleep(NOTICED)
-    with pytest.raises(StorageFailed, match="was deleted or replaced meanwhile: open it again"):
+    with pytest.raises(StorageFailed, match="was deleted or replaced after it was opened: open it again"):
         old.count()
     with Index.open(tmp_path / "kb") as new:
         assert [each.id for each in new.documents()] == ["a"]

@@ -58,7 +58,7 @@ def only_read(path: Path) -> list[str]:
 def rebuilt(use: Callable[[Path], list[str]], path: Path) -> list[str]:
     """The result of a use that rebuilds something. Who only reads gets an error."""
     if use is only_read:
-        with pytest.raises(StorageReadOnly, match="only Chroma has what is asked for"):
+        with pytest.raises(StorageReadOnly, match="this needs Chroma, which must write"):
             use(path)
         return list(COLOURS)
     return use(path)

@@ -156,7 +156,7 @@ def test_where_only_chroma_has_what_is_asked_for_a_reader_says_what_to_do(tmp_pa
     with Index.open(tmp_path / "kb", read_only=True) as reader:
         assert reader.count() == 1
         for strategy in STRATEGIES:
-            with pytest.raises(StorageReadOnly, match=r"only Chroma has what is asked for.*warm\(\)"):
+            with pytest.raises(StorageReadOnly, match=r"this needs Chroma, which must write.*warm\(\)"):
                 reader.retrieve("text", strategy)
     assert sorted(tmp_path.rglob("*")) == before
     with Index.open(tmp_path / "kb") as index:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from platformdirs import user_cache_path
 
 from leafspan.checks import check_number, check_path, shown
 from leafspan.documents import FORMAT
-from leafspan.engines import FlowEngine, FlowTable, Notes, is_client, to_engine
+from leafspan.engines import FlowEngine, FlowTable, is_client, to_engine
 from leafspan.engines.chroma import RESTORE, Chroma, check_there, folder_of, how_to_make, open_chroma, use_embedded_chroma
 from leafspan.engines.local import deadline_after, disk_error, wait_for_lock
 from leafspan.errors import DamagedIndex, IndexMismatch, IndexNotFound, InvalidArgument
@@ -35,6 +35,8 @@ from leafspan.store._naming import (
 )
 from leafspan.store._rows_file import RowsFile, StoredIndex
 from leafspan.store._store import Store
+
+_NAME = re.compile(r"(?!.*\.\.)[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}(?<!\.)")
 
 
 def open_store(
@@ -75,9 +77,10 @@ def has_index(path: str | Path | None, client: Any, name: str, timeout: float) -
     _check_options(path, client, name, timeout)
     if client is not None:
         return (yield from find_manifest(to_engine(client, timeout), name)) is not None
-    if not check_there(_folder_path(path, create=True)):
+    folder_path = _folder_path(path, create=True)
+    if not check_there(folder_path):
         return False
-    if name in RowsFile(_folder_path(path, create=True), *DEFAULT_DATABASE, read_only=True).names():
+    if name in RowsFile(folder_path, *DEFAULT_DATABASE, read_only=True).names():
         return True
     opened = yield Call(open_chroma, (path,))
     try:
@@ -101,9 +104,8 @@ def _check_options(path: object, client: Any, name: object, timeout: object) -> 
         raise InvalidArgument(f"give either a path or a client, got {_both_or_neither(path)}")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidArgument(
-            "name must be letters, digits, '_', '-' or single '.', start with a letter or digit, not end with "
-            "'.', and have "
-            f"at most 495 characters, got {shown(name)}"
+            "name must be letters, digits, '_', '-' or single '.', start with a letter or digit, not end with '.', and "
+            f"have at most 495 characters, got {shown(name)}"
         )
     check_number("timeout", timeout, at_least=0, unit="seconds")
     if client is not None and not is_client(client):
@@ -148,7 +150,8 @@ def _in_folder(
     index = yield Call(folder.rows.find, (name,))
     if index is not None and only_leafspan_wrote:
         return _store_of(folder, name, index, timeout, damage)
-    if index is None and not create and not suggest and _is_of(name, (yield Call(folder.rows.names))):
+    if index is None and not create and not suggest and name.rpartition(".")[0] in (yield Call(folder.rows.names)):
+        # It is the name of an index's trees, whose rows would be in the same file.
         raise IndexNotFound(f"there is no index {name!r} in {str(folder_path)!r}")
     if index is None and create:
         folder.check_writable()
@@ -193,11 +196,6 @@ def _store_of(folder: Folder, name: str, index: StoredIndex, timeout: float, dam
     return FolderStore(folder, name, settings, index.leaves, timeout, damage=damage)
 
 
-def _is_of(name: str, names: Sequence[str]) -> bool:
-    """Whether a name belongs to the trees of one of these indexes, whose rows are in the same file."""
-    return name.rpartition(".")[0] in names
-
-
 def _make_in_folder(folder: Folder, name: str, settings: Mapping[str, Any], timeout: float) -> Flow[StoredIndex]:
     """Make the leaves' collection and then the index, under the writer's lock."""
     lock = folder.writer_lock()
@@ -235,15 +233,6 @@ def _check_empty(engine: FlowEngine, name: str, where: Path | None = None) -> Fl
     )
 
 
-_NAME = re.compile(r"(?!.*\.\.)[a-zA-Z0-9][a-zA-Z0-9._-]{0,499}(?<!\.)")
-
-
-def _tables_of(name: str, settings: Mapping[str, Any]) -> Iterator[tuple[str, Notes, bool]]:
-    """The name, notes and searchability of each table of an index. The index exists once its last table exists."""
-    yield leaves_name(name), LEAVES_NOTES, True
-    yield manifest_name(name), settings_with(settings, None), False
-
-
 def _in_engine(
     engine: FlowEngine,
     name: str,
@@ -268,10 +257,9 @@ def _in_engine(
         if suggest:
             yield from warn_of_namesake(engine, name)
         yield from _check_empty(engine, name)
-        made: list[FlowTable | None] = []
-        for table, notes, searched in _tables_of(name, settings):
-            made.append((yield from engine.create(table, notes, searched=searched)))
-        leaves, manifest = made
+        leaves: FlowTable | None = yield from engine.create(leaves_name(name), LEAVES_NOTES, searched=True)
+        # Last, since the index exists once its manifest exists.
+        manifest = yield from engine.create(manifest_name(name), settings_with(settings, None), searched=False)
     else:
         leaves = yield from engine.table(leaves_name(name))
     assert manifest is not None

@@ -136,7 +136,7 @@ class EngineStore:
     def embedder(self) -> Flow[EmbedderIdentity | None]:
         manifest = yield from self._engine.table(self._manifest_name)
         if manifest is None:
-            raise DamagedIndex(f"the index {self.described} is no longer there: it was deleted after it was opened")
+            raise DamagedIndex(f"the index {self.described} was deleted after it was opened: open it again")
         return read_embedder(manifest.notes)
 
     def record_embedder(self, identity: EmbedderIdentity) -> Flow[None]:

@@ -88,7 +88,9 @@ class Folder:
             check_there(self.path)
             if not self.files.is_replaced:
                 self.rows.check_there()
-            raise StorageFailed(f"what was opened in {str(self.path)!r} was deleted or replaced meanwhile: open it again")
+            raise StorageFailed(
+                f"the index in {str(self.path)!r} was deleted or replaced after it was opened: open it again"
+            )
         self.changes.follow()
         self.changes_of_others = None if self._opened is None else self.files.changes_of_others
 
@@ -225,7 +227,7 @@ class Folder:
     def _open(self, deadline: float, client: Any = None) -> Opened:
         if self.read_only:
             raise StorageReadOnly(
-                f"only Chroma has what is asked for, and writes to {str(self.path)!r} to be opened, but "
+                f"this needs Chroma, which must write to {str(self.path)!r} to be opened, but "
                 f"{self._why_read_only}: open the index where it can be written, and call warm(), check() or repair() there"
             )
         use_embedded_chroma()

@@ -260,5 +260,5 @@ def _versions(ids: Sequence[str], apart_from: str | None = None) -> tuple[tuple[
     sizes: dict[str, int] = {}
     for leaf in map(LeafId.parse, ids):
         sizes[leaf.version] = max(sizes.get(leaf.version, 0), leaf.ordinal + 1)
-    # Without the limit, a number that nobody has written could have billions of ids deleted after a kill.
+    # Without a limit, a corrupt ordinal could make recovery delete billions of ids.
     return tuple((version, min(size, _MOST)) for version, size in sorted(sizes.items()) if version != apart_from)
