@@ -348,7 +348,7 @@ class _Connection:
                 )
             address = f"{self._path.absolute().as_uri()}?mode={self._mode}"
             database = sqlite3.connect(
-                address, _PATIENCE, isolation_level=None, check_same_thread=False, uri=True, cached_statements=32
+                address, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, uri=True, cached_statements=32
             )
             self._finalize = weakref.finalize(self, _close, database, os.getpid())
             self._own = os.stat(self._path)
