@@ -410,7 +410,7 @@ class Index(View):
         for indexes in (self._sources.indexes, (yield from self._sources.trees.existing())):
             if indexes is None or indexes.store.lost_vectors() is None:
                 continue
-            again = indexing.make_vectors_anew(
+            again = indexing.rebuild_vectors(
                 indexes.store,
                 indexes.vectors,
                 self._embed_again,

@@ -111,7 +111,7 @@ class Tampered:
         self.notice()
 
     def restore(self) -> None:
-        """Write everything as it was, over what others have written."""
+        """Write all records as they were before, and replace what others have written."""
         for name, answer in self.whole.items():
             handle = self._collection(name)
             if extra := set(handle.get(include=[])["ids"]) - set(answer["ids"]):

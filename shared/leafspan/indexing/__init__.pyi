@@ -8,8 +8,7 @@ from ._known_files import FILE_KEY, moved_warning
 from ._preparing import check_splitter, split_document
 from ._surroundings import Reach, surrounding_text
 from ._sync import Synced, SyncOptions, sync
-from ._vector_examination import examine_database, examine_files, examine_vectors
-from ._vectors_anew import make_vectors_anew
+from ._vector_repair import examine_database, examine_files, examine_vectors, rebuild_vectors
 from ._verifying import verify
 from ._writing import WriteTarget, delete_documents, delete_matching, finish, finish_interrupted, write_group
 
@@ -45,8 +44,8 @@ __all__ = [
     "count_all",
     "list_documents",
     "list_leaves",
-    "make_vectors_anew",
     "moved_warning",
+    "rebuild_vectors",
     "split_document",
     "summaries_of",
     "surrounding_text",

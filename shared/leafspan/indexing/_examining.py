@@ -80,7 +80,7 @@ def examine(store: Store, options: Examination) -> Flow[list[Finding]]:
         remedy = "" if verdict.repairs else f"; {options.remedy}"
         findings.append(Finding(id_, verdict.problem + remedy, options.repair and verdict.repairs))
     if options.repair and (verdicts or litter.leaves or litter.strange):
-        yield from _mend(store, rows, verdicts, litter, options.timeout)
+        yield from _repair(store, rows, verdicts, litter, options.timeout)
     return findings
 
 
@@ -145,7 +145,7 @@ def _is_of(row: Row, version: str) -> bool:
     return version == row.version or version in dict(row.leftovers)
 
 
-def _mend(
+def _repair(
     store: Store, rows: Mapping[str, Row], verdicts: Mapping[str, Verdict], litter: _Litter, timeout: float
 ) -> Flow[None]:
     """Carry out the verdicts on documents that have not been written since, and delete litter."""

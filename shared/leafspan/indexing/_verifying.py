@@ -13,8 +13,7 @@ from leafspan.embedding import Embed
 from leafspan.errors import DamagedIndex, StorageFailed
 from leafspan.flows import Call, Flow, Progress
 from leafspan.indexing._examining import Examination, Finding
-from leafspan.indexing._vector_choice import VectorChoice, VectorPair, choose_vectors, some_leaves
-from leafspan.indexing._vectors_anew import write_vectors
+from leafspan.indexing._vector_repair import VectorChoice, VectorPair, choose_vectors, some_leaves, write_vectors
 from leafspan.segments import Mirror, OpenSegment, are_same
 from leafspan.store import DocumentToWrite, Reader, Row, Store, grouped, read_consistently
 from leafspan.values import LeafId, leaf_ids

@@ -107,7 +107,7 @@ def read_place(row: Row, leaf: LeafId, text: str, metadata: Mapping[str, Any] | 
 
 
 # A document's row has the checksums as one string: for each leaf 4 characters for its text and 4 for its packed place. Each
-# is 24 bits of a CRC-32 in base64. They detect damage, not forgery: whoever can write to the index can write checksums.
+# is 24 bits of a CRC-32 in base64. They detect damage, not forgery: a program that writes to the index can write them.
 _WIDTH = 8  # characters per leaf
 
 _BITS = 0xFFFFFF

@@ -149,7 +149,7 @@ class FusedLeaves:
 def neighbour_bonuses(
     numbers: Numbers, scores: NDArray[Any], share: float, *, document: int
 ) -> tuple[Numbers, NDArray[np.float64]]:
-    """A bonus for each leaf: ``share`` times the score of its better neighbour, where that is above 0.
+    """A bonus for each leaf: ``share`` times the score of its better neighbour, if that score is above 0.
 
     Leaves are given by numbers: their document's number times ``document``, plus their ordinal, which is smaller.
     Neighbours of leaves with a score get a bonus too, even without a score of their own: so the answer has more numbers, in

@@ -136,8 +136,8 @@ class Attempts:
         )
         return (yield from self._ask(prompt))
 
-    def _schema(self, anew: bool = False) -> str:
-        return self.database.schema(self.allowed, self.sample_rows, self.timeout, anew=anew)
+    def _schema(self, fresh: bool = False) -> str:
+        return self.database.schema(self.allowed, self.sample_rows, self.timeout, fresh=fresh)
 
     def _ask(self, prompt: str) -> StrategyFlow[str | LeafspanError]:
         """Return the SQL in the language model's answer, or the error that the answer has no SQL."""

@@ -113,12 +113,12 @@ class Database:
 
         return self.use(work, deadline, sql)
 
-    def schema(self, allowed: Allowed | None, sample_rows: int, timeout: float, *, anew: bool = False) -> str:
+    def schema(self, allowed: Allowed | None, sample_rows: int, timeout: float, *, fresh: bool = False) -> str:
         """Describe the database's tables for a language model. The description is read again after five minutes."""
         key = (tuple(allowed.columns.items()) if allowed else None, sample_rows)
         with self._reading_schema:
             made, text = self._schemas.get(key, (-_SCHEMA_SECONDS, ""))
-        if not anew and time.monotonic() - made < _SCHEMA_SECONDS:
+        if not fresh and time.monotonic() - made < _SCHEMA_SECONDS:
             return text
 
         deadline = Deadline.after(timeout)
