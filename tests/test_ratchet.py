@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tools"))
+from tools.ratchet import GROUPS, LIMITS, Group, judge, loosened, read_limits, tightened
 
-from ratchet import GROUPS, LIMITS, Group, judge, loosened, read_limits, tightened  # noqa: E402
+ROOT = Path(__file__).parents[1]
 
 AT_MOST = Group(list, share=0.2, decimals=2)
 AT_LEAST = Group(list, least=0.02, decimals=3)

@@ -1,23 +1,31 @@
 """Draws a small sample of public question sets, which the ratchet measures quality with.
 
-    python tools/sample.py FOLDER
+    python benchmarks/draw_sample.py --data FOLDER
 
-FOLDER has a folder for each set (see ``benchmarks/build_data.py``), with ``corpus.jsonl`` and ``queries.jsonl``. A sample
-has some documents of the set, and questions whose answers are all in these documents. The documents of xquad are the first
-ones of six languages, in one sample. benchmarks/sample/README.md names sources and licences. Draw a sample again only in a
-commit that also sets the limits of the ratchet again.
+FOLDER has a folder for each set (see ``build_data.py``). A sample has some documents of the set, and questions whose
+answers are all in them. The sample of xquad has six languages. benchmarks/sample/README.md names sources and licences.
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-SAMPLE = Path(__file__).parents[1] / "benchmarks" / "sample"
+from question_sets import (
+    Documents,
+    Questions,
+    add_data_option,
+    evenly_spaced,
+    load_documents,
+    load_questions,
+    what_is_absent,
+)
+
+SAMPLE = Path(__file__).parent / "sample"
 SETS = {  # documents and questions
     "squad": (6, 60),
     "covidqa": (8, 60),
@@ -29,21 +37,13 @@ LANGUAGES = ("ar", "de", "en", "th", "tr", "zh")
 ARTICLES, ASKED = 4, 12  # of each language
 FREE = "cc-by"  # the licence of the articles of covidqa that may be copied
 
-Records = Sequence[dict[str, Any]]
-T = TypeVar("T")
 
-
-def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
-    """At most ``count`` items, evenly spaced, starting with the first one."""
-    return [items[number * len(items) // count] for number in range(min(count, len(items)))]
-
-
-def documents_of(question: dict[str, Any]) -> set[str]:
+def documents_of(question: Any) -> set[str]:
     """The ids of the documents that answer a question."""
     return {answer["doc_id"] for answer in question.get("answers", ())} | set(question.get("relevant", ()))
 
 
-def sample_of(documents: Records, questions: Records, count: int, asked: int) -> tuple[list[Any], list[Any]]:
+def sample_of(documents: Documents, questions: Questions, count: int, asked: int) -> tuple[Documents, Questions]:
     """Documents, and questions that they answer.
 
     The questions are drawn first if documents are short, since few of them answer a question; otherwise the documents.
@@ -61,12 +61,7 @@ def sample_of(documents: Records, questions: Records, count: int, asked: int) ->
     return [document for document in documents if document["id"] in chosen], questions
 
 
-def read(path: Path) -> Records:
-    """The records of a file in JSON Lines."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def kept(record: dict[str, Any]) -> dict[str, Any]:
+def kept(record: Any) -> dict[str, Any]:
     """What a sample keeps of a record. The place of an answer is enough, since the document has its text."""
     answers = [{key: answer[key] for key in ("doc_id", "start", "end")} for answer in record.get("answers", ())]
     relevant = record.get("relevant")
@@ -74,7 +69,7 @@ def kept(record: dict[str, Any]) -> dict[str, Any]:
     return plain | ({"relevant": relevant} if relevant else {"answers": answers} if answers else {})
 
 
-def write(name: str, documents: Records, questions: Records) -> None:
+def write(name: str, documents: Documents, questions: Questions) -> None:
     """Write one sample: documents, then questions."""
     content = "".join(json.dumps(kept(each), ensure_ascii=False) + "\n" for each in [*documents, *questions])
     path = SAMPLE / f"{name}.jsonl.gz"
@@ -82,28 +77,35 @@ def write(name: str, documents: Records, questions: Records) -> None:
     print(f"{name}: {len(documents)} documents, {len(questions)} questions, {path.stat().st_size:,} bytes")
 
 
-def in_language(record: dict[str, Any], language: str) -> dict[str, Any]:
+def in_language(record: Any, language: str) -> dict[str, Any]:
     """The record with ids that differ between languages."""
     answers = [answer | {"doc_id": f"{language}/{answer['doc_id']}"} for answer in record.get("answers", ())]
     return record | {"id": f"{language}/{record['id']}"} | ({"answers": answers} if answers else {})
 
 
-def main(folder: Path) -> None:
+def main() -> int:
     """Draw all samples."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_data_option(parser, required=True)
+    folder = parser.parse_args().data
+    languages = [f"xquad/{language}" for language in LANGUAGES]
+    if problem := what_is_absent(folder, [*SETS, *languages]):
+        print(problem, file=sys.stderr)
+        return 2
     SAMPLE.mkdir(exist_ok=True)
     for name, (count, asked) in SETS.items():
-        write(name, *sample_of(read(folder / name / "corpus.jsonl"), read(folder / name / "queries.jsonl"), count, asked))
-    documents, questions = [], []
-    for language in LANGUAGES:
-        corpus, queries = (
-            [in_language(record, language) for record in read(folder / "xquad" / language / f"{kind}.jsonl")]
-            for kind in ("corpus", "queries")
-        )
-        some = sample_of(corpus, queries, ARTICLES, ASKED)
-        documents += some[0]
-        questions += some[1]
+        write(name, *sample_of(load_documents(folder, name), load_questions(folder, name), count, asked))
+    documents: list[Any] = []
+    questions: list[Any] = []
+    for language, name in zip(LANGUAGES, languages, strict=True):
+        corpus = [in_language(record, language) for record in load_documents(folder, name)]
+        queries = [in_language(record, language) for record in load_questions(folder, name)]
+        some_documents, some_questions = sample_of(corpus, queries, ARTICLES, ASKED)
+        documents += some_documents
+        questions += some_questions
     write("xquad", documents, questions)
+    return 0
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    sys.exit(main())
