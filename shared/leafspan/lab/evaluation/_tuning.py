@@ -6,7 +6,6 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -206,10 +205,10 @@ async def atune(
     progress: bool | None = None,
 ) -> Tuning:
     """Like ``tune``, without blocking the event loop."""
-    how = {"budgets": budgets, "where": where, "held_out": held_out, "seed": seed, "progress": progress}
+    how: dict[str, Any] = {"budgets": budgets, "where": where, "held_out": held_out, "seed": seed, "progress": progress}
 
     def tuned() -> Flow[Tuning]:
-        return (yield Call(partial(tune, index, questions, strategy, **how)))  # type: ignore[no-any-return, arg-type]
+        return (yield Call(tune, (index, questions, strategy), how))  # type: ignore[no-any-return]
 
     return await arun(tuned())
 
