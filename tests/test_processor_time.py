@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -54,11 +55,15 @@ def test_a_test_over_its_budget_fails_with_its_children_and_without_shared_fixtu
     assert {name.rpartition(":")[2] for name in figures["slowest"]} == {"test_long", "test_of_a_child"}
 
 
-def test_a_slower_machine_has_a_larger_budget(monkeypatch: pytest.MonkeyPatch):
+def test_a_slower_or_busier_machine_has_a_larger_budget(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "getloadavg", lambda: (2.0, 2.0, 2.0))
     monkeypatch.setattr(processor_time, "fixed_work", lambda: 3 * processor_time.REFERENCE_SECONDS)
     assert processor_time.slowness() == pytest.approx(3)
     monkeypatch.setattr(processor_time, "fixed_work", lambda: processor_time.REFERENCE_SECONDS / 3)
     assert processor_time.slowness() == 1
+    monkeypatch.setattr(os, "getloadavg", lambda: (8.0, 2.0, 2.0))
+    assert processor_time.slowness() == 4
 
 
 def run(code: str, *words: str) -> subprocess.CompletedProcess[str]:
