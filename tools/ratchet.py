@@ -55,7 +55,7 @@ def of_walks() -> Iterator[tuple[str, Values]]:
     """See ``python tools/hops.py``: files, functions, calls."""
     from hops import walks
 
-    return walks()
+    return walks() if sys.version_info[:2] == (3, 11) else ()
 
 
 def of_costs() -> Iterator[tuple[str, Values]]:
@@ -87,6 +87,7 @@ GROUPS = {
     "quality": Group(of_qualities, least=0.02, decimals=3),  # one question of sixty
     "tests": Group(of_tests, share=0.2, decimals=1),
 }
+NEEDED = {"walks": "they need Python 3.11", "tests": "run make test first"}
 
 
 def judge(group: Group, values: Mapping[str, Values], limits: Mapping[str, Values]) -> Iterator[tuple[str, str, str]]:
@@ -167,7 +168,7 @@ def main() -> int:
             continue
         group, limits = GROUPS[key], read_limits(text).get(key, {})
         values = dict(group.measure())
-        print(f"[{key}]" + ("" if values else " not measured: run make test first"))
+        print(f"[{key}]" + ("" if values else f" not measured: {NEEDED[key]}"))
         for name, verdict, line in judge(group, values, limits) if values else ():
             note = {"worse": "WORSE: ", "better": "may be tightened: "}.get(verdict, "")
             print(f"  {note}{line}", flush=True)
