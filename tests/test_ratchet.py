@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.ratchet import GROUPS, LIMITS, Group, judge, loosened, read_limits, tightened
+from tools.ratchet import GROUPS, LIMITS, Group, judge, loosened, measured_values, read_limits, tightened
 
 ROOT = Path(__file__).parents[1]
 
@@ -43,6 +43,13 @@ def test_one_worse_number_of_several_is_enough() -> None:
 
 def test_a_number_without_a_limit_and_a_limit_without_a_number_fail() -> None:
     assert {each[:2] for each in judge(Group(list), {"new": [1]}, {"old": [1]})} == {("new", "worse"), ("old", "worse")}
+
+
+def test_a_worse_value_is_measured_again_and_the_best_one_counts() -> None:
+    rounds = [[("add", [150.0]), ("ask", [90.0])], [("add", [110.0]), ("ask", [95.0])], [("add", [1.0])]]
+    group = Group(lambda: iter(rounds.pop(0)), share=0.2, tries=3)
+    assert measured_values(group, {"add": [100], "ask": [100]}) == {"add": [110], "ask": [90]}
+    assert len(rounds) == 1
 
 
 def test_loosened_limits_are_named() -> None:

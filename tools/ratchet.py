@@ -33,6 +33,7 @@ class Group(NamedTuple):
     share: float = 0.0  # that a value may be above its limit, since machines differ
     least: float | None = None  # that a value may be below its limit, if more is better
     decimals: int = 0
+    tries: int = 1  # the best values of several measurements count, since other work on the machine only adds time
 
     def is_worse(self, value: float, limit: float) -> bool:
         """Whether a value exceeds its limit, or falls short of it, by more than the margin."""
@@ -83,11 +84,22 @@ def of_tests() -> Iterator[tuple[str, Values]]:
 GROUPS = {
     "size": Group(of_sizes),
     "walks": Group(of_walks),
-    "cost": Group(of_costs, share=0.2, decimals=2),
+    "cost": Group(of_costs, share=0.2, decimals=2, tries=3),
     "quality": Group(of_qualities, least=0.02, decimals=3),  # one question of sixty
     "tests": Group(of_tests, share=0.2, decimals=1),
 }
 NEEDED = {"walks": "they need Python 3.11", "tests": "run make test first"}
+
+
+def measured_values(group: Group, limits: Mapping[str, Values]) -> Mapping[str, Values]:
+    """The values of a group, measured again while one is worse than its limit."""
+    best = dict(group.measure())
+    for _ in range(group.tries - 1):
+        if all(verdict != "worse" for _, verdict, _ in judge(group, best, limits)):
+            break
+        for name, values in group.measure():
+            best[name] = [min(pair) for pair in zip(values, best[name], strict=True)]
+    return best
 
 
 def judge(group: Group, values: Mapping[str, Values], limits: Mapping[str, Values]) -> Iterator[tuple[str, str, str]]:
@@ -159,26 +171,28 @@ def main() -> int:
     if unknown := set(options.groups) - {*GROUPS, "history"}:
         parser.error(f"no such group: {', '.join(sorted(unknown))}")
     text = LIMITS.read_text(encoding="utf-8")
-    failed = False
+    worse = []
     for key in options.groups or [*GROUPS, "history"]:
         if key == "history":
             mixed = list(mixed_commits())
-            failed |= bool(mixed)
+            worse += mixed
             print("\n".join([f"[{key}]", *mixed]))
             continue
         group, limits = GROUPS[key], read_limits(text).get(key, {})
-        values = dict(group.measure())
+        values = measured_values(group, limits)
         print(f"[{key}]" + ("" if values else f" not measured: {NEEDED[key]}"))
         for name, verdict, line in judge(group, values, limits) if values else ():
             note = {"worse": "WORSE: ", "better": "may be tightened: "}.get(verdict, "")
             print(f"  {note}{line}", flush=True)
-            failed |= verdict == "worse"
+            worse += [line] if verdict == "worse" else []
             if verdict == "better" and options.tighten:
                 best = max if group.least is not None else min
                 text = tightened(text, key, name, [best(pair) for pair in zip(values[name], limits[name], strict=True)])
     if options.tighten:
         LIMITS.write_text(text, encoding="utf-8")
-    return int(failed)
+    if worse:
+        print("\n".join(["worse than allowed:", *(f"  {line}" for line in worse)]))
+    return int(bool(worse))
 
 
 if __name__ == "__main__":
