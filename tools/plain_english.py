@@ -90,7 +90,6 @@ OLD_NAMES = (
     "shared/leafspan/search/",
     "shared/leafspan/segments/",
     "shared/leafspan/sources/",
-    "shared/leafspan/spans/",
     "shared/leafspan/splitting/",
     "shared/leafspan/strategies/",
     "shared/leafspan/text/",

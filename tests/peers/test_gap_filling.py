@@ -36,7 +36,7 @@ def filled_by_llamaindex(leaves, hits):
 
 def filled_by_us(hits, limit=1):
     nodes = fill([_Node(found, found.leaf) for found in hits], limit)
-    return [result for result in results(node.found for node in nodes) if result not in results(hits)]
+    return [result for result in results(node.candidate for node in nodes) if result not in results(hits)]
 
 
 @examples(100)

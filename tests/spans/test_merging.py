@@ -106,7 +106,7 @@ def test_wider_gaps_are_filled_only_where_asked_for():
 def test_what_fills_a_gap_are_the_leaves_between_the_hits_and_starts_where_the_first_hit_ends():
     leaves = tree(6)
     nodes = [_Node(hit, hit.leaf) for hit in hits(leaves, {0: 0.8, 3: 0.4, 5: 0.2})]
-    filled = [node.found.span for node in fill(nodes, 2)]
+    filled = [node.candidate.span for node in fill(nodes, 2)]
     assert [(span.first, span.last) for span in filled] == [(0, 0), (1, 2), (3, 3), (4, 4), (5, 5)]
     assert [span.anchor for span in filled] == [(span.first, leaves[span.first].start) for span in filled]
 

@@ -23,8 +23,8 @@ def shown_text(passage: Passage) -> str:
 
 
 def citation(passage: Passage) -> dict[str, object]:
-    """The ``doc_id``, ``start`` and ``end`` of a passage; its ``title``, ``headings``, ``start_line`` and ``end_line``, or
-    its ``place`` in a file, such as ``"page 3"``.
+    """Where a passage is: ``doc_id``, ``start``, ``end``, ``title``, ``headings``, ``start_line`` and ``end_line``, or
+    ``place`` in a file, such as ``"page 3"``.
 
     A summary also has its ``layer`` (above 0), and ``covers``, a list of [doc_id, start, end]. If it covers more than one
     document, it has no ``doc_id``, ``start`` and ``end``. The headings are one text such as ``"Tea > Brewing"``, since few

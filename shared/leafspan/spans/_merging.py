@@ -20,7 +20,7 @@ SCORES: dict[str, Callable[[Sequence[float]], float]] = {"mean": fmean, "max": m
 class _Node:
     """A hit, leaves that fill a gap, or a merged parent."""
 
-    found: Candidate  # the node as a candidate
+    candidate: Candidate
     leaf: Leaf  # any of its leaves
     children: int = 1  # number of its parent's children that it covers
 
@@ -28,19 +28,13 @@ class _Node:
 class _Finished(NamedTuple):
     """A candidate that was not merged further, and a function that makes the trace step with the reason."""
 
-    found: Candidate
+    candidate: Candidate
     apart: Callable[[], KeptApart | None] | None
 
-    @property
     def traced(self) -> Candidate:
         """The candidate with that step in its trace."""
-        found, step = self.found, self.apart() if self.apart else None
-        if step is None:
-            return found
-        trace = found.trace.not_merged(step)
-        return Candidate(
-            found.span, found.score, trace, found.metadata, found.words, found.leaf, found.summary, found.outside
-        )
+        step = self.apart() if self.apart else None
+        return self.candidate if step is None else replace(self.candidate, trace=self.candidate.trace.not_merged(step))
 
 
 def auto_merge(
@@ -66,7 +60,7 @@ def auto_merge(
         groups: dict[tuple[str, str, int], list[_Node]] = {}
         for node in nodes:
             if level >= len(node.leaf.ancestors):
-                finished.append(_Finished(node.found, None))
+                finished.append(_Finished(node.candidate, None))
             else:
                 key = (node.leaf.document_id, node.leaf.version, node.leaf.ancestors[level].first)
                 groups.setdefault(key, []).append(node)
@@ -84,11 +78,12 @@ def auto_merge(
                 if parent.children > 1:
                     option, limit = ("threshold", threshold) if short_enough else ("max_words", max_words or 0)
                     apart = partial(_apart, level + 1, parent, present, option, limit)
-                finished += [_Finished(node.found, apart) for node in group]
+                finished += [_Finished(node.candidate, apart) for node in group]
         level += 1
-    finished += [_Finished(node.found, partial(_stopped, node.leaf, level)) for node in nodes]
-    finished.sort(key=lambda each: each.found.order)
-    return [each.traced for each in finished[:traced]] + [each.found for each in finished[len(finished[:traced]) :]]
+    finished += [_Finished(node.candidate, partial(_stopped, node.leaf, level)) for node in nodes]
+    finished.sort(key=lambda each: each.candidate.order)
+    most = len(finished) if traced is None else traced
+    return [each.traced() if place < most else each.candidate for place, each in enumerate(finished)]
 
 
 def _apart(level: int, parent: Ancestor, present: int, option: str, limit: float) -> KeptApart:
@@ -106,14 +101,14 @@ def _stopped(leaf: Leaf, level: int) -> KeptApart | None:
 
 def fill(siblings: Sequence[_Node], limit: int) -> list[_Node]:
     """Leaves of one parent, in the order of the text, with a node for each gap of at most ``limit`` leaves between them."""
-    ordered = sorted(siblings, key=lambda node: node.found.span.first)
+    ordered = sorted(siblings, key=lambda node: node.candidate.span.first)
     filled = list(ordered[:1])
     for before, after in itertools.pairwise(ordered):
         first, last = before.leaf.ordinal + 1, after.leaf.ordinal - 1
         if 1 <= last - first + 1 <= limit:
-            score = (before.found.score + after.found.score) / 2
-            span = replace(before.found.span, first=first, last=last, anchor=(first, before.leaf.end))
-            gap = Candidate(span, score, Trace(filled=(Filled(first, last, score),)), before.found.metadata)
+            score = (before.candidate.score + after.candidate.score) / 2
+            span = replace(before.candidate.span, first=first, last=last, anchor=(first, before.leaf.end))
+            gap = Candidate(span, score, Trace(filled=(Filled(first, last, score),)), before.candidate.metadata)
             filled.append(_Node(gap, before.leaf, last - first + 1))
         filled.append(after)
     return filled
@@ -126,11 +121,10 @@ def _inside_and_outside(
     inside: list[Candidate] = []
     outside: list[_Finished] = []
     for each in candidates:
-        span = each.found.span
-        same = (span.document_id, span.version) == (leaf.document_id, leaf.version)
-        within = same and parent.first <= span.first and span.last <= parent.last
-        if within:
-            inside.append(each.found)
+        span = each.candidate.span
+        is_same = (span.document_id, span.version) == (leaf.document_id, leaf.version)
+        if is_same and parent.first <= span.first and span.last <= parent.last:
+            inside.append(each.candidate)
         else:
             outside.append(each)
     return inside, outside
@@ -145,46 +139,42 @@ def _merged(
 ) -> _Node:
     """The parent that replaces its children ``nodes`` and the unmerged candidates inside of it."""
     # A filled gap counts once for each of its leaves, and so does its score.
-    score = combine([node.found.score for node in nodes for _ in range(node.children)])
-    trace = sum((found.trace for found in (*(node.found for node in nodes), *inside)), EMPTY_TRACE)
+    score = combine([node.candidate.score for node in nodes for _ in range(node.children)])
+    trace = sum((each.trace for each in (*(node.candidate for node in nodes), *inside)), EMPTY_TRACE)
     present = sum(node.children for node in nodes)
     if parent.children > 1:
         merge = Merge(level, parent.first, parent.last, present, parent.children, score)
         trace = replace(trace, merges=(*trace.merges, merge))
     leaf = nodes[0].leaf
     span = Span(leaf.document_id, leaf.version, parent.first, parent.last, (parent.first, parent.start))
-    single = nodes[0].found.leaf if parent.first == parent.last else None
-    found = Candidate(span, score, trace, nodes[0].found.metadata, words=parent.words, leaf=single)
-    return _Node(found, leaf)
-
-
-_Key = tuple[str, str, int, int]  # a span without its anchor, which compares faster
+    single = nodes[0].candidate.leaf if parent.first == parent.last else None
+    metadata = nodes[0].candidate.metadata
+    return _Node(Candidate(span, score, trace, metadata, words=parent.words, leaf=single), leaf)
 
 
 def parents_of(hits: Sequence[Candidate], *, level: int | None, max_words: int | None = None) -> list[Candidate]:
-    """The ancestors of the hits at one level, each once, with the best score among its hits."""
-    groups: dict[_Key, list[Candidate]] = {}
-    ancestors: dict[_Key, tuple[int, Ancestor]] = {}
+    """The ancestors of the hits at one level, each once, with the best score among its hits.
+
+    Instead of an ancestor that is too long comes a lower one, or the hit.
+    """
+    # The keys are spans without their anchors, which compare faster.
+    groups: dict[tuple[str, str, int, int], tuple[int, Ancestor | None, list[Candidate]]] = {}
     for hit in hits:
-        if hit.leaf is not None:
-            own_level = min(level or len(hit.leaf.ancestors), len(hit.leaf.ancestors))
-            while own_level and max_words is not None and hit.leaf.ancestors[own_level - 1].words > max_words:
-                own_level -= 1
-            document_id, version = hit.leaf.document_id, hit.leaf.version
-            if not own_level:
-                groups.setdefault((document_id, version, hit.span.first, hit.span.last), []).append(hit)
-                continue
-            node = hit.leaf.ancestors[own_level - 1]
-            key = (document_id, version, node.first, node.last)
-            groups.setdefault(key, []).append(hit)
-            ancestors[key] = own_level, node
+        if hit.leaf is None:
+            continue
+        own_level, node = 0, None
+        for number, each in enumerate(hit.leaf.ancestors[:level], start=1):
+            if max_words is None or each.words <= max_words:
+                own_level, node = number, each
+        span = node or hit.span
+        key = (hit.leaf.document_id, hit.leaf.version, span.first, span.last)
+        groups.setdefault(key, (own_level, node, []))[2].append(hit)
     parents = []
-    for key, below in groups.items():
-        if key not in ancestors:
+    for key, (own_level, node, below) in groups.items():
+        if node is None:
             parents += below
             continue
-        own_level, node = ancestors[key]
-        span = Span(*key, (node.first, node.start))
         trace = sum((hit.trace for hit in below), EMPTY_TRACE).at_parent(own_level)
-        parents.append(Candidate(span, max(hit.score for hit in below), trace, below[0].metadata, words=node.words))
+        score = max(hit.score for hit in below)
+        parents.append(Candidate(Span(*key, (node.first, node.start)), score, trace, below[0].metadata, words=node.words))
     return parents

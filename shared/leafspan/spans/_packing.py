@@ -107,7 +107,7 @@ def shortlist(candidates: Sequence[Candidate], k: int | None, budget: Budget | N
         if len(kept) == k or (each.summary is not None and size > left):
             continue
         if size > left and kept:
-            return kept + ([each] if _can_be_cut(each) else []), True
+            return kept + ([each] if each.span.size > 1 else []), True
         kept.append(each)
         left -= size
     return kept, left < 0
@@ -130,25 +130,12 @@ def within_budget(
         if size > left and each.summary is not None:
             continue
         if size > left:
-            return kept + _part(each, left, budget.length, texts, needed=not kept), True
+            part = cut_to_fit(each, max(left, 1), budget.length, texts)
+            fits = part is not each and budget.length("".join(texts[id_] for id_ in part.span.leaf_ids)) <= left
+            return kept + ([part] if fits or not kept else []), True
         left -= size
         kept.append(each)
     return kept, left == 0
-
-
-def _can_be_cut(candidate: Candidate) -> bool:
-    return candidate.summary is None and candidate.span.size > 1
-
-
-def _part(
-    candidate: Candidate, left: int, count: Callable[[str], int], texts: Mapping[str, str], *, needed: bool
-) -> list[Candidate]:
-    """The part of a passage that fits into the rest of a budget; at least one leaf if ``needed``."""
-    if not _can_be_cut(candidate):
-        return [candidate] if needed else []
-    part = cut_to_fit(candidate, max(left, 1), count, texts)
-    fits = count("".join(texts[id_] for id_ in part.span.leaf_ids)) <= left
-    return [part] if fits or needed else []
 
 
 def joined(passages: Iterable[Passage]) -> str:

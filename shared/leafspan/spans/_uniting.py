@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from leafspan.trace import EMPTY_TRACE, Trace, United
 from leafspan.values import Candidate
 
 
-def unite(found: Iterable[Candidate], *, touching: bool = False) -> list[Candidate]:
-    """The runs, with overlapping runs of one document united. A united run has the best score and all traces.
+def unite(runs: Iterable[Candidate], *, touching: bool = False) -> list[Candidate]:
+    """The runs by score, then document, then position, with overlapping runs (and ``touching`` ones) of a document united.
 
-    Args:
-        found: Runs of leaves.
-        touching: Whether to also unite runs that follow each other without a gap. Default: False.
-
-    Returns:
-        The runs, sorted by score, then document, then position.
+    A united run has the best score and all traces.
     """
-    groups = overlapping(found, touching=touching)
+    groups = overlapping(runs, touching=touching)
     united = [one_of(sorted(group, key=lambda run: run.order)) for group in groups]
     return sorted(united, key=lambda run: run.order)
 
 
 def overlapping(candidates: Iterable[Candidate], *, touching: bool = False) -> list[list[Candidate]]:
-    """The runs in groups that become one run each: see ``unite``. The runs of a group come in the order of the text."""
-    by_document: dict[tuple[str, str], list[Candidate]] = {}
-    for run in sorted(candidates, key=lambda run: run.span.first):
-        by_document.setdefault((run.span.document_id, run.span.version), []).append(run)
-    return [group for runs in by_document.values() for group in _groups(runs, 1 if touching else 0)]
-
-
-def _groups(runs: Sequence[Candidate], distance: int) -> list[list[Candidate]]:
-    """Groups of runs that become one run each. The runs come in the order of the text.
-
-    A run joins a group if it starts at most ``distance`` leaves after the group's last leaf.
-    """
+    """The runs in groups that become one run each, by document. The runs of a group come in the order of the text."""
     groups: list[list[Candidate]] = []
+    document: tuple[str, str] | None = None
     last = 0
-    for run in runs:
-        if groups and run.span.first <= last + distance:
+    for run in sorted(candidates, key=lambda run: (run.span.document_id, run.span.version, run.span.first)):
+        span = run.span
+        if document == (span.document_id, span.version) and span.first <= last + (1 if touching else 0):
             groups[-1].append(run)
-            last = max(last, run.span.last)
+            last = max(last, span.last)
         else:
             groups.append([run])
-            last = run.span.last
+            document, last = (span.document_id, span.version), span.last
     return groups
 
 
@@ -71,7 +57,8 @@ def without_repeats(
     """
     kept: dict[str, Candidate] = {}
     leaves: set[str] = set()
-    summaries = _KeptSummaries()
+    missing_of: dict[str, set[str]] = {}  # leaves of a kept summary that are not among the results yet
+    summaries_with: dict[str, list[str]] = {}  # the kept summaries that miss a leaf
     leaf_count = sum(each.span.size for each in candidates if each.summary is None)
     used = 0
     full = False
@@ -79,8 +66,7 @@ def without_repeats(
         missing: set[str] = set()
         # A summary with more leaves than the results have cannot repeat them, so its leaves are not listed.
         if each.summary is not None and each.summary.size <= leaf_count:
-            missing.update(each.summary.leaf_ids)
-            missing -= leaves
+            missing = set(each.summary.leaf_ids) - leaves
             if not missing:
                 continue
         size = each.words or 0
@@ -88,35 +74,16 @@ def without_repeats(
             full = True
         kept[each.span.id] = each
         used += size
-        if each.summary is None:
-            leaves.update(each.span.leaf_ids)
+        own = () if each.summary is not None else each.span.leaf_ids
+        leaves.update(own)
         if full:
             continue
-        if each.summary is not None:
-            summaries.add(each.span.id, missing)
-        else:
-            for repeated in summaries.completed_by(each.span.leaf_ids):
-                used -= kept.pop(repeated).words or 0
+        missing_of[each.span.id] = missing
+        for leaf in missing:
+            summaries_with.setdefault(leaf, []).append(each.span.id)
+        for leaf in own:
+            for summary in summaries_with.pop(leaf, ()):
+                missing_of[summary].discard(leaf)
+                if not missing_of[summary]:
+                    used -= kept.pop(summary).words or 0
     return list(kept.values())
-
-
-class _KeptSummaries:
-    """The kept summaries, with their leaves that are not among the results yet."""
-
-    def __init__(self) -> None:
-        self._missing: dict[str, set[str]] = {}  # by summary
-        self._summaries_of: dict[str, list[str]] = {}  # by missing leaf
-
-    def add(self, summary: str, missing: Iterable[str]) -> None:
-        """Add a summary with its missing leaves. Without missing leaves it is never completed."""
-        self._missing[summary] = set(missing)
-        for leaf in self._missing[summary]:
-            self._summaries_of.setdefault(leaf, []).append(summary)
-
-    def completed_by(self, leaves: Iterable[str]) -> Iterator[str]:
-        """The summaries whose last missing leaves these are."""
-        for leaf in leaves:
-            for summary in self._summaries_of.pop(leaf, ()):
-                self._missing[summary].discard(leaf)
-                if not self._missing[summary]:
-                    yield summary

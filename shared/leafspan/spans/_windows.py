@@ -70,16 +70,16 @@ class _Windows:
             window = self._window_of[leaf] = _Window(leaf.ordinal, leaf.ordinal, words)
         window.hits.append(hit)
         assert hit.leaf is not None
-        lowest, highest = leaf.ordinal - self._before, leaf.ordinal + self._after
-        lowest, highest = max(0, lowest), min(hit.leaf.ancestors[-1].last, highest)
+        lowest = max(0, leaf.ordinal - self._before)
+        highest = min(hit.leaf.ancestors[-1].last, leaf.ordinal + self._after)
         grows = True
         while grows:  # after and before the window in turns, so that a cut keeps the hit in the middle
-            behind = self._take(window, leaf._replace(ordinal=window.last + 1), window.last < highest)
-            ahead = self._take(window, leaf._replace(ordinal=window.first - 1), window.first > lowest)
+            behind = self._grow(window, leaf._replace(ordinal=window.last + 1), window.last < highest)
+            ahead = self._grow(window, leaf._replace(ordinal=window.first - 1), window.first > lowest)
             grows = behind or ahead
         return True
 
-    def _take(self, window: _Window, leaf: LeafId, wanted: bool) -> bool:
+    def _grow(self, window: _Window, leaf: LeafId, wanted: bool) -> bool:
         """Add an adjacent leaf: with the whole window that holds it, or otherwise only if ``wanted``."""
         other = self._window_of.get(leaf)
         if other is None and not wanted:
@@ -101,8 +101,8 @@ class _Windows:
 
     def candidates(self) -> list[Candidate]:
         """The windows, sorted by score, then document, then position."""
-        found = [self._candidate(window) for window in dict.fromkeys(self._window_of.values())]
-        return sorted(found, key=lambda window: window.order)
+        windows = [self._candidate(window) for window in dict.fromkeys(self._window_of.values())]
+        return sorted(windows, key=lambda window: window.order)
 
     def _candidate(self, window: _Window) -> Candidate:
         best = window.hits[0]
@@ -110,9 +110,9 @@ class _Windows:
         trace = sum((hit.trace for hit in window.hits), Trace(window=(self._before, self._after), united=united))
         if window.is_cut:
             trace += Trace(notes=("the window is cut, since more neighbours do not fit",))
-        known = self._words or window.first == window.last
+        is_measured = self._words or window.first == window.last
         span = replace(best.span, first=window.first, last=window.last)
-        return replace(best, span=span, trace=trace, words=window.words if known else None, leaf=None)
+        return replace(best, span=span, trace=trace, words=window.words if is_measured else None, leaf=None)
 
 
 def _leaf_of(hit: Candidate) -> LeafId:
@@ -121,13 +121,13 @@ def _leaf_of(hit: Candidate) -> LeafId:
 
 def neighbours_of(hits: Sequence[Candidate], *, before: int, after: int) -> list[str]:
     """The ids of the leaves that windows of this size may add to the hits, each once."""
-    found = {}
+    ids = {}
     for hit in hits:
         if hit.leaf is not None:
             first, last = max(0, hit.span.first - before), min(hit.leaf.ancestors[-1].last, hit.span.last + after)
-            found.update(dict.fromkeys(replace(hit.span, first=first, last=last).leaf_ids))
+            ids.update(dict.fromkeys(replace(hit.span, first=first, last=last).leaf_ids))
     own = {hit.id for hit in hits}
-    return [id_ for id_ in found if id_ not in own]
+    return [id_ for id_ in ids if id_ not in own]
 
 
 def grown_within(first: int, last: int, lowest: int, highest: int, words: Mapping[int, int], limit: int) -> tuple[int, int]:

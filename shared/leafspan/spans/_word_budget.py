@@ -9,7 +9,7 @@ from itertools import accumulate, chain, pairwise
 from math import inf
 from typing import NamedTuple
 
-from leafspan.checks import check_whole, shown
+from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
 from leafspan.spans._packing import longest_prefix
 from leafspan.spans._uniting import unite
@@ -31,15 +31,9 @@ class RelevantLeaves:
     """A document's leaves with their relevance and words; chooses runs for any price of a word."""
 
     def __init__(self, values: Sequence[float], words: Sequence[int]) -> None:
-        """Keep the leaves."""
-        if len(values) != len(words):
-            raise InvalidArgument(f"words must be one number a value, got {len(words)} for {len(values)} values")
         for value in values:
-            if type(value) is not float or not 0 <= value < inf:
-                _check_amount("values", value)
-        for number in words:
-            if not isinstance(number, int) or number < 0:
-                raise InvalidArgument(f"words must be whole numbers >= 0, got {shown(number)}")
+            if not 0 <= value < inf:
+                raise InvalidArgument(f"scores must be >= 0 and finite, got {shown(value)}")
         # Sums are whole multiples of 1 / scale, so no sum is rounded: the denominator of a float is a power of two, so
         # the largest denominator is a multiple of all others.
         relevant = [place for place, value in enumerate(values) if value > 0]
@@ -67,10 +61,6 @@ class RelevantLeaves:
         Source: relevant segment extraction in dsRAG, which takes the best run, then the best of the rest, and so on. This
         solution is exact, and its time grows with the number of leaves.
         """
-        _check_amount("cost", cost)
-        _check_amount("run_cost", run_cost)
-        if max_words is not None:
-            check_whole("max_words", max_words, 1)
         costs = cost.as_integer_ratio(), run_cost.as_integer_ratio()
         scale = max(self._scale, *(denominator for _, denominator in costs))
         of_word, of_run = (numerator * (scale // denominator) for numerator, denominator in costs)
@@ -149,11 +139,6 @@ def _best_choice(leaves: Sequence[_Worth], run_cost: int, max_words: int | None)
     return runs
 
 
-def _check_amount(name: str, number: float) -> None:
-    if not 0 <= number < inf:
-        raise InvalidArgument(f"{name} must be >= 0 and finite, got {shown(number)}")
-
-
 _CHARACTERS_A_WORD = 10
 _ABOVE = 1 + 1e-9  # a factor larger than any rounding error
 
@@ -174,8 +159,9 @@ def runs_within_budget(
     leaf comes first, and others follow as far as they fit. The rest of the budget is filled with the best other hits, up to
     the first that does not fit. A hit that touches a run joins it.
     """
-    gaps = [replace(leaf, score=0.0, trace=_filled(leaf.span.first)) for leaf in between]
-    chosen = _best_fitting_runs([*hits, *gaps], budget, max_words, run_cost)
+    gaps = [(leaf, leaf.span.first) for leaf in between]
+    unscored = [replace(leaf, score=0.0, trace=Trace(filled=(Filled(place, place, 0.0),))) for leaf, place in gaps]
+    chosen = _best_fitting_runs([*hits, *unscored], budget, max_words, run_cost)
     left = budget - _words(chain.from_iterable(chosen))
     taken = {hit.span for hit in chain.from_iterable(chosen)}
     others = sorted((hit for hit in hits if hit.span not in taken), key=lambda hit: hit.order)
@@ -185,10 +171,6 @@ def runs_within_budget(
         (one,) = unite(run, touching=True)
         united.append(replace(one, words=_words(run)))
     return sorted(united, key=lambda run: run.order), others[len(filling) :]
-
-
-def _filled(ordinal: int) -> Trace:
-    return Trace(filled=(Filled(ordinal, ordinal, 0.0),))
 
 
 def _best_fitting_runs(
