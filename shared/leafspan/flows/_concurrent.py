@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
@@ -16,7 +15,7 @@ from leafspan.flows._flow import arun, run
 from leafspan.flows._threads import in_own_thread, in_spare_thread
 
 
-def run_together(flows: Sequence[Flow[Any]], *, finish: bool = True) -> Call:
+def run_together(flows: Sequence[Flow[Any]]) -> Call:
     """A call that runs flows at the same time; its result is a list with the result or the Exception of each.
 
     It is for leafspan's own work that is short or rare, and uses threads that stay for later calls. Flows without a free
@@ -24,7 +23,7 @@ def run_together(flows: Sequence[Flow[Any]], *, finish: bool = True) -> Call:
     not started, and a flow never waits for the flow that runs it. The last flow may wait for the others, as for a
     ``HeadStart``. A cancelled task waits until each flow has released what it holds, such as a lock.
     """
-    return Call(_run_in_spare_threads, (flows, finish), native=_arun_together, what="")
+    return Call(_run_in_spare_threads, (flows,), native=_arun_together, what="")
 
 
 def run_concurrently(flows: Sequence[Flow[Any]], timeouts: Sequence[float | None]) -> Call:
@@ -81,44 +80,18 @@ def _run_in_own_threads(flows: Sequence[_Limited]) -> list[Any]:
     return [results[number] for number in range(len(flows))]
 
 
-def _run_in_spare_threads(flows: Sequence[Flow[Any]], finish: bool) -> list[Any]:
+def _run_in_spare_threads(flows: Sequence[Flow[Any]]) -> list[Any]:
     *others, own = flows
-    given_up = threading.Event()
-    started = [in_spare_thread(_outcome, flow if finish else _unless(given_up, flow)) for flow in others]
+    started = [in_spare_thread(_outcome, flow) for flow in others]
     try:
         outcomes = [_outcome(flow) if future is None else None for flow, future in zip(others, started, strict=True)]
-        last = _outcome(own)
-        return [each if future is None else future.result() for each, future in zip(outcomes, started, strict=True)] + [
-            last
-        ]
-    except BaseException:
-        given_up.set()
-        raise
+        outcomes.append(_outcome(own))
+        return [future.result() if future else each for each, future in zip(outcomes, [*started, None], strict=True)]
     finally:
         wait([future for future in started if future is not None])
 
 
-def _unless(given_up: threading.Event, flow: Flow[Any]) -> Flow[Any]:
-    """The flow; once ``given_up`` is set, a KeyboardInterrupt is raised in it instead of its next call."""
-    answer: Any = None
-    failure: BaseException | None = None
-    is_stopped = False
-    while True:
-        try:
-            request = flow.throw(failure) if failure else flow.send(answer)
-        except StopIteration as stop:
-            return stop.value
-        answer = failure = None
-        if given_up.is_set() and not is_stopped:  # only once: later calls release what the flow holds
-            is_stopped, failure = True, KeyboardInterrupt()
-            continue
-        try:
-            answer = yield request
-        except BaseException as error:
-            failure = error
-
-
-async def _arun_together(flows: Sequence[Flow[Any]], finish: bool) -> list[Any]:  # cancelling ends all flows
+async def _arun_together(flows: Sequence[Flow[Any]]) -> list[Any]:  # cancelling ends all flows
     tasks = [asyncio.ensure_future(_aoutcome(_Limited(flow, None))) for flow in flows]
     try:
         return await asyncio.gather(*tasks)

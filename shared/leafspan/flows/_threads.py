@@ -31,25 +31,21 @@ def in_thread(function: Callable[..., T], *arguments: Any) -> Future[T]:
 
     The thread cannot be stopped. A caller that no longer waits drops the future, and the outcome is not reported.
     """
-    future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # so that it cannot be cancelled before the thread sets its result
-    job = _Job(future, contextvars.copy_context(), function, arguments)
+    job = _Job.of(function, arguments)
     try:
         inbox = _idle.pop()
     except IndexError:
         inbox = SimpleQueue()
         threading.Thread(target=_work, args=(inbox,), name="leafspan", daemon=True).start()
     inbox.put(job)
-    return future
+    return job.future
 
 
 def in_own_thread(name: str, function: Callable[..., T], *arguments: Any) -> Future[T]:
     """Like ``in_thread``, in a new thread with this name, for work that may hang for long."""
-    future: Future[T] = Future()
-    future.set_running_or_notify_cancel()
-    job = _Job(future, contextvars.copy_context(), function, arguments)
+    job = _Job.of(function, arguments)
     threading.Thread(target=_do, args=(job,), name=name, daemon=True).start()
-    return future
+    return job.future
 
 
 def in_spare_thread(function: Callable[..., T], *arguments: Any) -> Future[T] | None:
@@ -100,6 +96,12 @@ class _Job(NamedTuple):
     context: contextvars.Context
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], arguments: tuple[Any, ...]) -> _Job:
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()  # so that it cannot be cancelled before the thread sets its result
+        return cls(future, contextvars.copy_context(), function, arguments)
 
 
 def _work(inbox: SimpleQueue[_Job]) -> None:
