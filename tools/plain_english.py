@@ -79,7 +79,6 @@ OLD_NAMES = (
     "shared/leafspan/embedding/",
     "shared/leafspan/engines/",
     "shared/leafspan/files/",
-    "shared/leafspan/flows/",
     "shared/leafspan/hosting/",
     "shared/leafspan/indexing/",
     "shared/leafspan/lab/",

@@ -256,30 +256,3 @@ def test_side_by_side_flows_may_nest_deeper_than_there_are_threads():
         return sum(map(total, answer)) if isinstance(answer, list) else answer
 
     assert total(run(nested(7))) == 2**7
-
-
-def test_where_the_caller_is_interrupted_the_flows_beside_it_end_at_their_next_call_and_let_go():
-    started, interrupted = threading.Event(), threading.Event()
-    done = []
-
-    def slow():
-        started.set()
-        assert interrupted.wait(PATIENCE)
-        time.sleep(LATE)  # until the caller has noticed
-        done.append("call")
-
-    def writing():
-        try:
-            for _ in range(100):
-                yield Call(slow)
-        finally:
-            yield Call(done.append, ("let go",))
-
-    def interrupt():
-        assert started.wait(PATIENCE)
-        interrupted.set()
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(flow(run_together([writing(), flow(Call(interrupt))], finish=False)))
-    assert done == ["call", "let go"]

@@ -1,18 +1,23 @@
-"""Runs flows at the same time: ``run_concurrently`` with timeouts, ``run_together`` for leafspan's own work."""
+"""Runs flows and functions at the same time, and within time limits."""
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import suppress
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from leafspan.flows._call import Call, Flow, current_deadline
-from leafspan.flows._flow import arun, run
-from leafspan.flows._threads import in_own_thread, in_spare_thread
+from leafspan.errors import SourceTimeout
+from leafspan.flows._flow import Call, Deadline, Flow, arun, current_deadline, run
+from leafspan.flows._threads import in_own_thread, in_spare_thread, in_thread
+
+T = TypeVar("T")
+
+_GRACE = 0.5  # seconds for a cancelled task to release what it holds
 
 
 def run_together(flows: Sequence[Flow[Any]]) -> Call:
@@ -133,3 +138,101 @@ async def _aoutcome(limited: _Limited) -> Any:
     except Exception as error:
         # The flow may have raised a TimeoutError itself.
         return limited.late if limit.expired() and isinstance(error, TimeoutError) else error
+
+
+def run_within(flow: Flow[T], seconds: float | None) -> T:
+    """The flow's result. Blocks for ``seconds`` at most.
+
+    With a limit, the flow runs in a thread with the context variables of the caller. A late flow stops after its current
+    call, and its result is dropped. If this function runs inside another flow's call, the flow also stops when that
+    other flow must stop.
+    """
+    outer = current_deadline.get()
+    if seconds is None:
+        return run(flow, outer)
+    deadline = Deadline(seconds, outer)
+    future = in_thread(_run_by, flow, deadline)
+    try:
+        if not wait([future], deadline.left).done:
+            raise deadline.error()
+        result: T = future.result()
+        return result
+    except BaseException:  # also Ctrl-C during the wait
+        deadline.stop()
+        raise
+
+
+async def arun_within(flow: Flow[T], seconds: float | None) -> T:
+    """Like ``run_within``, without blocking the event loop. A late flow is cancelled."""
+    if seconds is None:
+        return await arun(flow, current_deadline.get(), reads=True)
+    deadline = Deadline(seconds, current_deadline.get())
+    context = contextvars.copy_context()
+    context.run(current_deadline.set, deadline)
+    # A separate task, since this coroutine does not wait for a task that ignores its cancellation.
+    task = asyncio.create_task(arun(flow, deadline, reads=True), context=context)
+    try:
+        done, _ = await asyncio.wait([task], timeout=seconds)
+        if not done:
+            raise deadline.error()
+        return task.result()
+    except BaseException:
+        await _let_go(task, deadline)
+        raise
+
+
+def _run_by(flow: Flow[T], deadline: Deadline) -> T:
+    current_deadline.set(deadline)
+    return run(flow, deadline)
+
+
+_late: set[asyncio.Task[object]] = set()  # keeps the tasks alive, which asyncio does not
+
+
+async def _let_go(task: asyncio.Task[T], deadline: Deadline) -> None:
+    """Cancel an abandoned task without reporting its outcome."""
+    deadline.stop()
+    _late.add(task)
+    task.add_done_callback(_forget)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await asyncio.wait([task], timeout=_GRACE)
+
+
+def _forget(task: asyncio.Task[object]) -> None:
+    _late.discard(task)
+    if not task.cancelled():
+        task.exception()  # read it, or asyncio would report it
+
+
+def call_within(seconds: float, name: str, function: Callable[..., T], *arguments: Any) -> T:
+    """The result of ``function(*arguments)``. Blocks for ``seconds`` at most.
+
+    A late function goes on in its thread, and its result is dropped. The thread keeps no process alive.
+    """
+    future = in_own_thread(f"leafspan: {name}", function, *arguments)
+    if not wait([future], seconds).done:
+        raise late(name, seconds)
+    return future.result()
+
+
+async def acall_within(seconds: float, name: str, function: Callable[..., T], *arguments: Any) -> T:
+    """Like ``call_within``, without blocking the event loop."""
+    future = in_own_thread(f"leafspan: {name}", function, *arguments)
+    # Not asyncio.to_thread: a hanging thread of its pool keeps asyncio.run from ending.
+    answer = asyncio.wrap_future(future)
+    try:
+        done, _ = await asyncio.wait([answer], timeout=seconds)
+        if not done:
+            raise late(name, seconds)
+        return answer.result()
+    finally:
+        # Late or cancelled work must not report its end: the loop may be closed by then.
+        answer.cancel()
+
+
+def late(name: str, seconds: float) -> SourceTimeout:
+    """The error for work that did not answer in time."""
+    return SourceTimeout(
+        f"{name} must answer within {seconds:g} seconds, and has not: check whether it runs, or raise timeout"
+    )

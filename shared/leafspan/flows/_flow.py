@@ -19,24 +19,127 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Coroutine, Sequence
+import time
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from functools import partial, wraps
 from inspect import Signature, signature
 from keyword import iskeyword
+from math import inf
 from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-from leafspan.errors import LeafspanError
-from leafspan.flows._call import Call, Deadline, Flow, Stopped, stop_flow
+from leafspan.errors import LeafspanError, RetrievalTimeout
 from leafspan.flows._threads import CORES, computing, in_thread
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _MOST_THREADS = 32  # threads that one event loop waits for
+_MOST_CLEANUPS = 100  # calls that an abandoned flow may yield during its cleanup
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One piece of blocking work: ``function(*arguments, **options)``."""
+
+    function: Callable[..., Any] | None
+    arguments: tuple[Any, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+    native: Callable[..., Any] | None = None  # the coroutine function that ``arun`` awaits instead
+    finish: bool = False  # whether a cancelled task waits for its end
+    what: str | None = None  # its name in errors
+    computes: bool = False  # whether it only computes, without waiting
+
+    @property
+    def name(self) -> str:
+        """What the call waits for; empty if it only waits for other calls or for leafspan's own code."""
+        if self.what is not None:
+            return self.what
+        function = self.function or self.native
+        while isinstance(function, partial):
+            function = function.func
+        if getattr(function, "__module__", "").partition(".")[0] == __name__.partition(".")[0]:
+            return ""
+        return f"{getattr(function, '__qualname__', type(function).__name__)}()"
+
+
+Flow = Generator[Call | Sequence[Call], Any, T]
+
+
+def driver_awaits() -> Call:
+    """A call whose result is True if the driver awaits calls, so that an event loop must not block."""
+    return Call(lambda: False, native=_true, what="")
+
+
+async def _true() -> bool:
+    return True
+
+
+class Stopped(BaseException):
+    """Raised inside an abandoned flow, so that it releases what it holds. No flow may catch it."""
+
+
+def stop_flow(flow: Flow[object]) -> None:
+    """End an abandoned flow. Calls that it yields during its cleanup are not made."""
+    for _ in range(_MOST_CLEANUPS):
+        try:
+            flow.throw(Stopped())
+        except BaseException:
+            return
+
+
+class Deadline:
+    """The deadline of a retrieval."""
+
+    __slots__ = ("_at", "_outer", "_seconds", "_waiting")
+
+    def __init__(self, seconds: float, outer: Deadline | None = None) -> None:
+        self._at = time.monotonic() + seconds
+        self._outer = outer
+        self._seconds = seconds
+        self._waiting: dict[int, Call | Sequence[Call]] = {}
+
+    @property
+    def left(self) -> float:
+        """Seconds left, >= 0."""
+        left = max(0.0, self._at - time.monotonic())
+        return left if self._outer is None else min(left, self._outer.left)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the deadline has passed, or was stopped."""
+        return self.left == 0
+
+    def stop(self) -> None:
+        """Stop the deadline early, since the caller waits no longer."""
+        self._at = -inf
+
+    def waits(self, flow: object, request: Call | Sequence[Call]) -> None:
+        """Record what a flow waits for."""
+        self._waiting[id(flow)] = request
+
+    def forget(self, flow: object) -> None:
+        """Record the end of a flow."""
+        self._waiting.pop(id(flow), None)
+
+    def error(self) -> RetrievalTimeout:
+        """The error of a late retrieval, which names what it waits for."""
+        requests = list(self._waiting.values())
+        calls = [call for each in requests for call in ([each] if isinstance(each, Call) else each)]
+        names = dict.fromkeys(call.name for call in calls if call.name)
+        waits = f"still waits for {' and '.join(names)}" if names else "is still at work"
+        return RetrievalTimeout(
+            f"a retrieval must be done within its timeout of {self._seconds:g} seconds, and this one {waits}: "
+            "ask for less, or raise timeout"
+        )
+
+
+current_deadline: ContextVar[Deadline | None] = ContextVar("leafspan deadline", default=None)
+"""The deadline of the retrieval that runs here. Threads and tasks that it starts have it, too."""
 
 
 def run(flow: Flow[T], deadline: Deadline | None = None) -> T:

@@ -19,7 +19,7 @@ from leafspan.engines._tables import STEP, checked, checked_rows, in_batches
 from leafspan.engines.chroma._failures import caller_of
 from leafspan.engines.chroma._files import Use
 from leafspan.errors import DamagedIndex, ServerTimeout
-from leafspan.flows import Call, Flow, asked_whether_awaited
+from leafspan.flows import Call, Flow, driver_awaits
 
 _CHARACTERS = 4_000_000  # of one write: with the vectors of a thousand leaves below a server's limit of 40 MiB
 _MOST_RECORDS = 30_000  # results of one request, over all of its vectors: Chroma fails above 32,766
@@ -159,7 +159,7 @@ class Collection:
         return (yield self._call("get", options, read=read))  # type: ignore[no-any-return]
 
     def _write(self, method: str, ids: Sequence[str], columns: Mapping[str, Sequence[Any]]) -> Flow[None]:
-        in_portions = bool(ids) and self._caller.in_process and (yield asked_whether_awaited())
+        in_portions = bool(ids) and self._caller.in_process and (yield driver_awaits())
         portions = self._portions[method] if in_portions else None
         start = 0
         while start < len(ids):
