@@ -104,8 +104,8 @@ def _known_size(size: Any) -> Any:
     Terminals without a set size, as in containers and under ``script``, report 0, and tqdm would then show no bar.
     """
 
-    def known(stream: Any) -> tuple[int | None, int | None]:
+    def size_or_none(stream: Any) -> tuple[int | None, int | None]:
         columns, rows = size(stream) if size is not None else (None, None)
         return (columns if columns and columns > 0 else None), (rows if rows and rows > 0 else None)
 
-    return known
+    return size_or_none
