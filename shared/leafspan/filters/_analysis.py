@@ -21,7 +21,10 @@ def implied(filter: Where | None) -> dict[str, object]:
     values: dict[str, object] = {}
     for part in filter.parts if isinstance(filter, And) else [filter]:
         equality, *others = part.parts if isinstance(part, Or) else [part]
-        if not isinstance(equality, Equal) or not all(_same_in_python(equality, other) for other in others):
+        same = [each for each in others if isinstance(each, Equal)]
+        if not isinstance(equality, Equal) or len(same) < len(others):
+            continue
+        if any((each.key, each.value) != (equality.key, equality.value) for each in same):
             continue
         value = list(equality.value) if isinstance(equality.value, tuple) else equality.value
         if canonical(values.setdefault(equality.key, value)) != canonical(value):
@@ -29,10 +32,6 @@ def implied(filter: Where | None) -> dict[str, object]:
                 f"a key must have one value, got {values[equality.key]!r} and {value!r} for {equality.key!r} in {filter!r}"
             )
     return values
-
-
-def _same_in_python(one: Equal, other: Where | None) -> bool:
-    return isinstance(other, Equal) and (one.key, one.value) == (other.key, other.value)
 
 
 def constant(filter: Where) -> bool | None:
@@ -83,10 +82,9 @@ def _keys(where: Where) -> list[str]:
 
 def with_conditions(where: Where, change: Callable[[Condition], Where]) -> Where:
     """The filter with each condition replaced by ``change(condition)``."""
-    if isinstance(where, And):
-        return all_of(with_conditions(part, change) for part in where.parts)
-    if isinstance(where, Or):
-        return any_of(with_conditions(part, change) for part in where.parts)
+    if isinstance(where, Joined):
+        join = all_of if isinstance(where, And) else any_of
+        return join(with_conditions(part, change) for part in where.parts)
     if isinstance(where, Not):
         return ~with_conditions(where.part, change)
     return change(where) if isinstance(where, Condition) else where
@@ -98,7 +96,6 @@ FilterPolicy: TypeAlias = Literal["replace", "merge"]
 
 def apply_policy(own: Where | None, runtime: Where | None, policy: FilterPolicy = "replace") -> Where | None:
     """The filter of a call to a retriever with its own filter, or None without both.
-
 
     With ``"merge"`` a call can only narrow the retriever's own filter: a retriever for tenant A never finds tenant B's
     documents. So ``"merge"`` can protect a tenant's documents, and ``"replace"`` cannot. Haystack's ``merge`` differs: a

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property, reduce
 from operator import iand, ior
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from leafspan.checks import shown
 from leafspan.errors import InvalidArgument
@@ -43,13 +43,6 @@ class Columns:
         raise InvalidArgument(f"filter must be a Where, got {shown(filter)}")
 
 
-class Ranked(NamedTuple):
-    """Values in ascending order, and the number of each."""
-
-    values: list[Any]
-    numbers: NDArray[np.intp]
-
-
 class Column:
     """Decides conditions on one key for many documents at once.
 
@@ -63,6 +56,7 @@ class Column:
 
         self._number_of: dict[Hashable, int] = {}
         self._values: list[object] = []
+        self._sorted: dict[Callable[[object], Any], tuple[list[Any], NDArray[np.intp]]] = {}
         numbers = np.empty(len(values), dtype=np.intp)
         for row, value in enumerate(values):
             number = self._number_of.setdefault(canonical(value), len(self._values))
@@ -103,28 +97,25 @@ class Column:
     def _in_order(self, condition: Ordered) -> NDArray[np.intp]:
         """The numbers of the values that match an order comparison."""
         bound = condition.bound
-        if not isinstance(bound, str):
-            ranked = self._by_size
-        elif (moment := instant(bound)) is None:
-            ranked = self._by_text
-        else:
-            ranked, bound = self._by_time, moment
+        moment = instant(bound) if isinstance(bound, str) else None
+        measure = _number if not isinstance(bound, str) else _text if moment is None else _moment
+        values, numbers = self._sorted_by(measure)
         side = bisect_left if condition.operator in ("<", ">=") else bisect_right
-        place = side(ranked.values, bound)
-        return ranked.numbers[:place] if condition.operator in ("<", "<=") else ranked.numbers[place:]
+        place = side(values, bound if moment is None else moment)
+        return numbers[:place] if condition.operator in ("<", "<=") else numbers[place:]
 
-    @cached_property
-    def _by_size(self) -> Ranked:
-        return _ranked((value, number) for number, value in enumerate(self._values) if is_number(value))
+    def _sorted_by(self, measure: Callable[[object], Any]) -> tuple[list[Any], NDArray[np.intp]]:
+        """The measures of the values that have one, in ascending order, and the numbers of these values."""
+        import numpy as np
 
-    @cached_property
-    def _by_text(self) -> Ranked:
-        return _ranked((value, number) for number, value in enumerate(self._values) if isinstance(value, str))
-
-    @cached_property
-    def _by_time(self) -> Ranked:
-        moments = ((instant(value), number) for number, value in enumerate(self._values) if isinstance(value, str))
-        return _ranked((moment, number) for moment, number in moments if moment is not None)
+        if measure not in self._sorted:  # harmless if two threads sort
+            measured = ((measure(value), number) for number, value in enumerate(self._values))
+            ordered = sorted(each for each in measured if each[0] is not None)
+            self._sorted[measure] = (
+                [each for each, _ in ordered],
+                np.array([number for _, number in ordered], dtype=np.intp),
+            )
+        return self._sorted[measure]
 
     @cached_property
     def _lists_with(self) -> dict[Hashable, list[int]]:
@@ -137,8 +128,13 @@ class Column:
         return lists
 
 
-def _ranked(pairs: Iterable[tuple[Any, int]]) -> Ranked:
-    import numpy as np
+def _number(value: object) -> object:
+    return value if is_number(value) else None
 
-    ordered = sorted(pairs)
-    return Ranked([value for value, _ in ordered], np.array([number for _, number in ordered], dtype=np.intp))
+
+def _text(value: object) -> object:
+    return value if isinstance(value, str) else None
+
+
+def _moment(value: object) -> object:
+    return instant(value) if isinstance(value, str) else None

@@ -20,12 +20,10 @@ from leafspan.filters._values import (
     checked_value,
     instant,
     is_number,
-    order_bound,
 )
 
 DOCUMENT_ID = "doc_id"
 """The key of a document's id in filters. It is reserved, so no metadata can have it."""
-
 
 _STORED = frozenset({str, int, bool})
 
@@ -73,6 +71,7 @@ class Equal(Condition):
     """A filter: the value equals ``value``. Ints equal floats by value, a bool equals no number, a list an equal list."""
 
     value: Value
+    needs_parentheses: ClassVar[bool] = True
 
     def _clean(self) -> None:
         object.__setattr__(self, "value", checked_value(self.value))
@@ -80,17 +79,15 @@ class Equal(Condition):
     def holds(self, value: object) -> bool:
         return canonical(value) == canonical(self.value)
 
-    def text(self, operator: str) -> str:
-        """The comparison as Python code, with ``==`` or ``!=``."""
-        return f"F({self.key!r}) {operator} {list(self.value) if isinstance(self.value, tuple) else self.value!r}"
-
     @property
     def negated_text(self) -> str:
-        """A comparison with ``!=``, as Python code."""
-        return self.text("!=")
+        return self._text("!=")
 
     def __repr__(self) -> str:
-        return self.text("==")
+        return self._text("==")
+
+    def _text(self, operator: str) -> str:
+        return f"F({self.key!r}) {operator} {list(self.value) if isinstance(self.value, tuple) else self.value!r}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -105,19 +102,12 @@ class OneOf(Condition):
     def holds(self, value: object) -> bool:
         return canonical(value) in map(canonical, self.values)
 
-    def text(self, method: str) -> str:
-        """The call as Python code, of ``in_`` or ``not_in``."""
-        return f"F({self.key!r}).{method}({list(self.values)})"
-
     @property
     def negated_text(self) -> str:
-        """A call of ``not_in``, as Python code."""
-        return self.text("not_in")
+        return f"F({self.key!r}).not_in({list(self.values)})"
 
     def __repr__(self) -> str:
-        return self.text("in_")
-
-    needs_parentheses: ClassVar[bool] = False
+        return f"F({self.key!r}).in_({list(self.values)})"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -130,9 +120,13 @@ class Ordered(Condition):
 
     operator: str
     bound: Scalar
+    needs_parentheses: ClassVar[bool] = True
 
     def _clean(self) -> None:
-        object.__setattr__(self, "bound", order_bound(self.bound))
+        bound = None if isinstance(self.bound, list | tuple) else checked_scalar(self.bound)
+        if bound is None or isinstance(bound, bool):
+            raise InvalidArgument(f"an order comparison needs a number or a str, got {shown(self.bound)}")
+        object.__setattr__(self, "bound", bound)
 
     def holds(self, value: object) -> bool:
         compare = COMPARISONS[self.operator]
@@ -165,8 +159,6 @@ class Contains(Condition):
     def __repr__(self) -> str:
         return f"F({self.key!r}).contains({self.member!r})"
 
-    needs_parentheses: ClassVar[bool] = False
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextMatch(Condition):
@@ -190,8 +182,6 @@ class TextMatch(Condition):
     def __repr__(self) -> str:
         return f"F({self.key!r}).text_match({self.part!r}{', ignore_case=True' if self.ignore_case else ''})"
 
-    needs_parentheses: ClassVar[bool] = False
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Exists(Condition):
@@ -202,8 +192,6 @@ class Exists(Condition):
 
     def __repr__(self) -> str:
         return f"F({self.key!r}).exists()"
-
-    needs_parentheses: ClassVar[bool] = False
 
 
 def all_of(filters: Iterable[Where]) -> Where:
@@ -220,8 +208,3 @@ def any_of(filters: Iterable[Where]) -> Where:
     if not parts:
         return OneOf(DOCUMENT_ID, ())
     return Or(parts) if len(parts) > 1 else parts[0]
-
-
-def none_of(filters: Iterable[Where]) -> Where:
-    """A filter: none of these matches. Without any, every document matches."""
-    return ~any_of(filters)

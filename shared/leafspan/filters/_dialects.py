@@ -20,7 +20,6 @@ from leafspan.filters._conditions import (
     TextMatch,
     all_of,
     any_of,
-    none_of,
 )
 from leafspan.filters._expression import MOST_LEVELS, Where
 from leafspan.filters._values import COMPARISONS, Scalar, Value, checked_scalar, checked_value, instant, is_number, kind
@@ -164,7 +163,7 @@ def from_llamaindex(thing: Any) -> Where:
     parts = [from_llamaindex(part) for part in thing.filters]
     if not parts or condition == "and":  # no filters allow everything, under any condition
         return all_of(parts)
-    return any_of(parts) if condition == "or" else none_of(parts)
+    return any_of(parts) if condition == "or" else ~any_of(parts)
 
 
 def _is_group(thing: object) -> bool:

@@ -22,7 +22,7 @@ class Where(ABC):
     """
 
     __slots__ = ()
-    needs_parentheses: ClassVar[bool] = True
+    needs_parentheses: ClassVar[bool] = False
     """Whether the code of the filter needs parentheses beside ``&``, ``|`` and ``~``."""
     levels: int = 1
     """The number of levels of filters inside each other, 1 for a condition."""
@@ -78,6 +78,7 @@ class Joined(Where):
     parts: tuple[Where, ...]
     levels: int = field(init=False)
     sign: ClassVar[str]
+    needs_parentheses: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", _levels_above(self.parts))
@@ -112,7 +113,6 @@ class Not(Where):
 
     part: Where
     levels: int = field(init=False)
-    needs_parentheses: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", _levels_above((self.part,)))
@@ -128,9 +128,8 @@ class Not(Where):
 
     @property
     def text_beside_operator(self) -> str:
-        """The Python code, in parentheses if the negation is a comparison such as ``F("a") != 1``."""
         text = self.part.negated_text  # once: a negation of a negation would double the work at each level
-        is_comparison = self.part.needs_parentheses and not text.startswith("~")
+        is_comparison = self.part.needs_parentheses and not text.startswith("~")  # such as F("a") != 1
         return f"({text})" if is_comparison else text
 
 

@@ -43,10 +43,7 @@ def canonical(value: object) -> Hashable:
 
 
 def checked_scalar(value: object) -> Scalar:
-    """The value as a plain str, int, float or bool.
-
-    Other scalars are converted as in metadata: see ``plain_value``.
-    """
+    """The value as a plain str, int, float or bool; other scalars are converted as in metadata."""
     value = plain_value(value)
     if isinstance(value, bool | str):
         return value
@@ -87,14 +84,6 @@ COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
 }
-
-
-def order_bound(value: object) -> Scalar:
-    """A number or a text, for the right side of an order comparison. Other scalars are converted as in metadata."""
-    bound = None if isinstance(value, list | tuple) else checked_scalar(value)
-    if bound is None or isinstance(bound, bool):
-        raise InvalidArgument(f"an order comparison needs a number or a str, got {shown(value)}")
-    return bound
 
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[Tt ]|\Z)")
