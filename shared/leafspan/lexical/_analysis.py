@@ -110,7 +110,7 @@ def terms_of_question(analyzer: Analysis, text: str, reading: int, main: int, ow
     """
     read = read_as(analyzer, reading)
     if not isinstance(read, Analyzer) or not read.stop_words or read is analyzer:
-        return to_terms(read, [text], asked=True)[0]
+        return to_terms(read, [text], are_queries=True)[0]
     for others in ((main, own), (main,)):
         also = frozenset(READINGS[other] for other in others if other is not None) - {read.language}
         terms = _terms(read.language, read.stem, True, True, also)
@@ -157,10 +157,10 @@ def describe_analyzer(analyzer: Analysis) -> str:
     return f"{getattr(analyzer, '__module__', None) or type(analyzer).__module__}:{name}"
 
 
-def to_terms(analyzer: Analysis, texts: Sequence[str], *, asked: bool = False) -> list[list[str]]:
-    """Return the terms of each text. With ``asked``, the texts are queries."""
+def to_terms(analyzer: Analysis, texts: Sequence[str], *, are_queries: bool = False) -> list[list[str]]:
+    """Return the terms of each text."""
     if isinstance(analyzer, Analyzer):
-        return analyzer(texts, asked=asked)
+        return analyzer(texts, asked=are_queries)
     terms_of_texts = []
     for text in texts:
         try:
@@ -184,22 +184,19 @@ def languages() -> tuple[str, ...]:
     return (AUTO, *sorted({*Stemmer.algorithms(), *READINGS}))
 
 
-@lru_cache
-def _terms(language: str, stem: bool, stop_words: bool, asked: bool, also: frozenset[str] = frozenset()) -> _Terms:
-    return _Terms(language, stem, asked, {language, *also} if stop_words else ())
-
-
 class _Terms(dict[str, list[str]]):
     """The terms of pieces of texts, without the stop words of some languages, computed when a piece first appears."""
 
-    def __init__(self, language: str, stem: bool, asked: bool, without: Collection[str]) -> None:
+    def __init__(
+        self, language: str, stem: bool, stop_words: bool, is_query: bool, also: frozenset[str] = frozenset()
+    ) -> None:
         import Stemmer
 
         super().__init__()
         self._language = language
         self._is_turkish = language == "turkish"
-        self._asked = asked
-        self._excluded = frozenset[str]().union(*map(_stop_words, without))
+        self._is_query = is_query
+        self._excluded = frozenset[str]().union(*map(_stop_words, {language, *also} if stop_words else ()))
         self._stemmer = Stemmer.Stemmer(language, 0) if stem and language in Stemmer.algorithms() else None
         self._lock = Lock()  # a stemmer has one buffer, so only one thread may use it at a time
 
@@ -211,7 +208,7 @@ class _Terms(dict[str, list[str]]):
             lower = chunk.lower()  # in lower case, most words are found without looking for compounds
             terms = self[lower] if lower != chunk else self._of_words([chunk])
         else:
-            terms = self._of_words(words_of(chunk, self._language, asked=self._asked))
+            terms = self._of_words(words_of(chunk, self._language, is_query=self._is_query))
         if len(chunk) <= _LONGEST_CACHED:
             if len(self) >= _CACHED_CHUNKS:
                 self.clear()
@@ -237,6 +234,9 @@ class _Terms(dict[str, list[str]]):
             return str(self._stemmer.stemWord(word))
 
 
+_terms = lru_cache(_Terms)
+
+
 def _stop_words(language: str) -> frozenset[str]:
     """Return the language's stop words, folded like a text's words."""
     from stopwords import AVAILABLE_LANGUAGES, get_stopwords
@@ -258,22 +258,22 @@ def matching_words(analyzer: Analyzer, question: str) -> Callable[[str], list[tu
     """
 
     @cache
-    def asked_in(reading: Analyzer) -> frozenset[str]:
+    def terms_of_query(reading: Analyzer) -> frozenset[str]:
         return frozenset(reading([question], asked=True)[0])
 
     def places(text: str) -> list[tuple[int, int]]:
         reading = analyzer.reading(find_language(text))
-        asked = asked_in(reading)
+        of_query = terms_of_query(reading)
         matches = [match for match in _WORD.finditer(text) if match.end() - match.start() <= _LONGEST]
         terms = terms_of(reading, {match[0] for match in matches})
         spans = []
         for match in matches:
-            if terms[match[0]] and asked.issuperset(terms[match[0]]):
+            if terms[match[0]] and of_query.issuperset(terms[match[0]]):
                 spans.append(match.span())
-            elif not asked.isdisjoint(terms[match[0]]):
+            elif not of_query.isdisjoint(terms[match[0]]):
                 runs = list(_RUN.finditer(text, *match.span()))
                 of_runs = terms_of(reading, {run[0] for run in runs})
-                spans += [run.span() for run in runs if not asked.isdisjoint(of_runs[run[0]])]
+                spans += [run.span() for run in runs if not of_query.isdisjoint(of_runs[run[0]])]
         return spans
 
     def terms_of(reading: Analyzer, words: Collection[str]) -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ PLAIN = "plain"
 DEFAULT = "english"
 """The reading of texts in an uncertain language."""
 
+_OTHERS = "he hr is ka kk km lo mk ml sq sw te tl uk vi am gu kn my or pa si"
 # ISO 639-1 codes with the name in Snowball, or in the package of stop words. A missing language is recognised as the most
 # similar one in its script. Segments store the places of these names, so add new ones at the end.
 _NAMES = {
@@ -35,24 +36,15 @@ _NAMES = {
     "fr": "french",
     "ga": "irish",
     "gl": "galician",
-    "he": PLAIN,
     "hi": "hindi",
-    "hr": PLAIN,
     "hu": "hungarian",
     "hy": "armenian",
     "id": "indonesian",
-    "is": PLAIN,
     "it": "italian",
     "ja": "japanese",
-    "ka": PLAIN,
-    "kk": PLAIN,
-    "km": PLAIN,
     "ko": "korean",
-    "lo": PLAIN,
     "lt": "lithuanian",
     "lv": "latvian",
-    "mk": PLAIN,
-    "ml": PLAIN,
     "mr": "marathi",
     "ne": "nepali",
     "nl": "dutch",
@@ -63,26 +55,14 @@ _NAMES = {
     "ru": "russian",
     "sk": "slovak",
     "sl": "slovenian",
-    "sq": PLAIN,
     "sr": "serbian",
     "sv": "swedish",
-    "sw": PLAIN,
     "ta": "tamil",
-    "te": PLAIN,
     "th": "thai",
-    "tl": PLAIN,
     "tr": "turkish",
-    "uk": PLAIN,
     "ur": "urdu",
-    "vi": PLAIN,
     "zh": "chinese",
-    "am": PLAIN,
-    "gu": PLAIN,
-    "kn": PLAIN,
-    "my": PLAIN,
-    "or": PLAIN,
-    "pa": PLAIN,
-    "si": PLAIN,
+    **dict.fromkeys(_OTHERS.split(), PLAIN),
 }
 READINGS = tuple(dict.fromkeys([*_NAMES.values(), PLAIN]))
 """All readings. Segments store the place of a reading, so the order must not change."""
@@ -165,9 +145,9 @@ def find_language(text: str, *, expected: str | None = "en") -> str | None:
     script = _main_script(text)
     if script is None:
         return None
-    known = _languages_in(script)
-    if len(known) == 1:
-        return known[0]
+    languages = _languages_in(script)
+    if len(languages) == 1:
+        return languages[0]
     if script in (_LATIN, "CYRILLIC"):
         words = [word for word in _WORD.findall(text) if _script(word[0]) == script]
         in_lower_case = [word for word in words if word.islower()]
@@ -180,7 +160,7 @@ def find_language(text: str, *, expected: str | None = "en") -> str | None:
     words = [word for word, count in Counter(words).items() for _ in range(min(count, _MOST_REPEATED))]
     if sum(map(len, {*words})) < (_LEAST if is_prose else 2 * _LEAST):
         return None
-    return _most_likely(" ".join(words), known, expected)
+    return _most_likely(" ".join(words), languages, expected)
 
 
 def _main_script(text: str) -> str | None:
@@ -210,13 +190,13 @@ def _languages_in(script: str) -> tuple[str, ...]:
     return tuple(code for code in _NAMES if code not in others)
 
 
-def _most_likely(words: str, known: tuple[str, ...], expected: str | None) -> str | None:
+def _most_likely(words: str, languages: tuple[str, ...], expected: str | None) -> str | None:
     """Return the code of the language that the words are most likely in, or None if it is uncertain."""
     identifier = _identifier()
     features = identifier.instance2fv(words.encode(errors="ignore"))
     of_all = dict(zip(map(str, identifier.nb_classes), identifier.nb_classprobs(features).tolist(), strict=True))
-    rare = {code for code in known if _NAMES[code] == PLAIN} if "en" in known else ()
-    likely = {code: of_all[code] + _EXPECTED * (code == expected) - _RARE * (code in rare) for code in known}
+    rare = {code for code in languages if _NAMES[code] == PLAIN} if "en" in languages else ()
+    likely = {code: of_all[code] + _EXPECTED * (code == expected) - _RARE * (code in rare) for code in languages}
     best = max(likely, key=likely.__getitem__)
     if expected is None:
         likely[best] -= _EXPECTED

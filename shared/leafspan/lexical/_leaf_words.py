@@ -2,9 +2,10 @@
 
 They are arrays beside the postings that can be mapped from a file:
 
-``leaf_words``       for each leaf in turn the numbers of its words, each once, in the order of its text ``leaf_word_ends``
-where each leaf's words end in ``leaf_words``, after a 0 ``plain_words``      the words in the order of their numbers, in
-UTF-8, one after the other ``plain_word_ends``  where each word ends in ``plain_words``, after a 0
+- ``leaf_words``: for each leaf in turn the numbers of its words, each once, in the order of its text
+- ``leaf_word_ends``: where each leaf's words end in ``leaf_words``, after a 0
+- ``plain_words``: the words in the order of their numbers, in UTF-8, one after the other
+- ``plain_word_ends``: where each word ends in ``plain_words``, after a 0
 
 They are words of ``find_plain_words`` in the text only, not terms, since vectors of whole words are compared.
 """

@@ -1,11 +1,13 @@
 """An immutable inverted index: which leaves have a term, and how often, as arrays that can be mapped from a file.
 
-``lengths``    the length of each leaf, in terms ``words``      the terms in the order of their bytes, in UTF-8, one after
-the other ``word_ends``  where each term ends in ``words``, after a 0: one more than the number of terms ``rows``       for
-each term in turn the leaves that have it, in ascending order ``row_ends``   where each term's leaves end in ``rows``,
-after a 0 ``counts``     for each of ``rows`` how often the leaf has the term ``starts``     for each leaf which larger
-nodes start there: see ``leafspan.lexical._terms`` ``readings``   for each leaf how its words were read: a place in
-``READINGS``, or 0 where all are read alike
+- ``lengths``: the length of each leaf, in terms
+- ``words``: the terms in the order of their bytes, in UTF-8, one after the other
+- ``word_ends``: where each term ends in ``words``, after a 0: one more than the number of terms
+- ``rows``: for each term in turn the leaves that have it, in ascending order
+- ``row_ends``: where each term's leaves end in ``rows``, after a 0
+- ``counts``: for each of ``rows`` how often the leaf has the term
+- ``starts``: for each leaf which larger nodes start there, as ``starts_of`` says
+- ``readings``: for each leaf how its words were read: a place in ``READINGS``, or 0 if all are read alike
 
 Lengths and counts have the smallest unsigned type that holds the largest of them. Every term has a leaf.
 """

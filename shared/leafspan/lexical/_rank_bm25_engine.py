@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
@@ -86,10 +87,7 @@ def _bags(postings: Postings) -> list[list[str]]:
     """Return each leaf's terms, each as often as the leaf has it, in no particular order."""
     words = [postings.word(place).decode("utf-8", "surrogatepass") for place in range(postings.terms)]
     bags: list[list[str]] = [[] for _ in postings.lengths]
-    place = 0
-    for word, leaves in zip(words, postings.frequencies().tolist(), strict=True):
-        own = slice(place, place + leaves)
-        for row, count in zip(postings.rows[own].tolist(), postings.counts[own].tolist(), strict=True):
+    for word, (start, end) in zip(words, pairwise(postings.row_ends.tolist()), strict=True):
+        for row, count in zip(postings.rows[start:end].tolist(), postings.counts[start:end].tolist(), strict=True):
             bags[row] += [word] * count
-        place += leaves
     return bags

@@ -100,7 +100,6 @@ class Corpus:
 
     def readings(self, counting: Mask | None = None) -> tuple[int, ...]:
         """Return the readings of the counted leaves, most frequent first: see ``leafspan.lexical._postings``."""
-        _check_mask(counting, self.leaves)
         groups = self._counted(counting).groups
         return tuple(sorted(groups, key=lambda reading: -groups[reading].leaves))
 
@@ -123,8 +122,9 @@ class Corpus:
         query_terms = self._find_all(terms, settings, counting, own)
         counted = query_terms.counted
         if self._nodes is None:
-            self._nodes = Nodes([part.postings for part in self._parts])
+            self._nodes = Nodes(self.postings)
         in_nodes = []
+        idf: dict[str, float] = {}
         for term in query_terms.terms:
             if len(term.postings.rows):
                 group = counted.group_of(term.reading)
@@ -136,8 +136,6 @@ class Corpus:
                         term.postings.rows, term.postings.counts, group.nodes, length, settings
                     )
                 in_nodes.append((term.times * term.scale, term.postings.nodes))
-        idf: dict[str, float] = {}
-        for term in query_terms.terms:
             idf[term.name] = max(idf.get(term.name, 0.0), term.idf)
         return self._add_up(query_terms, settings), self._nodes.score(in_nodes), idf
 
@@ -155,7 +153,6 @@ class Corpus:
 
     def _find_all(self, terms: QueryTerms, settings: BM25Settings, counting: Mask | None, own: int | None) -> WeighedTerms:
         """Find a query's terms, and weigh them."""
-        _check_mask(counting, self.leaves)
         counted = self._counted(counting)
         bags: Mapping[int | None, Mapping[str, float]] = terms if isinstance(terms, Mapping) else {None: Counter(terms)}
         readings_of: defaultdict[str, list[int | None]] = defaultdict(list)
@@ -170,7 +167,9 @@ class Corpus:
                 in_group = by_reading.get(None if counted.are_alike(reading) else reading) or nowhere(settings)
                 idf = settings.idf(group.leaves, len(in_group.rows))
                 if idf < 0:
-                    idf = self._floor(counted, reading, settings)
+                    if group.frequencies is None:
+                        group.frequencies = self._terms_by_frequency(self._mask_of(counted, reading))
+                    idf = settings.floor(group.leaves, group.frequencies)
                 weighed.append(Term(name, reading, in_group, bags[reading][name], idf))
         return scaled(weighed, counted, own)
 
@@ -216,7 +215,6 @@ class Corpus:
         """Return the number of leaves that have each term, and the number of all leaves."""
         import numpy as np
 
-        _check_mask(counting, self.leaves)
         counted = self._counted(counting)
         frequencies = {}
         for term in dict.fromkeys(terms):
@@ -254,36 +252,21 @@ class Corpus:
         every, times, long = np.concatenate(leaves), np.concatenate(all_counts), np.concatenate(lengths)
         if not len(every):
             return {}
-        if alike:
-            return {None: self._found(every, times, long, counted, None, settings)}
-        read = np.concatenate(readings)
-        of_each = ((reading, read == reading) for reading in np.flatnonzero(np.bincount(read)).tolist())
-        return {
-            reading: self._found(
-                every[rows_of_reading], times[rows_of_reading], long[rows_of_reading], counted, reading, settings
-            )
-            for reading, rows_of_reading in of_each
-        }
-
-    def _found(
-        self,
-        rows: NDArray[np.intp],
-        counts: NDArray[Any],
-        lengths: NDArray[Any],
-        counted: CountedLeaves,
-        reading: int | None,
-        settings: BM25Settings,
-    ) -> TermPostings:
-        tf = settings.tf(counts, self._norms(lengths, counted, reading, settings))
-        return TermPostings(rows, counts, tf, settings.max_tf([counts]) + settings.absent)
+        parts: dict[int | None, Any] = {None: slice(None)}
+        if not alike:
+            read = np.concatenate(readings)
+            parts = {reading: read == reading for reading in np.flatnonzero(np.bincount(read)).tolist()}
+        by_reading = {}
+        for reading, part in parts.items():
+            counts = times[part]
+            tf = settings.tf(counts, self._norms(long[part], counted, reading, settings))
+            by_reading[reading] = TermPostings(every[part], counts, tf, settings.max_tf(counts) + settings.absent)
+        return by_reading
 
     def _norms(
         self, lengths: NDArray[Any], counted: CountedLeaves, reading: int | None, settings: BM25Settings
     ) -> NDArray[np.float64]:
-        """Return the norms of leaves with these lengths, as a new array.
-
-        If all live leaves are counted, the norms of all lengths are kept for the next query, which are fewer than leaves.
-        """
+        """Return the norms of leaves with these lengths, as a new array. Norms for all live leaves are kept, by length."""
         import numpy as np
 
         average = counted.group_of(reading).average
@@ -295,19 +278,12 @@ class Corpus:
             self._kept_norms = {**self._kept_norms, key: norms} if len(self._kept_norms) < _MOST_NORMS else {key: norms}
         return norms.take(lengths)
 
-    def _floor(self, counted: CountedLeaves, reading: int | None, settings: BM25Settings) -> float:
-        """Return the value that replaces a negative idf in okapi."""
-        group = counted.group_of(reading)
-        if group.frequencies is None:
-            group.frequencies = self._terms_by_frequency(self._mask_of(counted, reading))
-        return settings.floor(group.leaves, group.frequencies)
-
     def _terms_by_frequency(self, counted: Mask | None) -> NDArray[np.intp]:
         """Return, at index n > 0, the number of terms that n counted leaves have."""
         import numpy as np
 
         if self._term_numbers is None:
-            self._term_numbers = _number_terms([part.postings for part in self._parts])
+            self._term_numbers = _number_terms(self.postings)
         terms = 1 + max(int(numbers.max(initial=-1)) for numbers in self._term_numbers)
         frequency_of_term = np.zeros(terms, np.int64)
         for part, numbers in zip(self._parts, self._term_numbers, strict=True):
@@ -322,9 +298,10 @@ class Corpus:
 
         if counting is None and self._all_live is not None:
             return self._all_live
-        known, counted = self._last_counted  # read both at once, since a query in another thread may count others
-        if known is counting and counted is not None:
+        last, counted = self._last_counted  # read both at once, since a query in another thread may count others
+        if last is counting and counted is not None:
             return counted
+        _check_mask(counting, self.leaves)
         masks: list[Mask | None] = []
         leaves, terms = np.zeros(256, np.int64), np.zeros(256)
         for part in self._parts:

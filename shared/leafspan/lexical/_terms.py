@@ -117,16 +117,17 @@ def nowhere(settings: BM25Settings) -> TermPostings:
     """Return a term that no leaf has."""
     import numpy as np
 
-    return TermPostings(np.zeros(0, np.intp), np.zeros(0, np.uint8), np.zeros(0), settings.max_tf([]) + settings.absent)
+    counts = np.zeros(0, np.uint8)
+    return TermPostings(np.zeros(0, np.intp), counts, np.zeros(0), settings.max_tf(counts) + settings.absent)
 
 
-def added_up(given: Sequence[tuple[NDArray[np.intp], NDArray[np.float64], float]], count: int) -> NDArray[np.float64]:
+def added_up(terms: Sequence[tuple[NDArray[np.intp], NDArray[np.float64], float]], count: int) -> NDArray[np.float64]:
     """Sum the scores of ``count`` leaves or nodes over the terms. Each term gives rows, their values, and a weight."""
     import numpy as np
 
-    if not given:
+    if not terms:
         return np.zeros(count)
-    numbers, amounts, weights = zip(*given, strict=True)
+    numbers, amounts, weights = zip(*terms, strict=True)
     weight_of_each = np.repeat(weights, [len(each) for each in numbers])
     scores = np.bincount(np.concatenate(numbers), np.concatenate(amounts) * weight_of_each, count)
     return scores.astype(np.float64, copy=False)
@@ -136,20 +137,20 @@ class TermCache:
     """Terms that were found before. Queries share words, and the most frequent words take the most time."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, Mapping[int | None, TermPostings]] = {}
+        self._kept: dict[Hashable, Mapping[int | None, TermPostings]] = {}
         self._leaves = 0
 
     def find(
         self, key: Hashable, find: Callable[[], Mapping[int | None, TermPostings]]
     ) -> Mapping[int | None, TermPostings]:
         """Return the term with this key by reading, or else what ``find`` returns."""
-        if (by_reading := self._known.get(key)) is None:
+        if (by_reading := self._kept.get(key)) is None:
             by_reading = find()
             if (count := sum(len(each.rows) for each in by_reading.values())) <= _MOST_KEPT // 4:
                 if self._leaves + count > _MOST_KEPT:
-                    self._known.clear()
+                    self._kept.clear()
                     self._leaves = 0
-                self._known[key] = by_reading
+                self._kept[key] = by_reading
                 self._leaves += count
         return by_reading
 
@@ -208,24 +209,24 @@ class Nodes:
         import numpy as np
 
         settings = BM25Settings(settings.k1, settings.b)
-        found = []
+        terms = []
         for scale, nodes in zip(self._scales, counts, strict=True):
             # From one scale to the next, since larger nodes are fewer.
             numbers, times = _by_node(scale.numbers.take(leaves), times)
             leaves = scale.firsts.take(numbers)
             norms = settings.norms(scale.lengths.take(numbers), length / nodes if length else 1.0)
             idf = settings.idf(nodes, len(numbers))
-            found.append(NodeTerm(numbers.astype(np.intp), settings.tf(times, norms), idf))
-        return found
+            terms.append(NodeTerm(numbers.astype(np.intp), settings.tf(times, norms), idf))
+        return terms
 
     def score(self, terms: Sequence[tuple[float, Sequence[NodeTerm]]]) -> list[NodeScores]:
         """Return the scores of each scale's nodes, for a query's terms and the factor of each."""
-        found = []
+        of_scales = []
         for number, scale in enumerate(self._scales):
-            in_scale = [(of_scales[number], factor) for factor, of_scales in terms]
-            given = [(term.numbers, term.tf, term.idf * factor) for term, factor in in_scale]
-            found.append(NodeScores(added_up(given, len(scale.firsts)), scale.firsts, scale.lasts))
-        return found
+            in_scale = [(in_nodes[number], factor) for factor, in_nodes in terms]
+            amounts = [(term.numbers, term.tf, term.idf * factor) for term, factor in in_scale]
+            of_scales.append(NodeScores(added_up(amounts, len(scale.firsts)), scale.firsts, scale.lasts))
+        return of_scales
 
 
 class _Scale(NamedTuple):

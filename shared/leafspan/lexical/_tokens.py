@@ -31,6 +31,7 @@ _TOGETHER, HYPHENATED = "\x01", "\x02"  # between joined words, and before a wor
 _LONGEST_NAME = 60  # characters of a name in camel case, or of a compound; longer runs are encoded data
 _ORDINAL_ENDINGS = ("st", "nd", "rd", "th")
 _CAMEL_PART = re.compile(r"U+(?=Ul)(?!U+l\Z)|U?l+|U+")  # U is a capital, l another letter; the s of DNAs starts no part
+_LETTERS = re.compile(r"[^\W\d_]+")
 _NUMBER = r"\d{1,3}(?:,\d{3})+(?!\d)(?:\.\d+)*+|\d++(?:\.\d+)*+"
 
 
@@ -41,7 +42,7 @@ def chunks(text: str) -> list[str]:
     return text.replace(", ", " ").replace(". ", " ").split()
 
 
-def words_of(chunk: str, language: str, *, asked: bool = False) -> list[str]:
+def words_of(chunk: str, language: str, *, is_query: bool = False) -> list[str]:
     """Return the words of a piece of ``chunks``: the written words, followed by other words that should find it.
 
     A word is a run of letters and digits with their marks. Initials (``us`` for U.S.) and numbers (1000 for 1,000, or 2.5)
@@ -61,27 +62,27 @@ def words_of(chunk: str, language: str, *, asked: bool = False) -> list[str]:
     if _TOGETHER in chunk:
         return [_joined(_folded(chunk, language).split(_TOGETHER))]
     if _BREAK in chunk:
-        parts = words_of(chunk.replace(_BREAK, "-"), language, asked=asked)
+        parts = words_of(chunk.replace(_BREAK, "-"), language, is_query=is_query)
         words = [word for word in parts if not word.startswith(HYPHENATED)]  # the joined word follows without the mark
-        return _with_more(words, words_of(chunk.replace(_BREAK, ""), language, asked=asked))
+        return _with_more(words, words_of(chunk.replace(_BREAK, ""), language, is_query=is_query))
     english = language == "english"
     folded = _folded(chunk, language)
     if folded.isascii():
         is_word = folded.isalnum() and (folded.isalpha() or folded.isdecimal())
-        words = [folded] if is_word else _in_piece(folded, english, asked)
+        words = [folded] if is_word else _in_piece(folded, english, is_query)
     else:
         words = []
         for index, piece in enumerate(_JOINED_RUN.split(folded)):
             if index % 2 == 0:  # every second piece is a run of such characters
-                words += _in_piece(piece, english, asked)
+                words += _in_piece(piece, english, is_query)
             elif len(piece) == 1:
                 words.append(piece)
             else:
                 words += [first + second for first, second in pairwise(piece)]
-                words += "" if asked else _IN_ALPHABETS.sub("", piece)
+                words += "" if is_query else _IN_ALPHABETS.sub("", piece)
     if chunk[1:].islower() or chunk.isupper() or chunk.islower():
         return words
-    return _with_more(words, [_folded(part, language) for part in _camel_parts(chunk, 3 if asked else 2)])
+    return _with_more(words, [_folded(part, language) for part in _camel_parts(chunk, 3 if is_query else 2)])
 
 
 def find_plain_words(text: str) -> list[str]:
@@ -99,14 +100,14 @@ def find_plain_words(text: str) -> list[str]:
         text = BROKEN_WORD.sub(lambda match: "" if match[1] in _SOFT else match[0], text)
     text = _POSSESSIVE.sub("", fold(text).replace("_", " "))
     if not _ANY_JOINED.search(text):
-        return _plain_words().findall(text)
-    found: list[str] = []
+        return _patterns(False).plain_word.findall(text)
+    words: list[str] = []
     for index, piece in enumerate(_JOINED_RUN.split(text)):
         if index % 2 == 0:
-            found += _plain_words().findall(piece)
+            words += _patterns(False).plain_word.findall(piece)
         else:
-            found += [first + second for first, second in pairwise(piece)] or [piece]
-    return found
+            words += [first + second for first, second in pairwise(piece)] or [piece]
+    return words
 
 
 def _folded(text: str, language: str) -> str:
@@ -123,32 +124,32 @@ def _break(match: re.Match[str]) -> str:
 
 
 def _with_more(words: list[str], more: Sequence[str]) -> list[str]:
-    known = set(words)
-    return words + [word for word in more if word not in known]
+    present = set(words)
+    return words + [word for word in more if word not in present]
 
 
-def _in_piece(piece: str, english: bool, asked: bool) -> list[str]:
+def _in_piece(piece: str, english: bool, is_query: bool) -> list[str]:
     """Return a piece's words in lower case, without characters of scripts without spaces."""
-    joined = [] if asked or "-" not in piece else _without_hyphens(piece)
+    joined = [] if is_query or "-" not in piece else _without_hyphens(piece)
     piece = piece.replace("_", "-")
     if not _DIGIT.search(piece):
         return _with_more(_of_letters(piece, english), joined)
     words = []
-    for chain in _chains(english).findall(piece):
+    for chain in _patterns(english).chain.findall(piece):
         words += _of_compound(chain, english) if _DIGIT.search(chain) else _of_letters(chain, english)
     return _with_more(words, joined)
 
 
 def _of_letters(piece: str, english: bool) -> list[str]:
     """Return the words of a piece without a digit."""
-    found = _words(english).findall(piece)
-    return [word if word.isalnum() else word.removesuffix("'s").replace(".", "") for word in found]
+    words = _patterns(english).word_of_letters.findall(piece)
+    return [word if word.isalnum() else word.removesuffix("'s").replace(".", "") for word in words]
 
 
 def _without_hyphens(piece: str) -> list[str]:
     """Return the compounds of letters in a piece, and each two neighbours in them, joined."""
     joined: dict[str, None] = {}
-    for compound in _hyphenated().findall(piece):
+    for compound in _patterns(False).hyphenated.findall(piece):
         units = compound.split("-")
         if len(compound) <= _LONGEST_NAME:
             joined |= dict.fromkeys(f"{HYPHENATED}{''.join(some)}" for some in (*pairwise(units), units))
@@ -172,58 +173,59 @@ def other_writings(text: str) -> list[OtherWriting]:
     two, or three if one of them has a digit or hyphens join them. So email finds e-mail, e-mail and e mail find email, and
     M8 X 40 finds M8X40.
     """
-    found = []
-    for run in _apart().findall(fold(text, accents=True)):
-        words, signs = _word().findall(run), _word().split(run)[1:-1]
+    patterns = _patterns(False)
+    writings = []
+    for run in patterns.apart.findall(fold(text, accents=True)):
+        words, signs = patterns.word.findall(run), patterns.word.split(run)[1:-1]
         digits = [_DIGIT.search(word) is not None for word in words] if _DIGIT.search(run) else [False] * len(words)
-        found += [OtherWriting(f"{HYPHENATED}{word}", (word,)) for word in words if word.isalpha()]
+        writings += [OtherWriting(f"{HYPHENATED}{word}", (word,)) for word in words if word.isalpha()]
         for place, some in enumerate(pairwise(words)):
-            _add_joined(found, some, any(digits[place : place + 2]), signs[place])
+            _add_joined(writings, some, any(digits[place : place + 2]), signs[place])
         for place in range(len(words) - 2):
             if (has_digit := any(digits[place : place + 3])) or signs[place] == signs[place + 1] == "-":
-                _add_joined(found, words[place : place + 3], has_digit, signs[place])
-    return found
+                _add_joined(writings, words[place : place + 3], has_digit, signs[place])
+    return writings
 
 
-def _add_joined(found: list[OtherWriting], words: Sequence[str], has_digit: bool, sign: str) -> None:
+def _add_joined(writings: list[OtherWriting], words: Sequence[str], has_digit: bool, sign: str) -> None:
     """Add words written together, unless this would make another number."""
     if has_digit and any(one[-1].isdecimal() and other[0].isdecimal() for one, other in pairwise(words)):
         return
     if sum(map(len, words)) <= _LONGEST_NAME:
         is_plain = all(word.isascii() and word.isalpha() for word in words)  # as most are: the chunk is the word itself
-        found.append(OtherWriting(("" if is_plain else _TOGETHER).join(words), words, not has_digit and sign != "-"))
+        writings.append(OtherWriting(("" if is_plain else _TOGETHER).join(words), words, not has_digit and sign != "-"))
 
 
 def _of_compound(chain: str, english: bool) -> list[str]:
     """Return the words of a chain with a digit: letters and numbers, and their combination."""
-    found: list[str] = []
-    compounds = _compounds(english).findall(chain)
+    words: list[str] = []
+    compounds = _patterns(english).compound.findall(chain)
     for compound in compounds:
         units = compound.split("-")
         for unit in units:
-            found += _of_unit(unit, english)
+            words += _of_unit(unit, english)
         if len(units) > 1 and len(compound) <= _LONGEST_NAME and _DIGIT.search(compound):
-            found.append(_joined(units))
+            words.append(_joined(units))
     if len(compounds) > 1 and len(chain) <= _LONGEST_NAME:
-        found.append(_joined(chain.split("-")))
-    return found
+        words.append(_joined(chain.split("-")))
+    return words
 
 
 def _of_unit(unit: str, english: bool) -> list[str]:
     """Return the words of a run of letters and numbers."""
-    parts = _parts(english).findall(unit)
+    parts = _patterns(english).part.findall(unit)
     if len(parts) == 1:
         part = parts[0].replace(",", "")
         return [part.removesuffix("'s") if english else part]
-    found = [unit.replace(",", "")]
+    words = [unit.replace(",", "")]
     if len(parts) <= 3:
         for place, part in enumerate(parts):
             if part[0].isdecimal():
                 if len(part) > 1 or (place == 0 and len(parts) == 2):  # the 5 of 5kg, but not the 5 of CD5
-                    found.append(part.replace(",", ""))
+                    words.append(part.replace(",", ""))
             elif len(part) >= len(parts) and part not in _ORDINAL_ENDINGS:
-                found.append(part)
-    return found
+                words.append(part)
+    return words
 
 
 def _joined(units: Sequence[str]) -> str:
@@ -236,78 +238,44 @@ def _joined(units: Sequence[str]) -> str:
 
 def _camel_parts(chunk: str, least: int) -> Iterator[str]:
     """Yield the parts of camel-case names, such as Http and Client of HttpClient; McGee, CoV and mRNA stay whole."""
-    for name in _letters().findall(normalize("NFC", without_invisible(chunk))):
+    for name in _LETTERS.findall(normalize("NFC", without_invisible(chunk))):
         if len(name) > _LONGEST_NAME:
             continue
-        found, start = [], 0
+        parts, start = [], 0
         for shape in _CAMEL_PART.findall("".join("U" if letter.isupper() else "l" for letter in name)):
             part = name[start : start + len(shape)]
             start += len(shape)
             if len(part) > 2 or (len(part) == 2 and (part.isupper() or not name[0].isupper())):
-                found.append(part)
-        if len(found) >= (least if name[0].isupper() else 2):
-            yield from found
+                parts.append(part)
+        if len(parts) >= (least if name[0].isupper() else 2):
+            yield from parts
 
 
-@lru_cache
-def _chains(english: bool) -> re.Pattern[str]:
-    """Return the pattern of words with single signs between them, in lower case."""
-    run = rf"[\w{_marks()}]++"
-    return re.compile(rf"{run}(?:(?:[-/:#+&@.\u2013{_apostrophe(english)}]|(?<=\d),(?=\d{{3}}(?!\d))){run})*+")
+class _Patterns:
+    """The patterns of words in lower case. They are made late, since it takes time to list all combining marks."""
+
+    def __init__(self, english: bool) -> None:
+        marks, apostrophe = _marks(), "'" if english else ""
+        initials, letters = r"(?<!\w)[^\W\d](?:\.[^\W\d])+(?!\w)", rf"[\w{marks}]+"
+        run, of_letters = rf"[\w{marks}]++", rf"(?:[^\W\d_][{marks}]*+)+"
+        letter_run = rf"(?:(?!\d)[\w{marks}])++"
+        word = rf"[^\W_][\w{marks}]*"
+        if english:
+            letters += f"(?:'{letters})*"
+            letter_run += f"(?:'{letter_run})*+"
+        unit = rf"(?:{_NUMBER}|{letter_run})++"
+        # Words with single signs between them
+        self.chain = re.compile(rf"{run}(?:(?:[-/:#+&@.\u2013{apostrophe}]|(?<=\d),(?=\d{{3}}(?!\d))){run})*+")
+        self.word_of_letters = re.compile(f"{initials}|{letters}")
+        self.hyphenated = re.compile(rf"(?<![\w.-]){of_letters}(?:-{of_letters})+(?![\w-])")
+        self.word = re.compile(word)
+        self.apart = re.compile(rf"{word}(?:[\s-]{word})*")  # words with white space or a hyphen between them
+        self.compound = re.compile(rf"{unit}(?:-{unit})*+")
+        self.part = re.compile(f"{_NUMBER}|{letter_run}")
+        self.plain_word = re.compile(rf"[\w{marks}]+")
 
 
-@lru_cache
-def _words(english: bool) -> re.Pattern[str]:
-    letters = rf"[\w{_marks()}]+"
-    initials = r"(?<!\w)[^\W\d](?:\.[^\W\d])+(?!\w)"
-    return re.compile(rf"{initials}|{letters}(?:'{letters})*" if english else rf"{initials}|{letters}")
-
-
-@lru_cache
-def _hyphenated() -> re.Pattern[str]:
-    letters = rf"(?:[^\W\d_][{_marks()}]*+)+"
-    return re.compile(rf"(?<![\w.-]){letters}(?:-{letters})+(?![\w-])")
-
-
-@lru_cache
-def _word() -> re.Pattern[str]:
-    return re.compile(rf"[^\W_][\w{_marks()}]*")
-
-
-@lru_cache
-def _apart() -> re.Pattern[str]:
-    """Return the pattern of words with white space or a hyphen between them."""
-    return re.compile(rf"{_word().pattern}(?:[\s-]{_word().pattern})*")
-
-
-@lru_cache
-def _compounds(english: bool) -> re.Pattern[str]:
-    unit = rf"(?:{_NUMBER}|{_letter_run(english)})++"
-    return re.compile(rf"{unit}(?:-{unit})*+")
-
-
-@lru_cache
-def _parts(english: bool) -> re.Pattern[str]:
-    return re.compile(f"{_NUMBER}|{_letter_run(english)}")
-
-
-@lru_cache
-def _letters() -> re.Pattern[str]:
-    return re.compile(r"[^\W\d_]+")
-
-
-@lru_cache
-def _plain_words() -> re.Pattern[str]:
-    return re.compile(rf"[\w{_marks()}]+")
-
-
-def _letter_run(english: bool) -> str:
-    letters = rf"(?:(?!\d)[\w{_marks()}])++"
-    return f"{letters}(?:'{letters})*+" if english else letters
-
-
-def _apostrophe(english: bool) -> str:
-    return "'" if english else ""
+_patterns = lru_cache(_Patterns)
 
 
 @lru_cache

@@ -29,7 +29,6 @@ The last three variants equal the library rank-bm25 to the digit. The library di
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -94,12 +93,7 @@ class BM25Settings:
         return self.lower_bound if self.variant == "bm25+" else 0.0
 
     def idf(self, leaves: int, frequency: int) -> float:
-        """Return a term's idf, before ``floor`` replaces a negative one.
-
-        Args:
-            leaves: Number of leaves.
-            frequency: Number of leaves that have the term.
-        """
+        """Return the idf of a term that ``frequency`` of the leaves have, before ``floor`` replaces a negative one."""
         if self.variant == "lucene":
             return math.log(1 + (leaves - frequency + 0.5) / (frequency + 0.5))
         if self.variant == "okapi":
@@ -109,12 +103,7 @@ class BM25Settings:
         return math.log((leaves + 1) / max(frequency, 1))  # infinite without leaves: treat it as one leaf
 
     def floor(self, leaves: int, frequencies: NDArray[Any]) -> float:
-        """Return the value that replaces a negative idf in okapi.
-
-        Args:
-            leaves: Number of leaves.
-            frequencies: At index n > 0, the number of terms that n leaves have. At index 0, 0.
-        """
+        """Return what replaces a negative idf in okapi. At index n > 0 is the number of terms that n leaves have."""
         import numpy as np
 
         # Summed by frequency rather than by term, so that the order of the terms changes no digit.
@@ -123,22 +112,12 @@ class BM25Settings:
         return self.epsilon * float(np.sum(idfs * frequencies[in_use])) / max(int(frequencies.sum()), 1)
 
     def norms(self, lengths: NDArray[Any], average: float) -> NDArray[np.float64]:
-        """Return each leaf's length as ``tf`` needs it: 1 for a leaf of average length, and times k1 except in bm25l.
-
-        Args:
-            lengths: Length of each leaf, in terms.
-            average: Average length of all leaves, in terms.
-        """
+        """Return each leaf's length as ``tf`` needs it: 1 for a leaf of average length, and times k1 except in bm25l."""
         relative: NDArray[Any] = 1 - self.b + self.b * lengths / average
         return relative if self.variant == "bm25l" else self.k1 * relative
 
     def tf(self, counts: NDArray[Any], norms: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a term's ``tf`` in each leaf.
-
-        Args:
-            counts: How often each leaf has the term, > 0.
-            norms: The leaves' ``norms``. The array is overwritten.
-        """
+        """Return a term's ``tf`` in each leaf from its counts, > 0, and the leaves' ``norms``, which are overwritten."""
         import numpy as np
 
         if self.variant == "bm25l":
@@ -153,17 +132,12 @@ class BM25Settings:
             tf *= self.k1 + 1
         return tf
 
-    def max_tf(self, counts: Sequence[NDArray[Any]]) -> float:
-        """Return an upper bound of a term's ``tf``.
+    def max_tf(self, counts: NDArray[Any]) -> float:
+        """Return an upper bound of a term's ``tf``, from its counts in leaves.
 
         It is 1 in lucene, and k1 + 1 in okapi and bm25+: the more often a leaf has the term, the closer it gets. In
         bm25l ``tf`` grows with the count, so the bound is k1 + 1 times the largest count.
-
-        Args:
-            counts: How often leaves have the term, as any number of arrays. Without arrays, the largest count is taken as
-                1.
         """
         if self.variant == "lucene":
             return 1.0
-        largest = max((int(part.max()) for part in counts), default=1) if self.variant == "bm25l" else 1
-        return (self.k1 + 1) * largest
+        return (self.k1 + 1) * (int(counts.max(initial=1)) if self.variant == "bm25l" else 1)

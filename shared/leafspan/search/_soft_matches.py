@@ -34,7 +34,7 @@ def words_of(question: str, analyzer: Analysis, idf: Mapping[str, float]) -> dic
     if isinstance(analyzer, Analyzer):
         analyzer = analyzer.reading("en")
     words = list(dict.fromkeys(find_plain_words(question)))
-    terms = to_terms(analyzer, words, asked=True)
+    terms = to_terms(analyzer, words, are_queries=True)
     weights = (
         (word, max((idf.get(term, 0.0) for term in own), default=0.0)) for word, own in zip(words, terms, strict=True)
     )
