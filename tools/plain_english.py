@@ -82,7 +82,6 @@ OLD_NAMES = (
     "shared/leafspan/hosting/",
     "shared/leafspan/indexing/",
     "shared/leafspan/lab/",
-    "shared/leafspan/language_model/",
     "shared/leafspan/private/",
     "shared/leafspan/retrieval/",
     "shared/leafspan/search/",
@@ -107,7 +106,6 @@ OLD_NAMES = (
 """Rooms whose names are not checked yet; of the tests, tools and benchmarks, only participles are left."""
 
 ALLOWED = {
-    ("shared/leafspan/language_model/_prompts.py", "whatever"),  # a prompt
     ("shared/leafspan/lexical/_analysis.py", "asked"),  # an argument of a public class
     ("shared/leafspan/index.py", "anew"),  # a key of stored vectors
     ("shared/leafspan/store/_folder_store.py", "anew"),  # the name of an argument

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafspan import InvalidArgument
-from leafspan.language_model import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings
+from leafspan.language_model import DEFAULT_PROMPT, check_prompt, read_phrasings
 from tests.profiles import examples
 
 
@@ -30,7 +30,7 @@ from tests.profiles import examples
     ],
 )
 def test_numbering_and_quotes_are_no_part_of_a_phrasing(line):
-    assert read_phrasings(line, known=[], count=3) == ["When did it burn?"]
+    assert read_phrasings(line, without=[], count=3) == ["When did it burn?"]
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,12 @@ def test_numbering_and_quotes_are_no_part_of_a_phrasing(line):
     ],
 )
 def test_what_only_looks_like_numbering_or_quotes_stays(line):
-    assert read_phrasings(line, known=[], count=3) == [line]
+    assert read_phrasings(line, without=[], count=3) == [line]
 
 
 def test_each_line_is_one_and_those_that_say_nothing_are_left_out():
     answer = "Here are three phrasings:\n\n1. a fire\n   \n---\n```\n2. the pier burning\n"
-    assert read_phrasings(answer, known=[], count=3) == ["a fire", "the pier burning"]
+    assert read_phrasings(answer, without=[], count=3) == ["a fire", "the pier burning"]
 
 
 @pytest.mark.parametrize(
@@ -67,34 +67,34 @@ def test_each_line_is_one_and_those_that_say_nothing_are_left_out():
     ],
 )
 def test_they_may_stand_in_a_fence_or_a_json_list(answer):
-    assert read_phrasings(answer, known=["When did it burn?"], count=3) == ["a fire", "the pier burning"]
+    assert read_phrasings(answer, without=["When did it burn?"], count=3) == ["a fire", "the pier burning"]
 
 
 @pytest.mark.parametrize(
     "answer", ["[a fire]", '{"a fire": 1}', '["a", ["fire"]]', '{"a": ["fire"], "b": ["pier"]}', "[" * 9999 + "a"]
 )
 def test_what_only_looks_like_a_json_list_is_a_line_like_any_other(answer):
-    assert read_phrasings(answer, known=[], count=3) == [answer]
+    assert read_phrasings(answer, without=[], count=3) == [answer]
 
 
 def test_what_is_known_or_there_already_is_left_out_in_any_case():
     answer = "1. The Fire\n2. the  fire\n3. WHEN did it burn?\n4. the blaze"
-    assert read_phrasings(answer, known=["When did it burn?"], count=9) == ["The Fire", "the blaze"]
+    assert read_phrasings(answer, without=["When did it burn?"], count=9) == ["The Fire", "the blaze"]
 
 
 def test_the_first_ones_are_kept():
-    assert read_phrasings("a\nb\na\nc\nd", known=[], count=3) == ["a", "b", "c"]
-    assert read_phrasings("", known=[], count=3) == []
+    assert read_phrasings("a\nb\na\nc\nd", without=[], count=3) == ["a", "b", "c"]
+    assert read_phrasings("", without=[], count=3) == []
 
 
 def test_what_is_not_unicode_is_dropped_from_a_phrasing():
-    assert read_phrasings("a \ud800fire", known=[], count=3) == ["a fire"]
+    assert read_phrasings("a \ud800fire", without=[], count=3) == ["a fire"]
 
 
 @examples(200)
 @given(st.text(), st.lists(st.text(), max_size=3), st.integers(1, 5))
 def test_any_answer_can_be_read(answer, known, count):
-    phrasings = read_phrasings(answer, known=known, count=count)
+    phrasings = read_phrasings(answer, without=known, count=count)
     assert len(phrasings) <= count
     assert len({text.casefold() for text in phrasings}) == len(phrasings)
     assert all(text == text.strip() and any(map(str.isalnum, text)) for text in phrasings)
@@ -102,7 +102,7 @@ def test_any_answer_can_be_read(answer, known, count):
 
 def test_a_prompt_is_filled_and_braces_in_the_question_stay():
     check_prompt(DEFAULT_PROMPT)
-    filled = fill_prompt(DEFAULT_PROMPT, "What is {x}?", 4)
+    filled = DEFAULT_PROMPT.format(question="What is {x}?", count=4)
     assert filled.startswith("Write 4 other phrasings")
     assert filled.endswith("Question: What is {x}?\n")
     check_prompt('{count} of "{question}" as {{"json": []}}')

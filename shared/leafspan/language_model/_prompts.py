@@ -20,8 +20,8 @@ def check_template(prompt: object, fields: Mapping[str, object], *, optional: Co
     if not isinstance(prompt, str):
         raise InvalidArgument(f"{rule}, got {shown(prompt)}")
     try:
-        found = {field for _, field, _, _ in Formatter().parse(prompt) if field is not None}
-        if set(fields) - set(optional) <= found <= set(fields):
+        present = {field for _, field, _, _ in Formatter().parse(prompt) if field is not None}
+        if set(fields) - set(optional) <= present <= set(fields):
             prompt.format(**fields)
             return
     except ValueError as error:
@@ -67,36 +67,28 @@ def check_prompt(prompt: object, *, needs_count: bool = True) -> None:
     check_template(prompt, {"question": "a question", "count": 1}, optional=() if needs_count else ("count",))
 
 
-def fill_prompt(prompt: str, question: str, count: int) -> str:
-    """The prompt for one question."""
-    return prompt.format(question=question, count=count)
-
-
-def read_phrasings(answer: str, *, known: Iterable[str], count: int) -> list[str]:
+def read_phrasings(answer: str, *, without: Iterable[str], count: int) -> list[str]:
     """The phrasings in an answer: one in each line, without numbering and quotes, or the texts of a JSON list.
 
     Lines without a letter or digit are left out. So are lines that end with a colon or start a fence, which only introduce
-    other lines, and repetitions in any case. A JSON list may be inside a fence, or be the only list in an object.
+    other lines, and repetitions of phrasings and of the texts ``without``, in any case. A JSON list may be inside a fence,
+    or be the only list in an object.
     """
-    seen = {_key(text) for text in known}
+    seen = {_in_one_case(text) for text in without}
     phrasings: list[str] = []
     # An embedder rejects text that is not valid Unicode.
     valid = answer.encode(errors="ignore").decode()
     fenced = _FENCE.search(valid)
     listed = _in_json(fenced[2] if fenced else valid)
-    for line in _lines(valid) if listed is None else listed:
+    lines = [line for line in valid.splitlines() if not _EDGE_OF_FENCE.fullmatch(line.strip())]
+    for line in lines if listed is None else listed:
         if len(phrasings) == count:
             break
         text = _without_marks(line)
-        if any(map(str.isalnum, text)) and not text.endswith(":") and _key(text) not in seen:
-            seen.add(_key(text))
+        if any(map(str.isalnum, text)) and not text.endswith(":") and _in_one_case(text) not in seen:
+            seen.add(_in_one_case(text))
             phrasings.append(text)
     return phrasings
-
-
-def _lines(answer: str) -> list[str]:
-    """The lines of an answer without the lines that start or end a fence."""
-    return [line for line in answer.splitlines() if not _EDGE_OF_FENCE.fullmatch(line.strip())]
 
 
 def _in_json(text: str) -> list[str] | None:
@@ -124,7 +116,7 @@ def _without_marks(line: str) -> str:
     return text
 
 
-def _key(text: str) -> str:
+def _in_one_case(text: str) -> str:
     """A text with its case and white space normalised, for comparison."""
     return " ".join(text.casefold().split())
 
@@ -134,7 +126,7 @@ Transformation: TypeAlias = Literal["rewrite", "hyde", "step-back", "decompose"]
 PROMPTS: dict[Transformation, str] = {
     "rewrite": """\
 Rewrite the question below so that a search of documents finds its answer: say plainly what is looked for, and leave out
-whatever else was said. Keep its meaning, its language, its names and its numbers. Write each version on a line of its own,
+everything else. Keep its meaning, its language, its names and its numbers. Write each version on a line of its own,
 and nothing else. Number of versions: {count}.
 
 Question: {question}
@@ -164,7 +156,7 @@ Question: {question}
 """The default prompt of each transformation."""
 
 
-def read_whole(answer: str, *, known: Iterable[str], count: int) -> list[str]:
+def read_whole(answer: str, *, without: Iterable[str], count: int) -> list[str]:
     """The whole answer as one text, unless it has no letter or digit."""
     passage = answer.encode(errors="ignore").decode().strip()  # without invalid Unicode, which an embedder rejects
     return [passage] if any(map(str.isalnum, passage)) else []
@@ -204,20 +196,20 @@ def read_names(answer: str, names: Sequence[str], most: int) -> list[str]:
     not matter, unless two names differ only in case.
     """
     parts = [part for line in answer.splitlines() for part in _parts(line)]
-    alone = _known([each for part in parts for each in _spellings(part)], names)
+    alone = _equal_names([each for part in parts for each in _spellings(part)], names)
     if alone:
         return alone[:most]
     longest_first = sorted(names, key=len, reverse=True)  # a name within a longer one does not count
     pattern = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in longest_first)
-    mentioned = _known(re.findall(pattern, answer, re.IGNORECASE), names)
+    mentioned = _equal_names(re.findall(pattern, answer, re.IGNORECASE), names)
     return mentioned if len(mentioned) <= most else []
 
 
-def _known(texts: Sequence[str], names: Sequence[str]) -> list[str]:
+def _equal_names(texts: Sequence[str], names: Sequence[str]) -> list[str]:
     """The names that equal one of the texts, each once; case may differ if no other name has the same letters."""
-    folded = [_folded(name) for name in names]
+    folded = [_in_one_case(name) for name in names]
     in_any_case = {key: name for key, name in zip(folded, names, strict=True) if folded.count(key) == 1}
-    meant = [text if text in names else in_any_case.get(_folded(text)) for text in texts]
+    meant = [text if text in names else in_any_case.get(_in_one_case(text)) for text in texts]
     return list(dict.fromkeys(name for name in meant if name is not None))
 
 
@@ -233,7 +225,3 @@ def _spellings(part: str) -> list[str]:
     _, _, after = text.rpartition(":")
     pieces = [part, text, *((before, after) if colon else ())]
     return [each for piece in pieces for each in (piece.strip(), piece.strip(_AROUND))]
-
-
-def _folded(name: str) -> str:
-    return " ".join(name.casefold().split())

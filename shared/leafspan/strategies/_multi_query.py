@@ -9,7 +9,7 @@ from typing import Any, Literal
 from leafspan.checks import check_flag, check_model, keep_whole, refuse_coroutine, shown
 from leafspan.config import register
 from leafspan.errors import InvalidArgument
-from leafspan.language_model import DEFAULT_PROMPT, check_prompt, fill_prompt, read_phrasings, without_reasoning
+from leafspan.language_model import DEFAULT_PROMPT, check_prompt, read_phrasings, without_reasoning
 from leafspan.strategies._fuse import Fusion, Ranked, fuse, to_fusion
 from leafspan.strategies._hybrid import Hybrid
 from leafspan.strategies._queries import to_queries
@@ -159,7 +159,7 @@ def write_phrasings(
     ``without`` has the texts to leave out of each answer, which ``read`` reads.
     """
     answers = yield from ask_for_each(
-        queries, lambda question: fill_prompt(prompt, question, count), generate, agenerate, name="generate"
+        queries, lambda question: prompt.format(question=question, count=count), generate, agenerate, name="generate"
     )
     written: list[tuple[list[str], str]] = []
     for (answer, reason), texts in zip(answers, without, strict=True):
@@ -168,7 +168,7 @@ def write_phrasings(
         elif not isinstance(answer, str):
             written.append(([], f"TypeError: the answer must be a text, got {shown(answer)}"))
         else:
-            own = read(without_reasoning(answer), known=texts, count=count)
+            own = read(without_reasoning(answer), without=texts, count=count)
             written.append((own, f"nothing usable in the answer {answer[:80]!r}"))
     return written
 

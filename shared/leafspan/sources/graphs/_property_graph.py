@@ -12,7 +12,7 @@ from leafspan.checks import check_model, check_number, keep_whole, shown
 from leafspan.embedding import to_embedder
 from leafspan.errors import InvalidArgument
 from leafspan.flows import acall_within, call_within, late
-from leafspan.language_model import check_prompt, fill_prompt, read_phrasings, without_reasoning
+from leafspan.language_model import check_prompt, read_phrasings, without_reasoning
 from leafspan.sources.graphs._graph import (
     GraphKind,
     GraphResult,
@@ -174,7 +174,7 @@ class PropertyGraph(Strategy):
         return None if self.generate is None else BoundedModel(self.generate, self.agenerate, self.timeout)
 
     def _prompt_for(self, question: str) -> str:
-        return fill_prompt(self.prompt, question, self.keywords)
+        return self.prompt.format(question=question, count=self.keywords)
 
     def _words(self, answer: object) -> tuple[str, ...]:
         return Keywords.read(answer, self.keywords).words if self.generate is not None else ()
@@ -281,7 +281,7 @@ class Keywords:
             reason = f"{type(answer).__name__}: {answer}"
         elif not isinstance(answer, str):
             reason = f"TypeError: the answer must be a text, got {shown(answer)}"
-        elif words := read_phrasings(without_reasoning(answer), known=(), count=count):
+        elif words := read_phrasings(without_reasoning(answer), without=(), count=count):
             return cls(tuple(words))
         else:
             reason = f"there is no keyword in the answer {answer[:80]!r}"
